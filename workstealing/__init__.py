@@ -1,0 +1,3 @@
+"""Background work without a background."""
+
+from __future__ import annotations

@@ -1,0 +1,72 @@
+"""Operations as values, procedures as generators.
+
+A `Step` says what is wanted; a driver does it and sends the answer back. A `Flow` is
+a procedure of several steps. Because neither does I/O, one body of logic serves the
+sync and the asyncio face, and a test can play Redis by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Union, cast
+
+if TYPE_CHECKING:
+    from workstealing.queue.scripts import Script
+
+__all__ = ("Argument", "Call", "Command", "Consult", "Flow", "Nodes", "Step", "ask")
+
+T = TypeVar("T")
+
+Argument: TypeAlias = Union[str, bytes, int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """Run one script; all its keys are declared and share a hash slot."""
+
+    script: Script
+    keys: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    parse: Callable[[Any], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Generic[T]):
+    """Send one plain command, to a node of `Nodes` or to where its key lives."""
+
+    parts: tuple[Argument, ...]
+    parse: Callable[[Any], T]
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Name every primary: one for a single server, all of them in a Cluster."""
+
+    @staticmethod
+    def parse(reply: Any) -> tuple[str, ...]:
+        """Return the names, in a stable order."""
+        return tuple(reply)
+
+
+@dataclass(frozen=True, slots=True)
+class Consult(Generic[T]):
+    """Call a function of the user; its answer is awaited where it can be."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    @staticmethod
+    def parse(reply: Any) -> Any:
+        """Return what the function returned."""
+        return reply
+
+
+Step: TypeAlias = Union[Call[Any], Command[Any], Nodes, Consult[Any]]
+Flow: TypeAlias = Generator[Step, Any, T]
+
+
+def ask(step: Call[T] | Command[T]) -> Flow[T]:
+    """Yield one step and return its answer with its type: `yield from ask(call)`."""
+    return cast("T", (yield step))
