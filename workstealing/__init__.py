@@ -1,3 +1,50 @@
-"""Background work without a background."""
+"""Background work without a background.
+
+A process with a spare moment enlists; by a lottery it is recruited for one small slice
+of a job, or dismissed. Importing this package imports neither redis nor asyncio: a web
+host that only enlists should not pay for what it does not use.
+"""
 
 from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from workstealing.recruiting.job import Duty, Job
+from workstealing.recruiting.protection import Breaker, StoreGate
+from workstealing.recruiting.recruiter import Recruiter
+from workstealing.recruiting.slicing import time_left
+
+if TYPE_CHECKING:
+    from workstealing.drivers.connect import connect
+    from workstealing.recruiting.aio import AsyncRecruiter
+
+__all__ = (
+    "AsyncRecruiter",
+    "Breaker",
+    "Duty",
+    "Job",
+    "Recruiter",
+    "StoreGate",
+    "connect",
+    "time_left",
+)
+
+_ON_DEMAND = {
+    "AsyncRecruiter": "workstealing.recruiting.aio",
+    "connect": "workstealing.drivers.connect",
+}
+
+# Without a handler of its own, Python would print our warnings to a host's stderr.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ON_DEMAND[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

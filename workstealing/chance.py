@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import Protocol
 
-__all__ = ("Chance", "SYSTEM_CHANCE")
+__all__ = ("SYSTEM_CHANCE", "Chance")
 
 
 class Chance(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-__all__ = ("Clock", "SYSTEM_CLOCK", "SystemClock")
+__all__ = ("SYSTEM_CLOCK", "Clock", "SystemClock")
 
 
 class Clock(Protocol):

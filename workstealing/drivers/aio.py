@@ -8,10 +8,12 @@ from typing import Any, TypeVar, cast
 from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import NoScriptError
-from redis.exceptions import RedisError as ClientError
 
-from workstealing.drivers.translate import translated
-from workstealing.queue.call import Call, Command, Consult, Flow, Step
+from workstealing.drivers.checking import first_look
+from workstealing.drivers.target import target_of
+from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.errors import RedisUnavailable, ServerTooOld
+from workstealing.queue.call import Call, Command, Consult, Flow, Nodes, Step
 
 __all__ = ("AsyncClient", "AsyncDriver")
 
@@ -24,6 +26,8 @@ class AsyncDriver:
 
     def __init__(self, client: AsyncClient) -> None:
         self.client = client
+        self._looked = False
+        self._refusal: str | None = None
 
     async def call(self, call: Call[T] | Command[T]) -> T:
         """Perform one step and return its answer."""
@@ -49,25 +53,37 @@ class AsyncDriver:
         if isinstance(step, Consult):
             answer = step.function(*step.arguments)
             return await answer if inspect.isawaitable(answer) else answer
+        if self._refusal is not None:
+            raise ServerTooOld(self._refusal)
         try:
-            return step.parse(await self._send(step))
-        except (ClientError, OSError) as error:
+            answer = step.parse(await self._send(step))
+        except CLIENT_ERRORS as error:
             raise translated(error) from error
+        if not self._looked and not isinstance(step, Nodes):
+            # Only now, when the server is known to answer: a slice must not fail,
+            # nor wait twice, because of a look around.
+            self._looked = True
+            self._refusal = await self.run(first_look(target_of(self.client)))
+        return answer
 
     async def _send(self, step: Step) -> Any:
+        client: Any = self.client
         if isinstance(step, Call):
             script, keys, arguments = step.script, step.keys, step.arguments
             rest = (len(keys), *keys, *arguments)
             try:
-                return await self.client.execute_command("EVALSHA", script.sha, *rest)
+                return await client.execute_command("EVALSHA", script.sha, *rest)
             except NoScriptError:
-                return await self.client.execute_command("EVAL", script.text, *rest)
+                return await client.execute_command("EVAL", script.text, *rest)
+        clustered = isinstance(self.client, RedisCluster)
         if isinstance(step, Command):
-            if step.node is None or not isinstance(self.client, RedisCluster):
-                return await self.client.execute_command(*step.parts)
-            node = self.client.get_node(node_name=step.node)
-            return await self.client.execute_command(*step.parts, target_nodes=node)
-        if isinstance(self.client, RedisCluster):
-            await self.client.initialize()
-            return sorted(node.name for node in self.client.get_primaries())
+            if step.node is None or not clustered:
+                return await client.execute_command(*step.parts)
+            node = client.get_node(node_name=step.node)
+            if node is None:
+                raise RedisUnavailable(f"{step.node} is no longer in the Cluster")
+            return await client.execute_command(*step.parts, target_nodes=node)
+        if clustered:
+            await client.initialize()
+            return sorted(node.name for node in client.get_primaries())
         return ("single",)

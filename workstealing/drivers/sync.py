@@ -7,10 +7,12 @@ from typing import Any, TypeVar, cast
 from redis import Redis
 from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError
-from redis.exceptions import RedisError as ClientError
 
-from workstealing.drivers.translate import translated
-from workstealing.queue.call import Call, Command, Consult, Flow, Step
+from workstealing.drivers.checking import first_look
+from workstealing.drivers.target import target_of
+from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.errors import RedisUnavailable, ServerTooOld
+from workstealing.queue.call import Call, Command, Consult, Flow, Nodes, Step
 
 __all__ = ("Client", "Driver")
 
@@ -23,6 +25,8 @@ class Driver:
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self._looked = False
+        self._refusal: str | None = None
 
     def call(self, call: Call[T] | Command[T]) -> T:
         """Perform one step and return its answer."""
@@ -47,24 +51,36 @@ class Driver:
     def _perform(self, step: Step) -> Any:
         if isinstance(step, Consult):
             return step.function(*step.arguments)
+        if self._refusal is not None:
+            raise ServerTooOld(self._refusal)
         try:
-            return step.parse(self._send(step))
-        except (ClientError, OSError) as error:
+            answer = step.parse(self._send(step))
+        except CLIENT_ERRORS as error:
             raise translated(error) from error
+        if not self._looked and not isinstance(step, Nodes):
+            # Only now, when the server is known to answer: a slice must not fail,
+            # nor wait twice, because of a look around.
+            self._looked = True
+            self._refusal = self.run(first_look(target_of(self.client)))
+        return answer
 
     def _send(self, step: Step) -> Any:
+        client: Any = self.client
         if isinstance(step, Call):
             script, keys, arguments = step.script, step.keys, step.arguments
             rest = (len(keys), *keys, *arguments)
             try:
-                return self.client.execute_command("EVALSHA", script.sha, *rest)
+                return client.execute_command("EVALSHA", script.sha, *rest)
             except NoScriptError:
-                return self.client.execute_command("EVAL", script.text, *rest)
+                return client.execute_command("EVAL", script.text, *rest)
+        clustered = isinstance(self.client, RedisCluster)
         if isinstance(step, Command):
-            if step.node is None or not isinstance(self.client, RedisCluster):
-                return self.client.execute_command(*step.parts)
-            node = self.client.get_node(node_name=step.node)
-            return self.client.execute_command(*step.parts, target_nodes=node)
-        if isinstance(self.client, RedisCluster):
-            return sorted(node.name for node in self.client.get_primaries())
+            if step.node is None or not clustered:
+                return client.execute_command(*step.parts)
+            node = client.get_node(node_name=step.node)
+            if node is None:
+                raise RedisUnavailable(f"{step.node} is no longer in the Cluster")
+            return client.execute_command(*step.parts, target_nodes=node)
+        if clustered:
+            return sorted(node.name for node in client.get_primaries())
         return ("single",)

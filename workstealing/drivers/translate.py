@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from redis import exceptions
 
 from workstealing.errors import (
@@ -13,14 +15,20 @@ from workstealing.errors import (
     WrongType,
 )
 
-__all__ = ("translated",)
+__all__ = ("CLIENT_ERRORS", "translated")
+
+# What redis-py raises; its Cluster client has errors outside of its own tree.
+CLIENT_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
+
+# Connection errors in redis-py's tree, but waiting does not help.
+_REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 
 _UNAVAILABLE = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
-    exceptions.ClusterDownError,
-    exceptions.MasterDownError,
+    exceptions.ClusterError,
     exceptions.TryAgainError,
+    exceptions.SlotNotCoveredError,
     OSError,
 )
 
@@ -37,20 +45,28 @@ _BY_WORD = {
     "CLUSTERDOWN": RedisUnavailable,
     "TRYAGAIN": RedisUnavailable,
 }
+# Redis before 7 puts a script's error behind its own words, with or without a dash.
+_WORD = re.compile(rf"(?:^|: -?)({'|'.join(_BY_WORD)}) ")
+_UNKNOWN_COMMAND = re.compile(r"[Uu]nknown (?:Redis )?(?:sub)?command")
+_NO_CLUSTER = "Redis Cluster cannot be connected"
 
 
 def translated(error: BaseException) -> RedisError:
     """Return our error for one of redis-py's; raise it `from` the original."""
-    text = str(error)
+    text = str(error) or type(error).__name__
     if isinstance(error, exceptions.ReadOnlyError):
         return RedisReadOnly(f"the server takes no writes: {text}")
     if isinstance(error, exceptions.OutOfMemoryError):
         return RedisOutOfMemory(f"the server is out of memory: {text}")
-    for word, kind in _BY_WORD.items():
-        if text.startswith(word) or f" {word} " in text:
-            return kind(text)
-    if "nknown command" in text or "nknown Redis command" in text:
+    if isinstance(error, exceptions.MovedError) or text.startswith("MOVED "):
+        return RedisError(f"the server is a Cluster: use redis+cluster://…: {text}")
+    if isinstance(error, _REFUSED):
+        return RedisError(f"the server refused the user or password: {text}")
+    word = _WORD.search(text)
+    if word:
+        return _BY_WORD[word[1]](text)
+    if _UNKNOWN_COMMAND.search(text):
         return ServerTooOld(f"the server lacks a command; Redis >= 6.2 needed: {text}")
-    if isinstance(error, _UNAVAILABLE):
-        return RedisUnavailable(f"the server did not answer: {text or type(error)}")
+    if isinstance(error, _UNAVAILABLE) or text.startswith(_NO_CLUSTER):
+        return RedisUnavailable(f"the server did not answer: {text}")
     return RedisError(text)

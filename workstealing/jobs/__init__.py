@@ -6,6 +6,47 @@ may run in any number of processes at once.
 
 from __future__ import annotations
 
+from workstealing.jobs.counter_flush import AsyncCounterFlush, CounterFlush
+from workstealing.jobs.dead_members import AsyncDeadMembers, DeadMembers
+from workstealing.jobs.index_repair import AsyncIndexRepair, IndexRepair
+from workstealing.jobs.keep_until import AsyncKeepUntil, KeepUntil
+from workstealing.jobs.missing_ttl import AsyncMissingTTL, MissingTTL, TTLReport
+from workstealing.jobs.namespace_budget import (
+    AsyncNamespaceBudget,
+    NamespaceBudget,
+    Usage,
+)
+from workstealing.jobs.pending_reclaim import AsyncPendingReclaim, PendingReclaim
+from workstealing.jobs.queue_tracker import AsyncQueueTracker, QueueTracker
+from workstealing.jobs.refresh_ahead import AsyncRefreshAhead, RefreshAhead
 from workstealing.jobs.volatile_hash import AsyncVolatileHash, VolatileHash
+from workstealing.jobs.window_trimmer import AsyncWindowTrimmer, WindowTrimmer
+from workstealing.jobs.xfetch import XFetch
 
-__all__ = ("AsyncVolatileHash", "VolatileHash")
+__all__ = (
+    "AsyncCounterFlush",
+    "AsyncDeadMembers",
+    "AsyncIndexRepair",
+    "AsyncKeepUntil",
+    "AsyncMissingTTL",
+    "AsyncNamespaceBudget",
+    "AsyncPendingReclaim",
+    "AsyncQueueTracker",
+    "AsyncRefreshAhead",
+    "AsyncVolatileHash",
+    "AsyncWindowTrimmer",
+    "CounterFlush",
+    "DeadMembers",
+    "IndexRepair",
+    "KeepUntil",
+    "MissingTTL",
+    "NamespaceBudget",
+    "PendingReclaim",
+    "QueueTracker",
+    "RefreshAhead",
+    "TTLReport",
+    "Usage",
+    "VolatileHash",
+    "WindowTrimmer",
+    "XFetch",
+)

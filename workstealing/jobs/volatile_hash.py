@@ -1,32 +1,40 @@
 """A hash whose fields expire one by one.
 
 A reader never sees a field whose time has come, whether it was removed yet or not;
-`recruited()` removes up to *batch* of those. Where the server expires fields by itself
-(`HPEXPIRE`: Redis >= 7.4, Valkey >= 9) that is used, and a slice finds nothing to do,
-unless `on_expire` is given: then an action must run, and only a slice can run it.
+`recruited()` removes up to *batch* of those. Newest servers: `HPEXPIRE` and `HSETEX`
+(Redis >= 7.4 and 8, Valkey >= 9) do all of it without a job. Where they are found
+they are used, and a slice finds nothing to do, unless `on_expire` is given: then an
+action must run, and only a slice can run it. Fields from before an upgrade of the
+server are still read and swept right.
 
 `on_expire(field, value)` is called once per removed field, after the removal: a process
-that dies in between has removed a field without telling.
+that dies in between has removed a field without telling. A hook that fails does not
+keep the other fields from being told. A field that is set again before a slice found it
+expired is not told. Give the hook in every process that writes the hash: without it, a
+process leaves the expiry to the server, which tells nobody.
+
+Write fields through this class. A plain `HSET` over a field keeps its time where we
+expire it, and takes it away where the server does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeAlias, Union
+from typing import Any
 
 from workstealing.drivers.aio import AsyncClient
 from workstealing.drivers.sync import Client
 from workstealing.jobs.checking import checked_batch, milliseconds
 from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
 from workstealing.jobs.naming import beside, checked_key
-from workstealing.queue.call import Call, Command, Consult, Flow, ask
+from workstealing.jobs.telling import tell_each
+from workstealing.jobs.wording import Value, pairs
+from workstealing.queue.call import Argument, Call, Flow, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncVolatileHash", "VolatileHash")
-
-Value: TypeAlias = Union[str, bytes]
 
 
 class VolatileHash(RedisJob):
@@ -44,7 +52,7 @@ class VolatileHash(RedisJob):
         self._body = _Body(key, batch, on_expire)
 
     def set(self, field: Value, value: Value, ttl: float | timedelta) -> bool:
-        """Set a field that lives for *ttl* seconds; tell whether it is new."""
+        """Set a field that lives for *ttl* seconds; tell whether there was none."""
         return self._driver.run(self._body.set(field, value, ttl))
 
     def get(self, field: Value) -> Value | None:
@@ -60,7 +68,7 @@ class VolatileHash(RedisJob):
         return self._driver.run(self._body.touch(field, ttl))
 
     def delete(self, *fields: Value) -> int:
-        """Delete fields; return how many there were."""
+        """Delete fields; return how many of them lived."""
         return self._driver.call(self._body.delete(fields))
 
     def recruited(self) -> Duty:
@@ -83,7 +91,7 @@ class AsyncVolatileHash(AsyncRedisJob):
         self._body = _Body(key, batch, on_expire)
 
     async def set(self, field: Value, value: Value, ttl: float | timedelta) -> bool:
-        """Set a field that lives for *ttl* seconds; tell whether it is new."""
+        """Set a field that lives for *ttl* seconds; tell whether there was none."""
         return await self._driver.run(self._body.set(field, value, ttl))
 
     async def get(self, field: Value) -> Value | None:
@@ -99,7 +107,7 @@ class AsyncVolatileHash(AsyncRedisJob):
         return await self._driver.run(self._body.touch(field, ttl))
 
     async def delete(self, *fields: Value) -> int:
-        """Delete fields; return how many there were."""
+        """Delete fields; return how many of them lived."""
         return await self._driver.call(self._body.delete(fields))
 
     async def recruited(self) -> Duty:
@@ -117,49 +125,41 @@ class _Body:
         self._batch = checked_batch(batch)
         self._on_expire = on_expire
         # An action at expiry needs a slice, so the server must not be quicker.
-        self._native: bool | None = None if on_expire is None else False
+        self._native = on_expire is None
 
     def set(self, field: Value, value: Value, ttl: float | timedelta) -> Flow[bool]:
-        ttl_ms = milliseconds(ttl)
-        native = yield from self._is_native()
-        return (yield from ask(self._call("hash_set", bool, native, ttl_ms, field, value)))
+        return self._expiring("hash_set", milliseconds(ttl), field, value)
 
     def get(self, field: Value) -> Call[Value | None]:
         return self._call("hash_get", lambda flat: flat[1] if flat else None, field)
 
     def get_all(self) -> Call[dict[Value, Value]]:
-        return self._call("hash_get", _pairs)
+        return self._call("hash_get", pairs)
 
     def touch(self, field: Value, ttl: float | timedelta) -> Flow[bool]:
-        ttl_ms = milliseconds(ttl)
-        native = yield from self._is_native()
-        return (yield from ask(self._call("hash_touch", bool, native, ttl_ms, field)))
+        return self._expiring("hash_touch", milliseconds(ttl), field)
 
     def delete(self, fields: tuple[Value, ...]) -> Call[int]:
         return self._call("hash_delete", int, *fields)
 
     def sweep(self) -> Flow[Duty]:
-        removed, *flat = yield from ask(self._call("hash_sweep", list, self._batch))
+        tell = int(self._on_expire is not None)
+        call = self._call("hash_sweep", list, self._batch, tell)
+        removed, *flat = yield from ask(call)
         if self._on_expire is not None:
-            for field, value in _pairs(flat).items():
-                yield Consult(self._on_expire, (field, value))
+            _, error = yield from tell_each(self._on_expire, pairs(flat).items())
+            if error is not None:
+                raise error
         return duty(removed, self._batch)
 
-    def _is_native(self) -> Flow[int]:
-        if self._native is None:
-            self._native = yield from ask(
-                Command(("COMMAND", "INFO", "HPEXPIREAT"), parse=_knows_command)
-            )
-        return int(self._native)
+    def _expiring(self, script: str, ttl_ms: int, *arguments: Value) -> Flow[bool]:
+        # The script tries: only the server that runs it knows what it can do.
+        call = self._call(script, list, int(self._native), ttl_ms, *arguments)
+        answer, native = yield from ask(call)
+        self._native = bool(native)
+        return bool(answer)
 
-    def _call(self, script: str, parse: Callable[[Any], Any], *arguments: Any) -> Call[Any]:
+    def _call(
+        self, script: str, parse: Callable[[Any], Any], *arguments: Argument
+    ) -> Call[Any]:
         return Call(load_script(__package__, script), self._keys, arguments, parse)
-
-
-def _pairs(flat: list[Value]) -> dict[Value, Value]:
-    return dict(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _knows_command(reply: Any) -> bool:
-    """Read COMMAND INFO, whose absent entries are None or left out."""
-    return any(reply.values() if isinstance(reply, dict) else reply)

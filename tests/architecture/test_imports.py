@@ -1,0 +1,49 @@
+"""What a host pays for: `import workstealing` brings no redis, click, rich, asyncio."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+FOREIGN = (
+    "redis",
+    "hiredis",
+    "click",
+    "rich",
+    "asyncio",
+    "msgspec",
+    "prometheus_client",
+)
+
+
+def _loaded_by(program: str) -> set[str]:
+    report = "import sys; print(*{name.split('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"{program}; {report}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_imports_nothing_that_a_host_does_not_use() -> None:
+    bare = _loaded_by("pass")
+    loaded = _loaded_by("import workstealing; workstealing.Recruiter().enlist()")
+
+    assert not (loaded - bare).intersection(FOREIGN)
+
+
+def test_names_that_need_more_are_imported_when_asked_for() -> None:
+    assert "redis" in _loaded_by("from workstealing import connect")
+    assert "redis" not in _loaded_by("from workstealing import AsyncRecruiter")
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    import workstealing
+
+    with pytest.raises(AttributeError, match="no_such_name"):
+        workstealing.no_such_name  # noqa: B018 - the access is the test

@@ -1,0 +1,272 @@
+"""Both drivers on a Cluster of three, and on a primary that a Sentinel watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from workstealing.drivers.connect import (
+    async_driver,
+    connect,
+    connect_async,
+    driver,
+    target_of,
+)
+from workstealing.errors import RedisError, RedisUnavailable
+from workstealing.queue.call import Call, Command, Flow, Nodes
+from workstealing.queue.scripts import assemble
+from workstealing.testing import ClusterOfThree, SentinelGroup, Server, wait_until
+
+
+class Face:
+    """One way to call both drivers."""
+
+    def __init__(self, kind: str) -> None:
+        self.sync = kind == "sync"
+        self.client: Any = None
+
+    def open(self, url: str, **options: Any) -> Face:
+        options.setdefault("profile", "tasks")
+        build: Any = connect if self.sync else connect_async
+        drive: Any = driver if self.sync else async_driver
+        self.client = build(url, **options)
+        self._driver = drive(self.client)
+        return self
+
+    async def call(self, step: Any) -> Any:
+        answer = self._driver.call(step)
+        return answer if self.sync else await answer
+
+    async def run(self, flow: Any) -> Any:
+        answer = self._driver.run(flow)
+        return answer if self.sync else await answer
+
+    async def close(self) -> None:
+        if self.client is not None:
+            closed = self.client.close() if self.sync else self.client.aclose()
+            if not self.sync:
+                await closed
+
+
+@pytest.fixture(params=["sync", "asyncio"])
+async def face(request: pytest.FixtureRequest) -> AsyncIterator[Face]:
+    face = Face(request.param)
+    yield face
+    await face.close()
+
+
+@pytest.fixture
+def opened(face: Face, redis_cluster: ClusterOfThree) -> Face:
+    return face.open(redis_cluster.url)
+
+
+def command(*parts: Any, node: str | None = None) -> Command[Any]:
+    return Command(parts, lambda reply: reply, node)
+
+
+def increment(*keys: str) -> Call[Any]:
+    script = assemble("test", lambda _: "return redis.call('INCR', KEYS[1])")
+    return Call(script, keys, (), lambda reply: reply)
+
+
+def names() -> Flow[tuple[str, ...]]:
+    return (yield Nodes())
+
+
+async def test_scripts_run_where_their_key_lives(opened: Face, key_prefix: str) -> None:
+    answers = [await opened.call(increment(f"{key_prefix}:{n}")) for n in range(30)]
+
+    assert answers == [1] * 30
+
+
+async def test_a_script_that_the_nodes_forgot_is_sent_again(
+    opened: Face, key_prefix: str
+) -> None:
+    await opened.call(increment(key_prefix))
+    for node in await opened.run(names()):
+        await opened.call(command("SCRIPT", "FLUSH", node=node))
+
+    assert await opened.call(increment(key_prefix)) == 2
+
+
+async def test_every_primary_is_named(
+    opened: Face, redis_cluster: ClusterOfThree
+) -> None:
+    ports = sorted(node.port for node in redis_cluster.nodes)
+
+    assert await opened.run(names()) == tuple(f"127.0.0.1:{port}" for port in ports)
+
+
+async def test_a_command_can_be_sent_to_one_node(
+    opened: Face, key_prefix: str
+) -> None:
+    for number in range(30):
+        await opened.call(command("SET", f"{key_prefix}:{number}", "x"))
+
+    sizes = [
+        len(await opened.call(command("KEYS", f"{key_prefix}:*", node=node)))
+        for node in await opened.run(names())
+    ]
+
+    assert sum(sizes) == 30
+    assert all(0 < size < 30 for size in sizes)
+
+
+async def test_a_node_that_left_is_not_replaced_by_another(opened: Face) -> None:
+    with pytest.raises(RedisUnavailable, match=r"127\.0\.0\.1:1 is no longer"):
+        await opened.call(command("DBSIZE", node="127.0.0.1:1"))
+
+
+async def test_keys_of_two_slots_are_refused_but_no_reason_to_wait(
+    opened: Face, key_prefix: str
+) -> None:
+    with pytest.raises(RedisError) as caught:
+        await opened.call(increment(f"{key_prefix}:a", f"{key_prefix}:b"))
+
+    assert not isinstance(caught.value, RedisUnavailable)
+
+
+async def test_a_plain_client_of_a_cluster_is_told_what_to_write(
+    face: Face, redis_cluster: ClusterOfThree, key_prefix: str
+) -> None:
+    plain = face.open(redis_cluster.nodes[0].url)
+
+    with pytest.raises(RedisError, match=r"redis\+cluster://"):
+        for number in range(30):
+            await plain.call(command("GET", f"{key_prefix}:{number}"))
+
+
+async def test_a_single_server_is_no_cluster(face: Face) -> None:
+    with Server(tcp=True) as server:
+        url = f"redis+cluster://127.0.0.1:{server.port}"
+
+        with pytest.raises(RedisError, match="Cluster mode is not enabled|disabled"):
+            await face.open(url).call(command("GET", "key"))
+
+
+async def test_a_cluster_that_is_not_there_is_unavailable(face: Face) -> None:
+    with pytest.raises(RedisUnavailable, match="127.0.0.1:1"):
+        await face.open("redis+cluster://127.0.0.1:1").call(command("GET", "key"))
+
+
+async def test_clients_of_a_cluster_are_named(
+    opened: Face, redis_cluster: ClusterOfThree
+) -> None:
+    name = await opened.call(
+        command("CLIENT", "GETNAME", node=(await opened.run(names()))[0])
+    )
+
+    assert name in (b"workstealing", "workstealing")
+    assert target_of(opened.client).startswith("cluster:127.0.0.1:")
+
+
+async def test_without_a_node_the_other_slots_are_served(face: Face) -> None:
+    with ClusterOfThree(cluster_require_full_coverage="no") as cluster:
+        opened = face.open(cluster.url, timeout=1)
+        # Not the first: redis-py's asyncio client begins with that one.
+        cluster.nodes[2].kill()
+
+        outcomes = []
+        for number in range(40):
+            try:
+                outcomes.append(await opened.call(increment(f"key:{number}")))
+            except RedisUnavailable:
+                outcomes.append("unavailable")
+
+        assert 1 in outcomes
+        assert set(outcomes) == {1, "unavailable"}
+
+
+async def test_a_command_to_a_silent_node_is_not_sent_twice(face: Face) -> None:
+    with ClusterOfThree(cluster_node_timeout=60_000) as cluster:
+        opened = face.open(cluster.url, timeout=0.2)
+        await opened.call(command("SET", "count", "0"))
+        for node in cluster.nodes:
+            node.pause()
+        with pytest.raises(RedisUnavailable):
+            await opened.call(command("INCR", "count"))
+        for node in cluster.nodes:
+            node.resume()
+
+        with connect(cluster.url, profile="tasks") as other:
+            wait_until(lambda: other.get("count") != b"0", 10, "the command")
+
+            assert other.get("count") == b"1"
+
+
+async def test_sentinels_name_the_primary(
+    face: Face, redis_sentinel: SentinelGroup, key_prefix: str
+) -> None:
+    opened = face.open(redis_sentinel.url)
+
+    await opened.call(command("SET", key_prefix, "1"))
+
+    with connect(redis_sentinel.primary.url, profile="tasks") as primary:
+        assert primary.get(key_prefix) == b"1"
+        assert [c["name"] for c in primary.client_list()].count("workstealing") >= 2
+
+
+async def test_a_silent_sentinel_is_passed_over(
+    face: Face, redis_sentinel: SentinelGroup
+) -> None:
+    url = redis_sentinel.url.replace("://", "://127.0.0.1:1,")
+
+    assert await face.open(url).call(command("PING"))
+
+
+async def test_a_service_that_no_sentinel_knows_is_unavailable(
+    face: Face, redis_sentinel: SentinelGroup
+) -> None:
+    url = redis_sentinel.url.replace(redis_sentinel.service, "unheard")
+
+    with pytest.raises(RedisUnavailable, match="unheard"):
+        await face.open(url).call(command("PING"))
+
+
+async def test_closing_a_client_closes_its_sentinels(
+    face: Face, redis_sentinel: SentinelGroup
+) -> None:
+    opened = face.open(redis_sentinel.url, name=f"closing-{id(face)}")
+    await opened.call(command("PING"))
+
+    def seen() -> int:
+        with connect(redis_sentinel.sentinel.url, profile="tasks") as watcher:
+            names = [client["name"] for client in watcher.client_list()]
+        return names.count(f"closing-{id(face)}")
+
+    assert seen() == 1
+
+    await face.close()
+
+    await asyncio.to_thread(wait_until, lambda: seen() == 0, 10, "the connection to go")
+
+
+async def test_after_a_failover_the_new_primary_is_used(face: Face) -> None:
+    with SentinelGroup(down_after_ms=300) as group:
+        opened = face.open(group.url, timeout=0.5)
+        await opened.call(command("SET", "key", "before"))
+        await opened.call(command("WAIT", 1, 5000))
+        group.primary.kill()
+
+        with pytest.raises(RedisUnavailable):
+            await opened.call(command("SET", "key", "between"))
+        with connect(group.replica.url, profile="tasks") as replica:
+            await asyncio.to_thread(
+                wait_until,
+                lambda: replica.role()[0] == b"master" and _is_known(group),
+                30,
+                "the failover",
+            )
+            assert await opened.call(command("GET", "key")) == b"before"
+            await opened.call(command("SET", "key", "after"))
+
+            assert replica.get("key") == b"after"
+
+
+def _is_known(group: SentinelGroup) -> bool:
+    with connect(group.sentinel.url, profile="tasks") as sentinel:
+        state = sentinel.sentinel_masters()[group.service]
+    return bool(state["port"] == group.replica.port)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis import Redis
+
+from workstealing import Duty
+from workstealing.jobs import PendingReclaim
+
+CHANGES = ("deliver", "delete", "silence", "begin", "step", "die", "handler fails")
+histories = st.lists(
+    st.tuples(st.sampled_from(CHANGES + ("step",) * 3), st.integers(0, 4)),
+    min_size=20,
+    max_size=80,
+)
+
+
+@settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(history=histories, batch=st.integers(1, 5))
+def test_every_entry_is_pending_handled_or_one_dead_letter(
+    any_redis: Redis,
+    key_prefix: str,
+    stepped: Callable[..., Any],
+    history: list[tuple[str, int]],
+    batch: int,
+) -> None:
+    stream = f"{key_prefix}:{uuid4().hex}"
+    any_redis.xgroup_create(stream, "group", mkstream=True)
+    delivered: set[str] = set()
+    deleted: set[str] = set()
+    handled: set[str] = set()
+    slices: list[Any] = []
+    failures = 0
+
+    def handle(entry_id: str, fields: dict[Any, Any]) -> None:
+        nonlocal failures
+        assert fields == {b"field": b"value"}
+        if failures:
+            failures -= 1
+            raise LookupError("not now")
+        handled.add(entry_id)
+
+    def pending() -> set[str]:
+        entries = any_redis.xpending_range(stream, "group", "-", "+", 100)
+        return {entry["message_id"].decode() for entry in entries}
+
+    def letters() -> list[str]:
+        dead = any_redis.xrange(f"{{{stream}}}:dead:group")
+        return [fields[b"ws-origin"].decode() for _, fields in dead]
+
+    def silence() -> None:
+        ids = list(pending())
+        if ids:
+            any_redis.xclaim(stream, "group", "lost", 0, ids, idle=61_000, justid=True)
+
+    job = PendingReclaim(
+        any_redis, stream, "group", handle, idle=60, max_deliveries=3, batch=batch
+    )
+    for change, number in history:
+        if change == "deliver":
+            any_redis.xadd(stream, {"field": "value"})
+            ((_, [(entry_id, _)]),) = any_redis.xreadgroup(
+                "group", "lost", {stream: ">"}
+            )
+            delivered.add(entry_id.decode())
+        elif change == "delete" and delivered:
+            entry_id = sorted(delivered)[number % len(delivered)]
+            any_redis.xdel(stream, entry_id)
+            deleted.add(entry_id)
+        elif change == "silence":
+            silence()
+        elif change == "handler fails":
+            failures = number
+        elif change == "begin":
+            slices.append(stepped(job._driver, job._body.reclaim()))
+        elif slices:
+            place = number % len(slices)
+            if change == "die":
+                del slices[place]
+            else:
+                with suppress(LookupError):
+                    slices[place].step()
+                slices = [each for each in slices if each._flow.gi_frame]
+        dead = letters()
+        assert len(dead) == len(set(dead))
+        assert not set(dead) & pending()
+        assert delivered <= pending() | handled | set(dead) | deleted
+
+    failures = 0
+    for each in slices:
+        with suppress(LookupError):
+            each.finish()
+    for _ in range(20):
+        silence()
+        while job.recruited() is Duty.MORE:
+            pass
+    assert pending() == set()

@@ -1,0 +1,54 @@
+"""The command line begins politely, with or without its extra."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import workstealing
+from workstealing.cli.commands import workstealing as group
+
+ROOT = Path(workstealing.__file__).parents[1]
+
+
+@pytest.mark.parametrize("package", ["click", "rich"])
+def test_without_its_extra_it_names_the_pip_command_in_one_line(package: str) -> None:
+    hide = f"import sys; sys.modules[{package!r}] = None"
+    start = "from workstealing.cli.entry import main; main()"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{hide}; {start}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr.count("\n") == 1
+    assert f"{package} is not installed" in ended.stderr
+    assert "pip install 'workstealing[cli]'" in ended.stderr
+
+
+def test_it_tells_its_version_and_its_commands() -> None:
+    assert CliRunner().invoke(group, ["--version"]).output.startswith("workstealing")
+    helped = CliRunner().invoke(group, ["--help"]).output
+    assert all(command in helped for command in ("plan", "recruit"))
+
+
+def test_it_calls_itself_by_its_name_however_it_is_started() -> None:
+    start = "from workstealing.cli.entry import main; main()"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", start, "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("Usage: workstealing ")

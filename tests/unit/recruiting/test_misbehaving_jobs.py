@@ -1,0 +1,309 @@
+"""Promise 1: whatever a job does, the host sees a Duty."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from threading import Event, Thread
+
+import pytest
+
+from workstealing import AsyncRecruiter, Breaker, Duty, Recruiter, time_left
+from workstealing.errors import Conflict
+from workstealing.telemetry.events import Outcome
+from workstealing.testing import ManualClock, RecordingObserver
+
+
+def _recruiter(**options: object) -> Recruiter:
+    return Recruiter(**{"share": None, "breaker": None, **options})  # type: ignore[arg-type]
+
+
+def test_a_job_that_raises_ends_its_slice_and_is_counted() -> None:
+    recruiter = _recruiter()
+
+    @recruiter.job(rate=1.0)
+    def broken() -> None:
+        raise ValueError("boom")
+
+    assert recruiter.enlist() is Duty.DISMISSED
+    stats = recruiter.stats().jobs["broken"]
+    assert stats.outcomes[Outcome.ERROR] == 1
+    assert stats.last_error == "ValueError('boom')"
+
+
+def test_a_job_that_raises_after_it_worked_counts_as_work_for_the_host() -> None:
+    recruiter = _recruiter(deadline=10.0)
+    rounds = iter([Duty.MORE])
+
+    recruiter.install(lambda: next(rounds), "runs-dry", rate=1.0)
+
+    assert recruiter.enlist() is Duty.RECRUITED
+    assert recruiter.stats().jobs["runs-dry"].outcomes[Outcome.ERROR] == 1
+
+
+@pytest.mark.parametrize("request_to_stop", [KeyboardInterrupt, SystemExit])
+def test_a_request_to_stop_passes_and_leaves_the_recruiter_usable(
+    request_to_stop: type[BaseException],
+) -> None:
+    recruiter = _recruiter()
+    stops = iter([True, False])
+
+    @recruiter.job(rate=1.0)
+    def interrupted() -> None:
+        if next(stops):
+            raise request_to_stop
+
+    with pytest.raises(request_to_stop):
+        recruiter.enlist()
+
+    assert recruiter.enlist() is Duty.RECRUITED
+    assert recruiter.stats().jobs["interrupted"].outcomes[Outcome.ERROR] == 0
+
+
+def test_a_job_past_its_deadline_is_not_called_again_and_is_counted() -> None:
+    clock = ManualClock()
+    recruiter = _recruiter(clock=clock)
+
+    @recruiter.job(rate=1.0)
+    def slow() -> Duty:
+        clock.advance(0.2)
+        return Duty.MORE
+
+    assert recruiter.enlist() is Duty.RECRUITED
+    stats = recruiter.stats().jobs["slow"]
+    assert stats.rounds == 1
+    assert stats.overran == 1
+    assert stats.longest == pytest.approx(0.2)
+
+
+def test_a_job_that_enlists_again_is_dismissed_inside_its_slice() -> None:
+    recruiter = _recruiter()
+    inner: list[Duty] = []
+
+    @recruiter.job(rate=1.0)
+    def nested() -> None:
+        inner.append(recruiter.enlist())
+
+    assert recruiter.enlist() is Duty.RECRUITED
+    assert inner == [Duty.DISMISSED]
+    assert recruiter.stats().jobs["nested"].outcomes[Outcome.BUSY] == 1
+
+
+def test_a_slice_of_another_recruiter_does_not_run_inside_a_slice() -> None:
+    outer, inner = _recruiter(), _recruiter()
+    seen: list[Duty] = []
+    inner.install(lambda: None, "inner", rate=1.0)
+    outer.install(lambda: seen.append(inner.enlist()), "outer", rate=1.0)
+
+    outer.enlist()
+
+    assert seen == [Duty.DISMISSED]
+    assert inner.enlist() is Duty.RECRUITED
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_job_that_forks_leaves_both_processes_with_a_duty() -> None:
+    recruiter = _recruiter()
+    pids: list[int] = []
+
+    @recruiter.job(rate=1.0)
+    def forking() -> None:
+        pids.append(os.fork())
+
+    duty = recruiter.enlist()
+    if pids == [0]:
+        recruiter.uninstall("forking")
+        recruiter.install(lambda: None, "after", rate=1.0)
+        as_hoped = duty is Duty.RECRUITED and recruiter.enlist() is Duty.RECRUITED
+        os._exit(0 if as_hoped else 1)
+
+    assert duty is Duty.RECRUITED
+    assert os.waitpid(pids[0], 0)[1] == 0
+
+
+def test_a_job_that_is_uninstalled_while_it_runs_ends_as_usual() -> None:
+    recruiter = _recruiter()
+
+    @recruiter.job(rate=1.0)
+    def leaving() -> None:
+        recruiter.uninstall("leaving")
+
+    assert recruiter.enlist() is Duty.RECRUITED
+    assert recruiter.enlist() is Duty.DISMISSED
+    assert recruiter.stats().jobs == {}
+
+
+def test_a_job_runs_once_at_a_time_whatever_the_threads() -> None:
+    recruiter = _recruiter()
+    begun, may_end = Event(), Event()
+
+    @recruiter.job(rate=1.0)
+    def long() -> None:
+        begun.set()
+        may_end.wait(10)
+
+    thread = Thread(target=recruiter.enlist)
+    thread.start()
+    assert begun.wait(10)
+    duty = recruiter.enlist()
+    may_end.set()
+    thread.join()
+
+    assert duty is Duty.DISMISSED
+    assert recruiter.stats().jobs["long"].outcomes[Outcome.BUSY] == 1
+    assert recruiter.enlist() is Duty.RECRUITED
+
+
+def test_a_conflict_is_told_apart_from_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recruiter = _recruiter(breaker=Breaker())
+
+    @recruiter.job(rate=1.0)
+    def contended() -> None:
+        raise Conflict("somebody else has the lease")
+
+    recruiter.enlist()
+    recruiter.enlist()
+
+    outcomes = recruiter.stats().jobs["contended"].outcomes
+    assert outcomes[Outcome.CONFLICT] == 2
+    assert outcomes[Outcome.ERROR] == 0
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("answer", ["yes", 3, -1, 0.5, object()])
+def test_an_answer_that_is_no_duty_is_an_error_that_says_so(answer: object) -> None:
+    recruiter = _recruiter()
+    recruiter.install(lambda: answer, "odd", rate=1.0)
+
+    assert recruiter.enlist() is Duty.DISMISSED
+    assert "return a Duty" in str(recruiter.stats().jobs["odd"].last_error)
+
+
+def test_a_function_that_returns_a_coroutine_is_an_error_without_a_warning() -> None:
+    recruiter = _recruiter()
+
+    async def job() -> None: ...
+
+    recruiter.install(lambda: job(), "hidden", rate=1.0)
+
+    assert recruiter.enlist() is Duty.DISMISSED
+    assert recruiter.stats().jobs["hidden"].outcomes[Outcome.ERROR] == 1
+
+
+@pytest.mark.parametrize("spare", ["a while", object(), float("nan")])
+def test_nonsense_from_the_caller_never_raises(spare: object) -> None:
+    recruiter = _recruiter()
+    recruiter.install(lambda: None, "job", rate=1.0)
+
+    assert recruiter.enlist(spare=spare) is Duty.DISMISSED  # type: ignore[arg-type]
+    assert recruiter.enlist(rtt="slow") in Duty  # type: ignore[arg-type]
+
+
+def test_a_logging_handler_that_raises_does_not_reach_the_host() -> None:
+    recruiter = _recruiter()
+    recruiter.install(lambda: 1 / 0, "broken", rate=1.0)
+
+    class Vicious(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise RuntimeError("the log disk is full")
+
+    logger = logging.getLogger("workstealing")
+    handler = Vicious()
+    logger.addHandler(handler)
+    try:
+        assert recruiter.enlist() is Duty.DISMISSED
+    finally:
+        logger.removeHandler(handler)
+    assert recruiter.stats().faults == 1
+
+
+def test_an_observer_that_raises_does_not_reach_the_host_or_the_others() -> None:
+    class Vicious:
+        def observe(self, event: object) -> None:
+            raise RuntimeError("no network")
+
+    recording = RecordingObserver()
+    recruiter = _recruiter(observers=(Vicious(), recording))
+    recruiter.install(lambda: None, "job", rate=1.0)
+
+    assert recruiter.enlist() is Duty.RECRUITED
+    assert len(recording.events) == 1
+
+
+async def test_a_coroutine_that_hangs_is_cancelled_at_the_end_of_its_time() -> None:
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=0.01)
+
+    @recruiter.job(rate=1.0)
+    async def hanging() -> None:
+        await asyncio.Event().wait()
+
+    assert await recruiter.enlist() is Duty.DISMISSED
+    stats = recruiter.stats().jobs["hanging"]
+    assert stats.outcomes[Outcome.ERROR] == 1
+    assert "TimeoutError" in str(stats.last_error)
+
+
+async def test_a_hanging_plain_function_frees_the_host_but_stays_busy() -> None:
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=0.01)
+    may_end = Event()
+    recruiter.install(lambda: may_end.wait(10) and None, "hanging", rate=1.0)
+
+    assert await recruiter.enlist() is Duty.DISMISSED
+    assert await recruiter.enlist() is Duty.DISMISSED
+    outcomes = recruiter.stats().jobs["hanging"].outcomes
+    assert (outcomes[Outcome.ERROR], outcomes[Outcome.BUSY]) == (1, 1)
+
+    may_end.set()
+    async with asyncio.timeout(10) if hasattr(asyncio, "timeout") else _no_limit():
+        while await recruiter.enlist() is not Duty.RECRUITED:
+            await asyncio.sleep(0)
+
+
+async def test_cancelling_the_host_cancels_the_slice_and_passes() -> None:
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=None)
+    begun = asyncio.Event()
+
+    @recruiter.job(rate=1.0)
+    async def long() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    host = asyncio.create_task(recruiter.enlist())
+    await begun.wait()
+    host.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await host
+    assert recruiter.stats().jobs["long"].outcomes[Outcome.ERROR] == 0
+    recruiter.uninstall("long")
+    recruiter.install(lambda: None, "after", rate=1.0)
+    assert await recruiter.enlist() is Duty.RECRUITED
+
+
+async def test_a_task_that_outlives_the_slice_that_began_it_may_enlist() -> None:
+    recruiter = AsyncRecruiter(share=None)
+    heirs: list[asyncio.Task[Duty]] = []
+    go_on = asyncio.Event()
+
+    async def heir() -> Duty:
+        await go_on.wait()
+        assert time_left() == float("inf")
+        return await recruiter.enlist()
+
+    @recruiter.job(rate=1.0)
+    async def parent() -> None:
+        if not heirs:
+            heirs.append(asyncio.create_task(heir()))
+
+    await recruiter.enlist()
+    go_on.set()
+
+    assert await heirs[0] is Duty.RECRUITED
+
+
+class _no_limit:
+    async def __aenter__(self) -> None: ...
+    async def __aexit__(self, *_: object) -> None: ...

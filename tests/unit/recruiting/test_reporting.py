@@ -1,0 +1,125 @@
+"""Failures are logged without a flood, and everything is counted."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from workstealing import Duty, Recruiter
+from workstealing.telemetry.events import Outcome, SliceEnded, SliceRefused
+from workstealing.testing import ManualClock, RecordingObserver
+
+
+def test_an_error_is_logged_with_its_traceback_then_once_a_minute_with_a_count(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = ManualClock()
+    recruiter = Recruiter(share=None, breaker=None, clock=clock)
+    recruiter.install(lambda: 1 / 0, "broken", rate=1.0)
+
+    for _ in range(150):
+        recruiter.enlist()
+        clock.advance(1.0)
+
+    first, *others = caplog.records
+    assert first.exc_info is not None
+    assert "'broken'" in first.getMessage()
+    assert [record.exc_info for record in others] == [None, None]
+    assert "failed 60 more times" in others[0].getMessage()
+    assert {record.levelno for record in caplog.records} == {logging.ERROR}
+
+
+def test_a_failure_after_a_quiet_minute_is_news_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = ManualClock()
+    recruiter = Recruiter(share=None, breaker=None, clock=clock)
+    recruiter.install(lambda: 1 / 0, "broken", rate=1.0)
+
+    recruiter.enlist()
+    clock.advance(61.0)
+    recruiter.enlist()
+
+    assert [bool(record.exc_info) for record in caplog.records] == [True, True]
+
+
+def test_each_job_has_its_own_log_limit(caplog: pytest.LogCaptureFixture) -> None:
+    recruiter = Recruiter(share=None, breaker=None, clock=ManualClock())
+    recruiter.install(lambda: 1 / 0, "one", rate=0.5)
+    recruiter.install(lambda: 1 / 0, "two", rate=0.5)
+
+    for _ in range(100):
+        recruiter.enlist()
+
+    assert len(caplog.records) == 2
+
+
+def test_nothing_is_ever_printed() -> None:
+    program = """
+from workstealing import Recruiter
+recruiter = Recruiter(share=None, breaker=None)
+recruiter.install(lambda: 1 / 0, "broken", rate=1.0)
+recruiter.setup(lambda r: 1 / 0)
+for _ in range(100):
+    recruiter.enlist()
+assert recruiter.stats().jobs["broken"].drawn == 100
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=60, check=True
+    )
+
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_stats_tell_how_long_ago_a_job_last_worked() -> None:
+    clock = ManualClock()
+    recruiter = Recruiter(share=None, clock=clock)
+    answers = iter([Duty.DISMISSED, Duty.RECRUITED, Duty.DISMISSED])
+    recruiter.install(lambda: next(answers), "job", rate=1.0)
+
+    recruiter.enlist()
+    assert recruiter.stats().jobs["job"].last_productive is None
+    recruiter.enlist()
+    clock.advance(100.0)
+    recruiter.enlist()
+
+    stats = recruiter.stats().jobs["job"]
+    assert stats.last_productive == 100.0
+    assert (stats.recruited, stats.outcomes[Outcome.EMPTY], stats.drawn) == (1, 2, 3)
+
+
+def test_a_snapshot_does_not_change_afterwards() -> None:
+    recruiter = Recruiter(share=None)
+    recruiter.install(lambda: None, "job", rate=1.0)
+    recruiter.enlist()
+
+    before = recruiter.stats()
+    recruiter.enlist()
+
+    assert before.calls == 1
+    assert before.jobs["job"].recruited == 1
+    with pytest.raises(AttributeError):
+        before.calls = 2  # type: ignore[misc]
+
+
+def test_events_tell_what_happened_and_count_the_calls_between() -> None:
+    clock, observer = ManualClock(), RecordingObserver()
+    recruiter = Recruiter(clock=clock, observers=(observer,))
+
+    @recruiter.job(rate=0.5)
+    def work() -> None:
+        clock.advance(0.06)
+
+    for _ in range(100):
+        recruiter.enlist()
+
+    ended, refused = observer.of(SliceEnded), observer.of(SliceRefused)
+    assert [(e.job, e.outcome, e.rounds, e.overran) for e in ended] == [
+        ("work", Outcome.RECRUITED, 1, True)
+    ]
+    assert {event.outcome for event in refused} == {Outcome.BUDGET}
+    counted = sum(event.calls for event in (*ended, *refused))
+    assert 100 - 40 < counted <= 100

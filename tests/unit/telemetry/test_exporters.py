@@ -1,0 +1,154 @@
+"""Each exporter shows what happened, under names that start with workstealing_."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from prometheus_client import CollectorRegistry
+
+from workstealing import Duty, Recruiter
+from workstealing.errors import MissingExtra
+from workstealing.telemetry.logs import LoggingObserver
+from workstealing.telemetry.observer import Observer
+from workstealing.telemetry.opentelemetry import OpenTelemetryObserver
+from workstealing.telemetry.prometheus import PrometheusObserver
+from workstealing.telemetry.statsd import StatsdObserver
+from workstealing.testing import ManualClock
+
+
+def _live(observer: Observer) -> None:
+    """Ten calls that work, one that fails and one that is refused for it."""
+    clock = ManualClock()
+    recruiter = Recruiter(share=None, clock=clock, observers=(observer,))
+    answers: list[Duty | Exception] = [Duty.RECRUITED] * 10 + [ConnectionError()]
+
+    @recruiter.job(rate=1.0, name="session.gc", target="localhost:6379")
+    def work() -> Duty:
+        clock.advance(0.06)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    recruiter.setup(lambda recruiter: 1 / 0)
+    for _ in range(12):
+        recruiter.enlist()
+
+
+def test_prometheus_counts_slices_calls_and_failures() -> None:
+    registry = CollectorRegistry()
+    _live(PrometheusObserver(registry))
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, labels)
+
+    slices = "workstealing_slices_total"
+    assert value(slices, job="session.gc", outcome="recruited") == 10
+    assert value(slices, job="session.gc", outcome="error") == 1
+    assert value(slices, job="session.gc", outcome="open") == 1
+    assert value("workstealing_enlist_calls_total") == 12
+    assert value("workstealing_slice_seconds_count", job="session.gc") == 11
+    assert value("workstealing_slice_overruns_total", job="session.gc") == 11
+    assert value("workstealing_breaker_open", target="localhost:6379") == 1
+    assert value("workstealing_setup_failures_total") == 1
+    productive = "workstealing_last_productive_timestamp_seconds"
+    assert (value(productive, job="session.gc") or 0) > 0
+    assert all(m.name.startswith("workstealing_") for m in registry.collect())
+
+
+class RecordingStatsd:
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.timings: list[str] = []
+        self.gauges: dict[str, float] = {}
+
+    def incr(self, stat: str, count: int = 1) -> None:
+        self.counts[stat] = self.counts.get(stat, 0) + count
+
+    def timing(self, stat: str, delta: float) -> None:
+        self.timings.append(stat)
+
+    def gauge(self, stat: str, value: float) -> None:
+        self.gauges[stat] = value
+
+
+def test_statsd_counts_the_same_under_names_without_dots_inside() -> None:
+    client = RecordingStatsd()
+    _live(StatsdObserver(client))
+
+    assert client.counts == {
+        "workstealing_enlist_calls": 12,
+        "workstealing_slices.session_gc.recruited": 10,
+        "workstealing_slices.session_gc.error": 1,
+        "workstealing_slices.session_gc.open": 1,
+        "workstealing_slice_overruns.session_gc": 11,
+        "workstealing_setup_failures": 1,
+    }
+    assert client.timings == ["workstealing_slice.session_gc"] * 11
+    assert client.gauges == {"workstealing_breaker_open.localhost_6379": 1}
+
+
+def test_opentelemetry_counts_the_same() -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider(metric_readers=[reader])
+    _live(OpenTelemetryObserver(provider.get_meter("test")))
+
+    data = reader.get_metrics_data()
+    assert data is not None
+    metrics = data.resource_metrics[0].scope_metrics[0].metrics
+    points = {
+        (metric.name, tuple(sorted(dict(point.attributes).items()))): point
+        for metric in metrics
+        for point in metric.data.data_points
+    }
+    job = ("job", "session.gc")
+    recruited = points["workstealing_slices", (job, ("outcome", "recruited"))]
+    assert recruited.value == 10
+    assert points["workstealing_enlist_calls", ()].value == 12
+    assert points["workstealing_slice_seconds", (job,)].count == 11
+    assert points["workstealing_setup_failures", ()].value == 1
+    openings = points["workstealing_breaker_openings", (("target", "localhost:6379"),)]
+    assert openings.value == 1
+
+
+def test_logging_writes_fields(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "workstealing.events")
+    _live(LoggingObserver())
+
+    records = [r for r in caplog.records if r.name == "workstealing.events"]
+    opened = [r for r in records if r.levelno == logging.WARNING]
+    assert len(opened) == 1
+    assert opened[0].ws_target == "localhost:6379"  # type: ignore[attr-defined]
+    assert sum("outcome=recruited" in r.getMessage() for r in records) == 10
+
+
+@pytest.mark.parametrize(
+    ("package", "make", "extra"),
+    [
+        ("prometheus_client", PrometheusObserver, "prometheus"),
+        ("statsd", StatsdObserver, "statsd"),
+        ("opentelemetry.metrics", OpenTelemetryObserver, "opentelemetry"),
+    ],
+)
+def test_a_missing_extra_is_named_with_its_pip_command(
+    package: str,
+    make: Callable[[], object],
+    extra: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+
+    with pytest.raises(MissingExtra, match=rf"pip install 'workstealing\[{extra}\]'"):
+        make()
+
+
+def test_importing_an_exporter_registers_nothing() -> None:
+    from prometheus_client import REGISTRY
+
+    names = {metric.name for metric in REGISTRY.collect()}
+    assert not any(name.startswith("workstealing") for name in names)

@@ -1,0 +1,3 @@
+"""The command line; needs the extra `cli`."""
+
+from __future__ import annotations

@@ -1,0 +1,29 @@
+"""The commands of `workstealing`, one module each."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from workstealing.cli.plan import plan_command
+from workstealing.cli.recruit import recruit_command
+
+__all__ = ("workstealing",)
+
+
+def _version() -> str:
+    try:
+        return version("workstealing")
+    except PackageNotFoundError:
+        return "(not installed, run from its folder)"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(_version(), prog_name="workstealing")
+def workstealing() -> None:
+    """Background work without a background."""
+
+
+workstealing.add_command(plan_command)
+workstealing.add_command(recruit_command)

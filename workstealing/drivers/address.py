@@ -1,0 +1,114 @@
+"""Reads the URL of a server, a Sentinel-watched primary, or a Cluster; does no I/O.
+
+An error says what to write. It never repeats what was written, because a password that
+was not escaped can end up in any part of a URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from redis import connection
+
+from workstealing.errors import ConfigurationError
+
+__all__ = ("Address", "parse_address")
+
+Form = Literal["single", "sentinel", "cluster"]
+
+_FORMS: dict[str, tuple[Form, str, int]] = {
+    "redis": ("single", "redis", 6379),
+    "rediss": ("single", "rediss", 6379),
+    "unix": ("single", "unix", 0),
+    "redis+sentinel": ("sentinel", "redis", 26379),
+    "rediss+sentinel": ("sentinel", "rediss", 26379),
+    "redis+cluster": ("cluster", "redis", 6379),
+    "rediss+cluster": ("cluster", "rediss", 6379),
+}
+_EXAMPLES = (
+    "write redis://host:6379/0, rediss://host:6379/0 (TLS), unix:///path/to/socket,"
+    " redis+sentinel://host1:26379,host2:26379/service/0"
+    " or redis+cluster://host1:6379,host2:6379"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to connect to, and the options that the URL carries.
+
+    `options` are what redis-py's clients take: user, password, database, TLS and what
+    stands after the question mark. A Unix socket has no hosts.
+    """
+
+    form: Form
+    hosts: tuple[tuple[str, int], ...]
+    service: str
+    options: Mapping[str, Any] = field(repr=False)
+
+
+def parse_address(url: str) -> Address:
+    """Return the address that a URL means.
+
+    Raises:
+        ConfigurationError: it is none that we know.
+    """
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        raise ConfigurationError(f"a Redis URL starts with a scheme: {_EXAMPLES}")
+    if scheme not in _FORMS:
+        raise ConfigurationError(f"unknown scheme of a Redis URL: {_EXAMPLES}")
+    form, plain, default_port = _FORMS[scheme]
+    # Not chained: the text of the original could hold a part of the password.
+    try:
+        return _parsed(url, form, plain, default_port)
+    except ValueError:
+        raise ConfigurationError(
+            f"a {scheme}:// URL cannot be read (is the password percent-encoded?):"
+            f" {_EXAMPLES}"
+        ) from None
+
+
+def _parsed(url: str, form: Form, plain: str, default_port: int) -> Address:
+    parts = urlsplit(url)
+    _check(not parts.fragment)
+    credentials, at, names = parts.netloc.rpartition("@")
+    if plain == "unix":
+        _check(not names and len(parts.path) > 1)
+        options = _options(f"unix://{credentials}{at}{parts.path}?{parts.query}")
+        options["unix_socket_path"] = options.pop("path")
+        return Address(form, (), "", options)
+    hosts = tuple(_host(name, default_port) for name in names.split(","))
+    _check(form != "single" or len(hosts) == 1)
+    service, database = "", parts.path.strip("/")
+    if form == "sentinel":
+        service, _, database = database.partition("/")
+        _check(bool(service))
+    _check(not database or database.isdecimal())
+    options = _options(f"{plain}://{credentials}{at}h/{database}?{parts.query}")
+    if form == "cluster":
+        _check(not options.pop("db", 0))
+    return Address(form, hosts, unquote(service), options)
+
+
+def _options(url: str) -> dict[str, Any]:
+    """Let redis-py read what one server's URL says beside its host."""
+    redis_py: Any = connection
+    options: dict[str, Any] = redis_py.parse_url(url)
+    options.pop("host", None)
+    if options.pop("connection_class", None) is connection.SSLConnection:
+        options["ssl"] = True
+    return options
+
+
+def _host(name: str, default_port: int) -> tuple[str, int]:
+    parts = urlsplit(f"//{name}")
+    _check(bool(parts.hostname) and "@" not in name)
+    return unquote(parts.hostname or ""), parts.port or default_port
+
+
+def _check(good: bool) -> None:
+    if not good:
+        raise ValueError

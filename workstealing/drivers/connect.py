@@ -1,0 +1,208 @@
+"""Builds redis-py clients from a URL, and drivers from whatever a user gives.
+
+Clients built here are named, have short timeouts and never send a command again by
+themselves: redis-py would repeat a script whose reply was lost. A client that a user
+brings is used as it is. Only the sync client of a Cluster connects at once; all others
+connect when first used.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from typing import Any, Literal
+
+from redis import Redis, RedisCluster, __version__
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.asyncio.cluster import ClusterNode as AsyncClusterNode
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode
+from redis.retry import Retry
+
+from workstealing.drivers.address import Address, parse_address
+from workstealing.drivers.aio import AsyncClient, AsyncDriver
+from workstealing.drivers.embedded import embedded
+from workstealing.drivers.sentinel import async_primary, primary
+from workstealing.drivers.sync import Client, Driver
+from workstealing.drivers.target import target_of
+from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.errors import ConfigurationError
+
+__all__ = (
+    "Profile",
+    "async_driver",
+    "connect",
+    "connect_async",
+    "driver",
+    "target_of",
+)
+
+Profile = Literal["side-work", "tasks"]
+
+_TIMEOUTS = {"side-work": 0.05, "tasks": 5.0}
+_VARIABLES = ("WORKSTEALING_URL", "REDIS_URL")
+
+
+def connect(
+    url: str | None = None,
+    *,
+    profile: Profile = "side-work",
+    timeout: float | None = None,
+    name: str = "workstealing",
+    persist: str | os.PathLike[str] | None = None,
+) -> Client:
+    """Return a client for *url*, or of the embedded server.
+
+    Without a URL, `WORKSTEALING_URL` and `REDIS_URL` of the environment are looked at.
+
+    Args:
+        url: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://;
+            what stands after a question mark goes to redis-py, and wins.
+        profile: "side-work" waits 50 ms for a reply, "tasks" 5 seconds.
+        timeout: seconds to wait for a connection or a reply instead.
+        name: what `CLIENT LIST` shows.
+        persist: a folder in which the embedded server keeps its data.
+    """
+    address, settings = _planned(url, profile, timeout, name, persist)
+    settings["retry"] = Retry(NoBackoff(), 0)
+    if address.form == "sentinel":
+        return primary(address, settings)
+    if address.form == "single":
+        return Redis(**settings)
+    node: Any = ClusterNode
+    try:
+        return RedisCluster(
+            startup_nodes=[node(*host) for host in address.hosts],
+            **_cluster_settings(settings),
+        )
+    except CLIENT_ERRORS as error:
+        raise translated(error) from error
+
+
+def connect_async(
+    url: str | None = None,
+    *,
+    profile: Profile = "side-work",
+    timeout: float | None = None,
+    name: str = "workstealing",
+    persist: str | os.PathLike[str] | None = None,
+) -> AsyncClient:
+    """Return an asyncio client: the twin of `connect`, with its arguments."""
+    address, settings = _planned(url, profile, timeout, name, persist)
+    settings["retry"] = AsyncRetry(NoBackoff(), 0)
+    if address.form == "sentinel":
+        return async_primary(address, settings)
+    if address.form == "single":
+        return AsyncRedis(**settings)
+    return AsyncRedisCluster(
+        startup_nodes=[AsyncClusterNode(*host) for host in address.hosts],
+        **_cluster_settings(settings),
+    )
+
+
+def driver(redis: Client | str | None, profile: Profile = "side-work") -> Driver:
+    """Return a driver for a client, a URL, or the embedded server."""
+    given: Any = redis
+    if given is None or isinstance(given, str):
+        return Driver(connect(given, profile=profile))
+    if isinstance(given, (Redis, RedisCluster)):
+        return Driver(given)
+    if isinstance(given, (AsyncRedis, AsyncRedisCluster)):
+        raise ConfigurationError(
+            "this is an asyncio client: use the Async… class, or give a redis.Redis"
+        )
+    raise ConfigurationError(_not_redis(given))
+
+
+def async_driver(
+    redis: AsyncClient | str | None, profile: Profile = "side-work"
+) -> AsyncDriver:
+    """Return an asyncio driver for a client, a URL, or the embedded server."""
+    given: Any = redis
+    if given is None or isinstance(given, str):
+        return AsyncDriver(connect_async(given, profile=profile))
+    if isinstance(given, (AsyncRedis, AsyncRedisCluster)):
+        return AsyncDriver(given)
+    if isinstance(given, (Redis, RedisCluster)):
+        raise ConfigurationError(
+            "this is not an asyncio client: use the class without Async…, or give a"
+            " redis.asyncio.Redis"
+        )
+    raise ConfigurationError(_not_redis(given))
+
+
+def _not_redis(given: object) -> str:
+    return (
+        "redis must be a client of redis-py, a URL such as redis://localhost:6379/0,"
+        f" or None for the embedded server, not a {type(given).__name__}"
+    )
+
+
+def _planned(
+    url: str | None,
+    profile: Profile,
+    timeout: float | None,
+    name: str,
+    persist: str | os.PathLike[str] | None,
+) -> tuple[Address, dict[str, Any]]:
+    """Check all arguments; return where to connect to, and redis-py's settings."""
+    settings = {
+        **_timeouts(profile, timeout),
+        "client_name": _checked_name(name),
+        # RESP3 would let a server relax our timeouts, by maintenance notifications.
+        "protocol": 2,
+    }
+    address = parse_address(_url(url, persist))
+    for option in address.options.keys() - inspect.signature(Redis).parameters:
+        raise ConfigurationError(f"redis-py has no option {option!r}: see its Redis()")
+    if address.form == "single" and address.hosts:
+        settings["host"], settings["port"] = address.hosts[0]
+    return address, {**settings, **address.options}
+
+
+def _url(url: str | None, persist: str | os.PathLike[str] | None) -> str:
+    if url is not None and not isinstance(url, str):
+        raise ConfigurationError(_not_redis(url))
+    if url is not None and persist is not None:
+        raise ConfigurationError(
+            "persist= is for the embedded server: leave it out, or leave out the URL"
+        )
+    found = [
+        os.environ[variable] for variable in _VARIABLES if os.environ.get(variable)
+    ]
+    if url is None:
+        return found[0] if found else embedded(persist)
+    return url
+
+
+def _timeouts(profile: Profile, timeout: float | None) -> dict[str, Any]:
+    if profile not in _TIMEOUTS:
+        raise ConfigurationError(
+            f"profile must be one of {', '.join(map(repr, _TIMEOUTS))}, not {profile!r}"
+        )
+    seconds = _TIMEOUTS[profile] if timeout is None else timeout
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise ConfigurationError(f"timeout must be seconds, not {timeout!r}")
+    if not math.isfinite(seconds) or seconds <= 0:
+        raise ConfigurationError(f"timeout must be above 0 seconds, not {timeout!r}")
+    return {"socket_timeout": seconds, "socket_connect_timeout": seconds}
+
+
+def _checked_name(name: str) -> str:
+    if not isinstance(name, str) or not name or not all("!" <= c <= "~" for c in name):
+        raise ConfigurationError(
+            f"name must be printable ASCII without spaces, not {name!r}"
+        )
+    return name
+
+
+def _cluster_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    # Slots whose node is down must not take the others with them.
+    partial = settings | {"require_full_coverage": False}
+    # Before redis-py 6 the cluster counted attempts apart from `retry`.
+    if int(__version__.split(".")[0]) < 6:
+        partial["cluster_error_retry_attempts"] = 0
+    return partial

@@ -1,0 +1,75 @@
+"""What users call to bring jobs in: the same on both recruiters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from threading import Lock
+from typing import Any, ClassVar, TypeVar, cast
+
+from workstealing.errors import ConfigurationError
+from workstealing.recruiting.loading import load_jobs, load_plugins
+from workstealing.recruiting.office import Office
+from workstealing.recruiting.pacing import Every
+
+__all__ = ("RecruiterFace",)
+
+Self = TypeVar("Self", bound="RecruiterFace")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class RecruiterFace(Office):
+    """Decorators and loaders; see `Office` for the arguments."""
+
+    _masters: ClassVar[dict[type[RecruiterFace], RecruiterFace]] = {}
+    _masters_lock: ClassVar[Lock] = Lock()
+
+    @classmethod
+    def master(cls: type[Self]) -> Self:
+        """Return the one of this process, made with defaults when first asked for."""
+        masters = RecruiterFace._masters
+        with RecruiterFace._masters_lock:
+            if cls not in masters:
+                masters[cls] = cls()
+        return cast("Self", masters[cls])
+
+    def job(
+        self,
+        *,
+        rate: float | None = None,
+        every: Every | None = None,
+        name: str | None = None,
+        target: str | None = None,
+    ) -> Callable[[Function], Function]:
+        """Install the decorated function, by its own name unless one is given."""
+
+        def install(function: Function) -> Function:
+            own_name = name or str(getattr(function, "__name__", ""))
+            self.install(function, own_name, rate=rate, every=every, target=target)
+            return function
+
+        return install
+
+    def setup(self, function: Function) -> Function:
+        """Run the decorated function once per process, before the first lottery.
+
+        It is given the recruiter. One that raises is logged and tried again later.
+        """
+        if iscoroutinefunction(function) and not self._takes_coroutines:
+            raise ConfigurationError(
+                "a Recruiter cannot await a setup: use a plain function, or an"
+                " AsyncRecruiter"
+            )
+        self._add_setup(function)
+        return function
+
+    def load(self, *modules: str) -> None:
+        """Let each module, package or `module:function` install its jobs.
+
+        A module does so by a function `install_jobs(recruiter)`.
+        """
+        load_jobs(self, modules)
+
+    def load_plugins(self) -> None:
+        """Let installed packages install theirs, by the group `workstealing.jobs`."""
+        load_plugins(self)

@@ -1,0 +1,168 @@
+"""One slice: its deadline, its rounds, and how it ended.
+
+A deadline cannot interrupt a blocked thread. It decides whether a job that has `MORE`
+is called again, and it is what `time_left()` tells a job that wants to be punctual.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workstealing.clock import Clock
+from workstealing.errors import Conflict, InvalidDuty
+from workstealing.recruiting.job import Duty
+from workstealing.recruiting.roster import Entry
+from workstealing.telemetry.events import Outcome
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+__all__ = ("Books", "Slice", "inside_slice", "time_left")
+
+# The next round is begun only if it fits, going by the longest one so far.
+_MARGIN = 1.5
+
+_current: ContextVar[Slice | None] = ContextVar("workstealing_slice", default=None)
+
+
+def time_left() -> float:
+    """Return the seconds that the running slice still has; infinite outside of one."""
+    running = _current.get()
+    if running is None or running.over or running.deadline is None:
+        return math.inf
+    return max(0.0, running.deadline - running.clock.monotonic())
+
+
+def inside_slice() -> bool:
+    """Tell whether the caller is itself part of a slice."""
+    running = _current.get()
+    # A task that a slice started inherits its context, and may outlive it.
+    return running is not None and not running.over
+
+
+class Books(Protocol):
+    """Who is told how a slice ended."""
+
+    def close(self, ended: Slice) -> None:
+        """Take note of the outcome."""
+        ...
+
+
+class Slice:
+    """A context in which a job is called once, or again while it has more.
+
+    Errors of the job (`Exception`) end here; what asks a process or task to stop
+    (`KeyboardInterrupt`, `SystemExit`, `CancelledError`) passes.
+    """
+
+    __slots__ = (
+        "_books",
+        "_longest",
+        "_round_began_at",
+        "_token",
+        "began_at",
+        "clock",
+        "deadline",
+        "ended_at",
+        "entry",
+        "error",
+        "lingers",
+        "outcome",
+        "over",
+        "rounds",
+        "worked",
+    )
+
+    def __init__(
+        self, books: Books, entry: Entry, clock: Clock, now: float, limit: float | None
+    ) -> None:
+        self._books = books
+        self._longest = 0.0
+        self._token: Token[Slice | None] | None = None
+        self.entry = entry
+        self.clock = clock
+        self.began_at = self._round_began_at = self.ended_at = now
+        self.deadline = None if limit is None else now + limit
+        self.rounds = 0
+        self.worked = False
+        self.over = False
+        self.lingers = False
+        self.outcome = Outcome.EMPTY
+        self.error: Exception | None = None
+
+    @property
+    def duty(self) -> Duty:
+        """What the host is told."""
+        return Duty.RECRUITED if self.worked else Duty.DISMISSED
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.ended_at - self.began_at
+
+    @property
+    def overran(self) -> bool:
+        """Whether it took longer than its deadline."""
+        return self.deadline is not None and self.ended_at > self.deadline
+
+    def goes_on(self, answer: object) -> bool:
+        """Take the answer of one round; tell whether there is time for another."""
+        self.rounds += 1
+        duty = _read(self.entry.name, answer)
+        now = self.clock.monotonic()
+        self._longest = max(self._longest, now - self._round_began_at)
+        self._round_began_at = now
+        if duty is not Duty.DISMISSED:
+            self.worked = True
+        if duty is not Duty.MORE or self.deadline is None:
+            return False
+        return self.deadline - now > _MARGIN * self._longest
+
+    def linger(self, thread: Future[Any]) -> None:
+        """Let the job count as busy until a thread that was not awaited is done."""
+        self.lingers = True
+        thread.add_done_callback(self._leave)
+
+    def _leave(self, _: Future[Any]) -> None:
+        self.entry.running = False
+
+    def __enter__(self) -> Slice:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        assert self._token is not None
+        _current.reset(self._token)
+        self.over = True
+        self.ended_at = self.clock.monotonic()
+        if self.worked:
+            self.outcome = Outcome.RECRUITED
+        if isinstance(error, Exception):
+            is_conflict = isinstance(error, Conflict)
+            self.outcome = Outcome.CONFLICT if is_conflict else Outcome.ERROR
+            self.error = error
+        self._books.close(self)
+        return self.error is not None
+
+
+def _read(job: str, answer: object) -> Duty:
+    if answer is None:
+        return Duty.RECRUITED
+    if type(answer) is Duty:
+        return answer
+    if isinstance(answer, int) and 0 <= answer <= 2:
+        return Duty(answer)
+    if inspect.iscoroutine(answer):
+        answer.close()
+    raise InvalidDuty(
+        f"job {job!r} returned {answer!r}: return a Duty, or None for RECRUITED"
+    )

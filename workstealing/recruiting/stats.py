@@ -1,0 +1,102 @@
+"""What a recruiter has counted: tallies while it works, frozen snapshots to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workstealing.telemetry.events import Outcome
+
+if TYPE_CHECKING:
+    from workstealing.recruiting.slicing import Slice
+
+__all__ = ("JobStats", "RecruiterStats", "Tally")
+
+
+@dataclass(slots=True)
+class Tally:
+    """The running count of one job."""
+
+    outcomes: dict[Outcome, int] = field(default_factory=dict)
+    rounds: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0
+    overran: int = 0
+    productive_at: float | None = None
+    last_error: str | None = None
+
+    def count(self, outcome: Outcome) -> None:
+        """Count one outcome."""
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+
+    def note(self, ended: Slice) -> None:
+        """Count a slice that has ended."""
+        self.count(ended.outcome)
+        self.rounds += ended.rounds
+        self.seconds += ended.seconds
+        self.longest = max(self.longest, ended.seconds)
+        self.overran += ended.overran
+        if ended.worked:
+            self.productive_at = ended.ended_at
+        if ended.outcome is Outcome.ERROR:
+            self.last_error = repr(ended.error)
+
+    def snapshot(self, rate: float | None, every: float | None, now: float) -> JobStats:
+        """Freeze the count, with the age of the last productive slice."""
+        productive_at = self.productive_at
+        return JobStats(
+            rate=rate,
+            every=every,
+            outcomes={outcome: self.outcomes.get(outcome, 0) for outcome in Outcome},
+            rounds=self.rounds,
+            seconds=self.seconds,
+            longest=self.longest,
+            overran=self.overran,
+            last_productive=None if productive_at is None else now - productive_at,
+            last_error=self.last_error,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobStats:
+    """One job in this process, since it was installed or the process forked."""
+
+    rate: float | None
+    every: float | None
+    outcomes: Mapping[Outcome, int]
+    rounds: int
+    seconds: float
+    longest: float
+    """The longest slice, in seconds."""
+    overran: int
+    """Slices that took longer than their deadline."""
+    last_productive: float | None
+    """Seconds since a slice last worked; None if none ever did. Alarm on its age."""
+    last_error: str | None
+
+    @property
+    def recruited(self) -> int:
+        """How many slices worked."""
+        return self.outcomes[Outcome.RECRUITED]
+
+    @property
+    def drawn(self) -> int:
+        """How often the job was drawn, whatever came of it."""
+        return sum(self.outcomes.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RecruiterStats:
+    """One recruiter in this process."""
+
+    calls: int
+    """How often `enlist()` was called."""
+    jobs: Mapping[str, JobStats]
+    open_targets: Mapping[str, float]
+    """Targets whose breaker is open, and for how many seconds more."""
+    debt: float
+    """Seconds of side work still to be paid off by waiting; 0 when none."""
+    setup_failures: int
+    faults: int
+    """Errors of the recruiter itself, or of a logging handler: none reached a host."""

@@ -1,0 +1,103 @@
+"""The events of this library, one frozen value each.
+
+| event | when |
+| --- | --- |
+| `SliceEnded` | a recruit has worked, found nothing, met a conflict, or failed |
+| `SliceRefused` | a job was drawn, but a protection spared the host |
+| `SetupFailed` | a setup function raised; it is tried again later |
+| `BreakerOpened` | a target failed and is left alone for some seconds |
+| `BreakerClosed` | a target answered again |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = (
+    "BreakerClosed",
+    "BreakerOpened",
+    "Event",
+    "Outcome",
+    "SetupFailed",
+    "SliceEnded",
+    "SliceRefused",
+)
+
+
+class Outcome(str, Enum):
+    """How a drawn slice ended, finer than the two duties that a host sees."""
+
+    RECRUITED = "recruited"
+    """It worked."""
+    EMPTY = "empty"
+    """It found nothing to do."""
+    CONFLICT = "conflict"
+    """Another recruit was at it."""
+    ERROR = "error"
+    """The job raised."""
+    BUSY = "busy"
+    """Refused: a slice of this job, or of this thread, is in flight."""
+    OPEN = "open"
+    """Refused: the breaker of its target is open."""
+    BUDGET = "budget"
+    """Refused: side work has had its share of time, or the caller has none."""
+    STORE = "store"
+    """Refused: the store is slower than usual."""
+
+    __str__ = str.__str__
+    # The one that Enum defines is several times slower, and runs in every slice.
+    __hash__ = str.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class SliceEnded:
+    """A slice was done, for better or worse."""
+
+    job: str
+    outcome: Outcome
+    seconds: float
+    rounds: int
+    """How often `recruited()` was called: more than once after `Duty.MORE`."""
+    overran: bool
+    """It took longer than its deadline."""
+    error: BaseException | None
+    calls: int
+    """`enlist()` calls counted since the recruiter's previous slice event."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRefused:
+    """A job was drawn, but its slice was not begun."""
+
+    job: str
+    outcome: Outcome
+    calls: int
+    """`enlist()` calls counted since the recruiter's previous slice event."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupFailed:
+    """A setup function raised."""
+
+    setup: str
+    error: BaseException
+    retry_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerOpened:
+    """A target failed; its jobs are refused for some seconds."""
+
+    target: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerClosed:
+    """A target that had failed answered again."""
+
+    target: str
+
+
+Event = SliceEnded | SliceRefused | SetupFailed | BreakerOpened | BreakerClosed
