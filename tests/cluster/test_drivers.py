@@ -20,6 +20,14 @@ from workstealing.queue.call import Call, Command, Flow, Nodes
 from workstealing.queue.scripts import assemble
 from workstealing.testing import ClusterOfThree, SentinelGroup, Server, wait_until
 
+# Busy for longer than the client waits, but not for much longer: a client that tried
+# again would get through, and be seen.
+SLOW_INCREMENT = """
+redis.call('INCR', KEYS[1])
+local start = os.clock()
+while os.clock() - start < 0.3 do end
+"""
+
 
 class Face:
     """One way to call both drivers."""
@@ -100,9 +108,7 @@ async def test_every_primary_is_named(
     assert await opened.run(names()) == tuple(f"127.0.0.1:{port}" for port in ports)
 
 
-async def test_a_command_can_be_sent_to_one_node(
-    opened: Face, key_prefix: str
-) -> None:
+async def test_a_command_can_be_sent_to_one_node(opened: Face, key_prefix: str) -> None:
     for number in range(30):
         await opened.call(command("SET", f"{key_prefix}:{number}", "x"))
 
@@ -134,21 +140,26 @@ async def test_a_plain_client_of_a_cluster_is_told_what_to_write(
 ) -> None:
     plain = face.open(redis_cluster.nodes[0].url)
 
-    with pytest.raises(RedisError, match=r"redis\+cluster://"):
-        for number in range(30):
+    told = set()
+    for number in range(30):
+        try:
             await plain.call(command("GET", f"{key_prefix}:{number}"))
+        except RedisError as error:
+            told.add("redis+cluster://" in str(error))
+
+    assert told == {True}
 
 
 async def test_a_single_server_is_no_cluster(face: Face) -> None:
     with Server(tcp=True) as server:
         url = f"redis+cluster://127.0.0.1:{server.port}"
 
-        with pytest.raises(RedisError, match="Cluster mode is not enabled|disabled"):
+        with pytest.raises(RedisError, match=r"Cluster mode is not enabled"):
             await face.open(url).call(command("GET", "key"))
 
 
 async def test_a_cluster_that_is_not_there_is_unavailable(face: Face) -> None:
-    with pytest.raises(RedisUnavailable, match="127.0.0.1:1"):
+    with pytest.raises(RedisUnavailable, match=r"127\.0\.0\.1:1"):
         await face.open("redis+cluster://127.0.0.1:1").call(command("GET", "key"))
 
 
@@ -180,21 +191,29 @@ async def test_without_a_node_the_other_slots_are_served(face: Face) -> None:
         assert set(outcomes) == {1, "unavailable"}
 
 
-async def test_a_command_to_a_silent_node_is_not_sent_twice(face: Face) -> None:
-    with ClusterOfThree(cluster_node_timeout=60_000) as cluster:
-        opened = face.open(cluster.url, timeout=0.2)
-        await opened.call(command("SET", "count", "0"))
+async def test_slots_without_a_node_leave_the_others_alone(face: Face) -> None:
+    with ClusterOfThree(cluster_require_full_coverage="no") as cluster:
         for node in cluster.nodes:
-            node.pause()
-        with pytest.raises(RedisUnavailable):
-            await opened.call(command("INCR", "count"))
-        for node in cluster.nodes:
-            node.resume()
+            with connect(node.url, profile="tasks") as admin:
+                admin.execute_command("CLUSTER", "DELSLOTSRANGE", 0, 99)
+        opened = face.open(cluster.url)
 
-        with connect(cluster.url, profile="tasks") as other:
-            wait_until(lambda: other.get("count") != b"0", 10, "the command")
+        # The slot of this key is 12,182.
+        assert await opened.call(increment("foo")) == 1
 
-            assert other.get("count") == b"1"
+
+async def test_a_script_whose_reply_is_late_is_not_sent_twice(
+    face: Face, redis_cluster: ClusterOfThree, key_prefix: str
+) -> None:
+    slow = assemble("slow", lambda _: SLOW_INCREMENT)
+    opened = face.open(redis_cluster.url, timeout=0.2)
+    await opened.call(command("GET", key_prefix))
+
+    with pytest.raises(RedisUnavailable):
+        await opened.call(Call(slow, (key_prefix,), (), bool))
+
+    with connect(redis_cluster.url, profile="tasks") as other:
+        assert other.get(key_prefix) == b"1"
 
 
 async def test_sentinels_name_the_primary(

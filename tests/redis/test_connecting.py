@@ -176,9 +176,12 @@ async def test_an_asyncio_client_speaks_tls_too(tls_front: TlsFront) -> None:
 
 
 def test_a_certificate_of_a_stranger_is_refused(tls_front: TlsFront) -> None:
-    with connect(tls_front.url.partition("?")[0], profile="tasks") as client:
-        with pytest.raises(RedisUnavailable, match="certificate"):
-            Driver(client).call(Command(("PING",), bool))
+    url = tls_front.url.partition("?")[0]
+    with (
+        connect(url, profile="tasks") as client,
+        pytest.raises(RedisUnavailable, match="certificate"),
+    ):
+        Driver(client).call(Command(("PING",), bool))
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +203,11 @@ class TlsFront:
         self._server = server
         key, certificate = folder / "key.pem", folder / "certificate.pem"
         subprocess.run(
-            ["openssl", "req", "-x509", "-nodes", "-days", "1", "-subj", "/CN=test"]
-            + ["-newkey", "rsa:2048", "-addext", "subjectAltName=IP:127.0.0.1"]
-            + ["-keyout", str(key), "-out", str(certificate)],
+            [
+                *("openssl", "req", "-x509", "-nodes", "-days", "1"),
+                *("-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"),
+                *("-newkey", "rsa:2048", "-keyout", str(key), "-out", str(certificate)),
+            ],
             check=True,
             capture_output=True,
         )

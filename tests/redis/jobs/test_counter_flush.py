@@ -62,6 +62,15 @@ def test_counts_reach_the_sink_in_one_batch(
     assert counters.recruited() is Duty.DISMISSED
 
 
+def test_any_name_may_be_counted(counters: CounterFlush, store: Store) -> None:
+    for name in ("", "a b", "ä", "{x}"):
+        counters.increment(name)
+
+    counters.recruited()
+
+    assert store.totals == {"": 1, "a b": 1, "ä": 1, "{x}": 1}
+
+
 def test_every_flush_has_its_own_batch_id(counters: CounterFlush, store: Store) -> None:
     for _ in range(3):
         counters.increment("a")

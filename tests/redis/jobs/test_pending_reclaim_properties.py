@@ -27,14 +27,14 @@ histories = st.lists(
 )
 @given(history=histories, batch=st.integers(1, 5))
 def test_every_entry_is_pending_handled_or_one_dead_letter(
-    any_redis: Redis,
+    redis_client: Redis,
     key_prefix: str,
     stepped: Callable[..., Any],
     history: list[tuple[str, int]],
     batch: int,
 ) -> None:
     stream = f"{key_prefix}:{uuid4().hex}"
-    any_redis.xgroup_create(stream, "group", mkstream=True)
+    redis_client.xgroup_create(stream, "group", mkstream=True)
     delivered: set[str] = set()
     deleted: set[str] = set()
     handled: set[str] = set()
@@ -50,31 +50,41 @@ def test_every_entry_is_pending_handled_or_one_dead_letter(
         handled.add(entry_id)
 
     def pending() -> set[str]:
-        entries = any_redis.xpending_range(stream, "group", "-", "+", 100)
+        entries = redis_client.xpending_range(stream, "group", "-", "+", 100)
         return {entry["message_id"].decode() for entry in entries}
 
     def letters() -> list[str]:
-        dead = any_redis.xrange(f"{{{stream}}}:dead:group")
+        dead = redis_client.xrange(f"{{{stream}}}:dead:group")
         return [fields[b"ws-origin"].decode() for _, fields in dead]
 
     def silence() -> None:
         ids = list(pending())
         if ids:
-            any_redis.xclaim(stream, "group", "lost", 0, ids, idle=61_000, justid=True)
+            redis_client.xclaim(
+                stream, "group", "lost", 0, ids, idle=61_000, justid=True
+            )
 
     job = PendingReclaim(
-        any_redis, stream, "group", handle, idle=60, max_deliveries=3, batch=batch
+        redis_client, stream, "group", handle, idle=60, max_deliveries=3, batch=batch
     )
+
+    def advance(recruit: Any, steps: int = 1) -> None:
+        with suppress(LookupError):
+            for _ in range(steps):
+                if not recruit.ended:
+                    recruit.step()
+        slices[:] = [each for each in slices if each._flow.gi_frame]
+
     for change, number in history:
         if change == "deliver":
-            any_redis.xadd(stream, {"field": "value"})
-            ((_, [(entry_id, _)]),) = any_redis.xreadgroup(
+            redis_client.xadd(stream, {"field": "value"})
+            ((_, [(entry_id, _)]),) = redis_client.xreadgroup(
                 "group", "lost", {stream: ">"}
             )
             delivered.add(entry_id.decode())
         elif change == "delete" and delivered:
             entry_id = sorted(delivered)[number % len(delivered)]
-            any_redis.xdel(stream, entry_id)
+            redis_client.xdel(stream, entry_id)
             deleted.add(entry_id)
         elif change == "silence":
             silence()
@@ -82,14 +92,13 @@ def test_every_entry_is_pending_handled_or_one_dead_letter(
             failures = number
         elif change == "begin":
             slices.append(stepped(job._driver, job._body.reclaim()))
+            advance(slices[-1], number)
         elif slices:
             place = number % len(slices)
             if change == "die":
                 del slices[place]
             else:
-                with suppress(LookupError):
-                    slices[place].step()
-                slices = [each for each in slices if each._flow.gi_frame]
+                advance(slices[place])
         dead = letters()
         assert len(dead) == len(set(dead))
         assert not set(dead) & pending()

@@ -83,6 +83,25 @@ def test_slices_remove_ids_that_the_table_lost(
     assert duties[-1] is Duty.DISMISSED
 
 
+def test_ids_are_asked_about_in_turn_so_that_none_hides_behind_others(
+    any_redis: Redis, key_prefix: str, table: Table
+) -> None:
+    tracker = QueueTracker(
+        any_redis,
+        key_prefix,
+        next_rows=lambda after, count: [],
+        still_there=table.still_there,
+        batch=10,
+    )
+    tracker.add(*table.rows)
+    tracker.add("500")
+
+    for _ in range(20):
+        tracker.recruited()
+
+    assert tracker.ids() == rows_of(table)
+
+
 def test_an_empty_table_and_an_empty_set_are_no_work(
     tracker: QueueTracker, table: Table
 ) -> None:

@@ -157,6 +157,25 @@ def test_what_was_computed_under_a_lost_lease_is_discarded(
     assert values.get("a") == b"a3"
 
 
+def test_one_that_fails_under_a_lost_lease_leaves_the_lease_of_the_next(
+    values: RefreshAhead,
+    any_redis: Redis,
+    key_prefix: str,
+    stepped: Callable[..., Any],
+    source: Source,
+) -> None:
+    slow = stepped(values._driver, values._body.get("a"))
+    slow.step()
+    slow.step()
+    any_redis.set(f"{{{key_prefix}}}:lease:a", "the next")
+    source.failing = True
+
+    with pytest.raises(LookupError):
+        slow.finish()
+
+    assert any_redis.get(f"{{{key_prefix}}}:lease:a") == b"the next"
+
+
 def test_a_name_that_is_forgotten_while_it_is_computed_stays_forgotten(
     values: RefreshAhead, stepped: Callable[..., Any], any_redis: Redis, key_prefix: str
 ) -> None:

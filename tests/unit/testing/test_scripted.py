@@ -47,7 +47,7 @@ def test_a_draw_too_many_fails_the_test() -> None:
 
 @pytest.mark.parametrize("number", [1.0, -0.1, float("nan")])
 def test_a_script_holds_only_numbers_that_chance_can_give(number: float) -> None:
-    with pytest.raises(ValueError, match="below 1.0"):
+    with pytest.raises(ValueError, match=r"below 1\.0"):
         ScriptedChance(number)
 
 

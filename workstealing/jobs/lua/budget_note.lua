@@ -1,4 +1,4 @@
---- needs: usage
+--- needs: despite_full, usage
 -- Bring the index up to date with what was seen of some keys.
 --
 -- KEYS[1]  index    zset   key -> when it was last entered, ms
@@ -10,6 +10,7 @@
 --
 -- Reply: number of keys dropped, then keys and bytes that are left.
 
+despite_full(KEYS[3])
 local asked = tonumber(ARGV[1])
 local dropped = 0
 for i = 3, #ARGV, 2 do

@@ -1,4 +1,4 @@
---- needs: stamp, usage
+--- needs: despite_full, stamp, usage
 -- Say whether the namespace is over its budget, and draw keys to look at.
 --
 -- KEYS[1]  index      zset   key -> when it was last entered, ms
@@ -14,6 +14,7 @@
 -- Reply: verdict (2 over budget, 1 check the index, 0 scan, -1 another recruit
 -- evicts), time, then the keys drawn.
 
+despite_full(KEYS[3])
 local keys, bytes = usage(KEYS[1], KEYS[2], KEYS[3])
 local most_keys, most_bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local over = most_keys >= 0 and keys > most_keys

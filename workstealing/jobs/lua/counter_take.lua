@@ -18,6 +18,8 @@ local id = redis.call('GET', KEYS[3])
 if not id then
   if redis.call('HLEN', KEYS[1]) == 0 then return {0} end
   local names = redis.call('HRANDFIELD', KEYS[1], ARGV[1])
+  -- There is none, but a script that has written may write on a full server too.
+  redis.call('UNLINK', KEYS[3])
   id = now_ms() .. '-' .. ARGV[2]
   -- What can be refused comes first: then nothing was moved.
   for _, name in ipairs(names) do

@@ -3,18 +3,18 @@
 --
 -- KEYS[1]  deadlines  zset   name -> when its value dies, ms
 -- KEYS[…]  values     str    in the order of the names
--- ARGV[…]  names      str    which
+-- ARGV[…]  names      str    which, at most 1000
 --
 -- Reply: number of names removed.
 
 local now = now_ms()
-local removed = 0
-for i, name in ipairs(ARGV) do
-  local due = redis.call('ZSCORE', KEYS[1], name)
+local names, values = {}, {}
+for i, due in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(ARGV))) do
   if due and tonumber(due) <= now then
-    redis.call('UNLINK', KEYS[i + 1])
-    redis.call('ZREM', KEYS[1], name)
-    removed = removed + 1
+    names[#names + 1] = ARGV[i]
+    values[#values + 1] = KEYS[i + 1]
   end
 end
-return removed
+if #names == 0 then return 0 end
+redis.call('UNLINK', unpack(values))
+return redis.call('ZREM', KEYS[1], unpack(names))

@@ -1,3 +1,4 @@
+--- needs: despite_full
 -- Move the place of a scan if it is still where the page was read, and count.
 -- Counts of a pass are kept under now|…, and under last|… when the pass is over.
 --
@@ -10,6 +11,7 @@
 --
 -- Reply: 1 if the place was moved, 0 if another recruit did it before.
 
+despite_full(KEYS[1])
 local place = 'place|' .. ARGV[1]
 if (redis.call('HGET', KEYS[1], place) or '0:0') ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], place, ARGV[3])

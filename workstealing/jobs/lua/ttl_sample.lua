@@ -8,8 +8,9 @@
 -- Reply: number of names remembered.
 
 local now = now_ms()
+-- Room is made first: a script that has written may write on a full server too.
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, #ARGV - 2 - ARGV[1])
 for i = 2, #ARGV do
   redis.call('ZADD', KEYS[1], now, ARGV[i])
 end
-redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -ARGV[1] - 1)
 return redis.call('ZCARD', KEYS[1])
