@@ -94,8 +94,8 @@ def test_a_server_dies_with_a_killed_test_process() -> None:
     program = """
 import sys
 from workstealing.testing import Server
-server = Server().start()
-print(server.pid, server.folder, flush=True)
+server = Server(tcp=True).start()
+print(server.port, server.folder, flush=True)
 sys.stdin.read()
 """
     with subprocess.Popen(
@@ -106,22 +106,13 @@ sys.stdin.read()
         text=True,
     ) as process:
         assert process.stdout is not None
-        pid, folder = process.stdout.readline().split()
-        assert answers(f"{folder}/socket")
+        port, folder = process.stdout.readline().split()
+        assert answers(("127.0.0.1", int(port)))
 
         process.send_signal(signal.SIGKILL)
 
     wait_until(lambda: not Path(folder).exists(), 10, "the folder to go")
-    assert not answers(f"{folder}/socket")
-    wait_until(lambda: not _is_alive(int(pid)), 10, "the server to die")
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    wait_until(lambda: not answers(("127.0.0.1", int(port))), 10, "the server to die")
 
 
 @pytest.mark.parametrize(("variable", "outcome"), [("", "skipped"), ("1", "error")])

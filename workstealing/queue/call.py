@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     from workstealing.queue.scripts import Script
@@ -18,7 +18,7 @@ __all__ = ("Argument", "Call", "Command", "Consult", "Flow", "Nodes", "Step", "a
 
 T = TypeVar("T")
 
-Argument: TypeAlias = Union[str, bytes, int, float]
+Argument: TypeAlias = str | bytes | int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Consult(Generic[T]):
         return reply
 
 
-Step: TypeAlias = Union[Call[Any], Command[Any], Nodes, Consult[Any]]
+Step: TypeAlias = Call[Any] | Command[Any] | Nodes | Consult[Any]
 Flow: TypeAlias = Generator[Step, Any, T]
 
 

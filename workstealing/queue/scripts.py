@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 
 from workstealing.errors import ConfigurationError
@@ -29,7 +29,7 @@ class Script:
     sha: str
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_script(package: str, name: str) -> Script:
     """Read `lua/<name>.lua` of a package, with its helpers from `lua/lib/`."""
     folder = files(package).joinpath("lua")

@@ -1,0 +1,14 @@
+-- Tell which of some workers have nothing: no task in the deque, none running.
+--
+-- KEYS[…]  pairs   list, hash   deque and running of each worker, one after the other
+-- ARGV[…]  names   str          their names, in the same order
+--
+-- Reply: the names of those that starve.
+
+local starving = {}
+for n, name in ipairs(ARGV) do
+  if redis.call('LLEN', KEYS[2 * n - 1]) == 0 and redis.call('HLEN', KEYS[2 * n]) == 0 then
+    starving[#starving + 1] = name
+  end
+end
+return starving
