@@ -10,37 +10,79 @@ WorkStealingError
 │   ├── UnknownJob          no job of that name
 │   ├── NotAJob             neither a callable nor an object with `recruited()`
 │   ├── CoroutineJob        a coroutine job on a recruiter that cannot await it
+│   ├── InvalidName         a name or an id with spaces, braces or control characters
+│   ├── NotATask            the function cannot be a task; says why
+│   ├── DuplicateTask       the name and version are taken
 │   └── MissingExtra        names the extra to install
 ├── Conflict                another recruit is at it; nothing is wrong
 ├── InvalidDuty             a job returned something that is not a Duty
+├── PayloadInvalid          arguments that do not match the task; names the field
+├── PayloadTooLarge         more bytes than the queue takes
+├── ResultInvalid           a result that is not JSON, or not of the wanted type
+├── BadEnvelope             not an envelope: broken JSON, a missing or wrong field
+├── UnknownEnvelope         an envelope of another format version
+├── BadOutcome              not an outcome: broken JSON, a missing or wrong field
+├── UnknownTask             no task of that name and version is registered here
+├── QueueFull               the queue is at its `max_length`
+├── QueueClosed             the queue takes no more input
+├── TaskNotFound            no task of that id, or its outcome has expired
+├── TaskFailed              the task's own error, as told by the worker
+├── TaskDead                the task was given up; says why
+├── TaskCancelled           the task was cancelled before it was done
+├── LeaseLost               another worker owns the task now
+├── ResultTimeout           the task did not end in time; also a TimeoutError
 └── RedisError              what a server said, or did not say; the cause is kept
     ├── RedisUnavailable    not reached, or no reply; safe to try again
     ├── RedisReadOnly       a replica, or too few replicas to write
     ├── RedisOutOfMemory    `maxmemory` is reached and nothing may be evicted
     ├── WrongType           the key holds something else
     └── ServerTooOld        the server lacks a command that is needed
+
+StopWork(BaseException)     asks a running task to stop; not an error
+
+Errors cross threads and processes, so each can be pickled: what it carries are its
+arguments, and its text is made from them.
 """
 
 from __future__ import annotations
 
 __all__ = (
     "AmbiguousPace",
+    "BadEnvelope",
+    "BadOutcome",
     "ConfigurationError",
     "Conflict",
     "CoroutineJob",
     "DuplicateJob",
+    "DuplicateTask",
     "InvalidDuty",
     "InvalidInterval",
+    "InvalidName",
     "InvalidRate",
+    "LeaseLost",
     "MissingExtra",
     "NotAJob",
+    "NotATask",
+    "PayloadInvalid",
+    "PayloadTooLarge",
+    "QueueClosed",
+    "QueueFull",
     "RateExceeded",
     "RedisError",
     "RedisOutOfMemory",
     "RedisReadOnly",
     "RedisUnavailable",
+    "ResultInvalid",
+    "ResultTimeout",
     "ServerTooOld",
+    "StopWork",
+    "TaskCancelled",
+    "TaskDead",
+    "TaskFailed",
+    "TaskNotFound",
+    "UnknownEnvelope",
     "UnknownJob",
+    "UnknownTask",
     "WorkStealingError",
     "WrongType",
 )
@@ -86,6 +128,18 @@ class CoroutineJob(ConfigurationError):
     """A coroutine job was given to a recruiter that cannot await it."""
 
 
+class InvalidName(ConfigurationError):
+    """A name or an id is empty, too long, or has characters that are not allowed."""
+
+
+class NotATask(ConfigurationError):
+    """The function cannot be a task, or its parameters cannot be a payload."""
+
+
+class DuplicateTask(ConfigurationError):
+    """A task of that name and version is registered already."""
+
+
 class MissingExtra(ConfigurationError):
     """A feature needs a package that is not installed."""
 
@@ -106,6 +160,126 @@ class Conflict(WorkStealingError):
 
 class InvalidDuty(WorkStealingError):
     """A job returned something that is neither a `Duty` nor None."""
+
+
+class PayloadInvalid(WorkStealingError):
+    """The arguments do not match the signature of the task.
+
+    `field` is the path of what is wrong: `width`, `user.name`, `sizes[2]`; it is
+    empty when the payload as a whole is wrong.
+    """
+
+    def __init__(self, task: str, field: str, problem: str) -> None:
+        super().__init__(task, field, problem)
+        self.task = task
+        self.field = field
+        self.problem = problem
+
+    def __str__(self) -> str:
+        where = f"argument '{self.field}'" if self.field else "the payload"
+        return f"task '{self.task}': {where}: {self.problem}"
+
+
+class PayloadTooLarge(WorkStealingError):
+    """The payload has more bytes than the queue takes."""
+
+    def __init__(self, task: str, size: int, limit: int) -> None:
+        super().__init__(task, size, limit)
+        self.task = task
+        self.size = size
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return (
+            f"task '{self.task}': the payload has {self.size:,} bytes and the limit is"
+            f" {self.limit:,}: store the data elsewhere and pass where it is"
+        )
+
+
+class ResultInvalid(WorkStealingError):
+    """A result cannot be told in JSON, or is not of the type that is wanted."""
+
+
+class BadEnvelope(WorkStealingError):
+    """The bytes are no envelope: broken JSON, or a field that is missing or wrong."""
+
+
+class UnknownEnvelope(WorkStealingError):
+    """The envelope has a format version that this release cannot read."""
+
+
+class BadOutcome(WorkStealingError):
+    """The bytes are no outcome: broken JSON, or a field that is missing or wrong."""
+
+
+class UnknownTask(WorkStealingError):
+    """No task of that name and version is registered in this process."""
+
+
+class QueueFull(WorkStealingError):
+    """The queue is at its `max_length`: try again when workers have caught up."""
+
+
+class QueueClosed(WorkStealingError):
+    """The queue was closed: it takes no more input."""
+
+
+class TaskNotFound(WorkStealingError):
+    """There is no task of that id, or its outcome has expired."""
+
+
+class TaskFailed(WorkStealingError):
+    """The task raised an error; this is what the worker told about it."""
+
+    def __init__(
+        self, task_id: str, error: str, message: str, traceback: str = ""
+    ) -> None:
+        super().__init__(task_id, error, message, traceback)
+        self.task_id = task_id
+        self.error = error
+        self.message = message
+        self.traceback = traceback
+
+    def __str__(self) -> str:
+        told = f"{self.error}: {self.message}" if self.message else self.error
+        return f"task {self.task_id} failed with {told} (see .traceback)"
+
+
+class TaskDead(WorkStealingError):
+    """The task was given up, and is kept as a dead letter until it is replayed."""
+
+    def __init__(self, task_id: str, reason: str, traceback: str = "") -> None:
+        super().__init__(task_id, reason, traceback)
+        self.task_id = task_id
+        self.reason = reason
+        self.traceback = traceback
+
+    def __str__(self) -> str:
+        return (
+            f"task {self.task_id} was given up: {self.reason};"
+            " replay or delete it among the dead letters"
+        )
+
+
+class TaskCancelled(WorkStealingError):
+    """The task was cancelled before it was done."""
+
+    def __init__(self, task_id: str, reason: str = "") -> None:
+        super().__init__(task_id, reason)
+        self.task_id = task_id
+        self.reason = reason
+
+    def __str__(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return f"task {self.task_id} was cancelled{why}"
+
+
+class LeaseLost(WorkStealingError):
+    """The worker's lease ended, and another worker owns the task now."""
+
+
+class ResultTimeout(WorkStealingError, TimeoutError):
+    """The task did not end within the time that the caller would wait."""
 
 
 class RedisError(WorkStealingError):
@@ -130,3 +304,10 @@ class WrongType(RedisError):
 
 class ServerTooOld(RedisError):
     """The server lacks a command that is needed."""
+
+
+class StopWork(BaseException):
+    """Asks a running task to stop: it was cancelled, or its lease was lost.
+
+    No `Exception`, so that a task's own `except Exception` does not swallow it.
+    """

@@ -97,7 +97,7 @@ def connect_async(
         return async_primary(address, settings)
     if address.form == "single":
         return AsyncRedis(**settings)
-    return AsyncRedisCluster(
+    return _AsyncCluster(
         startup_nodes=[AsyncClusterNode(*host) for host in address.hosts],
         **_cluster_settings(settings),
     )
@@ -206,3 +206,11 @@ def _cluster_settings(settings: dict[str, Any]) -> dict[str, Any]:
     if int(__version__.split(".")[0]) < 6:
         partial["cluster_error_retry_attempts"] = 0
     return partial
+
+
+class _AsyncCluster(AsyncRedisCluster):
+    async def aclose(self) -> None:
+        """Close all connections, also after a failure: redis-py then forgets to."""
+        await super().aclose()
+        await self.nodes_manager.aclose()
+        await self.nodes_manager.aclose("startup_nodes")

@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 if TYPE_CHECKING:
     from workstealing.queue.scripts import Script
 
-__all__ = ("Argument", "Call", "Command", "Consult", "Flow", "Nodes", "Step", "ask")
+__all__ = (
+    "Argument",
+    "Call",
+    "Command",
+    "Consult",
+    "Flow",
+    "Hear",
+    "Listen",
+    "Nap",
+    "Nodes",
+    "Step",
+    "ask",
+)
 
 T = TypeVar("T")
 
@@ -63,7 +75,32 @@ class Consult(Generic[T]):
         return reply
 
 
-Step: TypeAlias = Call[Any] | Command[Any] | Nodes | Consult[Any]
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Be ready to hear; answered with the name of who listens, for a channel."""
+
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """Wait for what is told of a task; answered with an outcome, or None in time."""
+
+    prefix: str
+    task_id: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Nap:
+    """Let some time pass."""
+
+    seconds: float
+
+
+Step: TypeAlias = (
+    Call[Any] | Command[Any] | Nodes | Consult[Any] | Listen | Hear | Nap
+)
 Flow: TypeAlias = Generator[Step, Any, T]
 
 

@@ -78,11 +78,10 @@ class Guard:
             target = shared if is_absence(ended.error) else own
             pause = self._breakers.failed(target, ended.ended_at)
             return [BreakerOpened(target, pause)] if pause else []
-        return [
-            BreakerClosed(target)
-            for target in (own, shared)
-            if self._breakers.succeeded(target)
-        ]
+        if not self._breakers.has_failures:
+            return []
+        closed = [t for t in (own, shared) if self._breakers.succeeded(t)]
+        return [BreakerClosed(target) for target in closed]
 
     def heard(self, rtt: float, now: float) -> None:
         """Pass a round trip of the caller on to the store gate."""

@@ -7,7 +7,6 @@ installs jobs on the recruiter by a decorator.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
@@ -58,6 +57,9 @@ def _install_from(module: ModuleType, recruiter: _Loads, function: str) -> bool:
     if install is not None:
         install(recruiter)
         return True
+    # Costly to import, and few processes need it.
+    import pkgutil
+
     found = False
     for submodule in pkgutil.iter_modules(getattr(module, "__path__", ())):
         child = import_module(f"{module.__name__}.{submodule.name}")

@@ -43,6 +43,11 @@ class Breakers:
         self._failures: dict[str, int] = {}
         self._open_until: dict[str, float] = {}
 
+    @property
+    def has_failures(self) -> bool:
+        """Whether any target has failed and not answered since."""
+        return bool(self._failures)
+
     def admit(self, target: str, now: float) -> bool:
         """Tell whether the target may be tried; a failed one gets one try at a time."""
         if self._breaker is None or target not in self._failures:
@@ -65,11 +70,8 @@ class Breakers:
 
     def succeeded(self, target: str) -> bool:
         """Close the breaker; tell whether the target had failed before."""
-        if target not in self._failures:
-            return False
         self._open_until.pop(target, None)
-        del self._failures[target]
-        return True
+        return self._failures.pop(target, None) is not None
 
     def open_targets(self, now: float) -> dict[str, float]:
         """Return the seconds that each open target is still left alone."""

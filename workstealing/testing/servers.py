@@ -23,7 +23,7 @@ from typing import TypeVar
 from workstealing.drivers.embedded import server_binary
 from workstealing.drivers.embedded_keeper import answers
 
-__all__ = ("Server", "ServerStartError", "free_port", "wait_until")
+__all__ = ("HOST", "Server", "ServerStartError", "free_port", "wait_until")
 
 HOST = "127.0.0.1"
 
@@ -35,7 +35,6 @@ _BUS_OFFSET = 10_000
 _PORTS = range(11_000, 22_000)
 # Ends when the writing end of its stdin is gone, however the writer ended.
 _WATCH = 'read -r _; kill -9 "$1" 2>/dev/null; rm -rf "$2"'
-_SEPARATOR = "_"
 
 T = TypeVar("T")
 
@@ -171,7 +170,7 @@ class Server:
         else:
             arguments += ["--unixsocket", str(self.address), "--unixsocketperm", "700"]
         for name, value in self._options.items():
-            arguments += [f"--{name.replace(_SEPARATOR, '-')}", str(value)]
+            arguments += ["--" + name.replace("_", "-"), str(value)]
         return arguments
 
     def _end(self, with_signal: signal.Signals) -> None:

@@ -1,0 +1,3 @@
+"""What a task is: values and pure functions. Nothing here does I/O."""
+
+from __future__ import annotations

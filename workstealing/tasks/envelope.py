@@ -1,0 +1,116 @@
+"""The envelope: a task as it stands in Redis.
+
+One JSON object that a person reads in redis-cli and a program in any language
+writes; `docs/envelope.md` is its specification. Fields at their default are left
+out. Fields that a reader does not know are ignored, so new optional ones need no new
+format version. Nobody rewrites an envelope: what changes in the life of a task
+(attempts, holder, outcome) is kept beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from workstealing.errors import BadEnvelope, InvalidName, UnknownEnvelope
+from workstealing.tasks.checking import LARGEST
+from workstealing.tasks.naming import checked_task_name
+
+__all__ = ("NORMAL", "PRIORITIES", "Envelope", "Letterhead")
+
+PRIORITIES = 3
+"""Priorities are 0 (urgent) to 2 (whenever)."""
+NORMAL = 1
+
+_Priority = Annotated[int, Meta(ge=0, lt=PRIORITIES)]
+_Version = Annotated[int, Meta(ge=1, le=LARGEST)]
+_Count = Annotated[int, Meta(ge=0, le=LARGEST)]
+_Seconds = Annotated[float, Meta(gt=0)]
+# Beyond 2**53 the numbers of Lua, and of many a JSON reader, are no longer exact.
+_Milliseconds = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which task, and with what."""
+
+    v: Literal[1]
+    """The version of this format."""
+    name: str
+    """The name of the task."""
+    version: _Version
+    """The version of the task: what its payload means."""
+    priority: _Priority = NORMAL
+    at: _Milliseconds = 0
+    """When it was submitted, in milliseconds since 1970; 0 if it is not said."""
+    retries: _Count | None = None
+    """How often it is tried again, if not as often as the task itself says."""
+    timeout: _Seconds | None = None
+    """How many seconds it may run, if not as many as the task itself says."""
+    deadline: _Milliseconds | None = None
+    """The caller has given up by then: it is not begun later."""
+    trace: str = ""
+    """The trace that it belongs to, as a W3C `traceparent`."""
+    # Last, so that all that a batch has in common stands before it.
+    payload: msgspec.Raw
+    """A JSON object: argument name to value."""
+
+    def encode(self) -> bytes:
+        """Write it as JSON."""
+        return _ENCODE(self)
+
+    @staticmethod
+    def read(envelope: bytes) -> Envelope:
+        """Read an envelope that anybody may have written."""
+        try:
+            read = _DECODE(envelope)
+            checked_task_name(read.name)
+        except (ValueError, RecursionError, InvalidName) as error:
+            raise _refusal(envelope, error) from error
+        if memoryview(read.payload)[0] != _OPENING_BRACE:
+            raise BadEnvelope(
+                "not an envelope: the payload must be a JSON object, argument name to"
+                " value"
+            )
+        return read
+
+
+@dataclass(frozen=True, slots=True)
+class Letterhead:
+    """All that the envelopes of a batch have in common, written once."""
+
+    prefix: bytes
+
+    @classmethod
+    def of(cls, envelope: Envelope) -> Letterhead:
+        """Take everything but the payload."""
+        blank = msgspec.structs.replace(envelope, payload=msgspec.Raw(b"{}"))
+        return cls(blank.encode().removesuffix(b"{}}"))
+
+    def around(self, payload: bytes) -> bytes:
+        """Return the envelope of one payload; the same bytes as `encode`."""
+        return self.prefix + payload + b"}"
+
+
+_ENCODE = msgspec.json.Encoder().encode
+_DECODE = msgspec.json.Decoder(Envelope).decode
+_OPENING_BRACE = ord("{")
+
+
+class _Format(msgspec.Struct):
+    v: int
+
+
+def _refusal(envelope: bytes, error: Exception) -> BadEnvelope | UnknownEnvelope:
+    try:
+        version = msgspec.json.decode(envelope, type=_Format).v
+    except (ValueError, RecursionError):
+        version = 1
+    if version != 1:
+        return UnknownEnvelope(
+            f"the envelope has format version {version} and this release reads 1:"
+            " upgrade the worker, or write v 1"
+        )
+    return BadEnvelope(f"not an envelope: {error}")

@@ -1,0 +1,162 @@
+"""How a task ended, and where a task is.
+
+An outcome is what a worker leaves behind: compact JSON, fields at their default left
+out, so `{}` is a task that is done and returned nothing. What a failed task tells of
+its error is bounded.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from enum import Enum
+from typing import Literal
+
+import msgspec
+
+from workstealing.errors import (
+    BadOutcome,
+    TaskCancelled,
+    TaskDead,
+    TaskFailed,
+    WorkStealingError,
+)
+
+__all__ = ("ErrorReport", "State", "TaskOutcome", "TaskState")
+
+_LONGEST_TRACEBACK = 8 * 1024
+_LONGEST_MESSAGE = 1024
+_NULL = msgspec.Raw(b"null")
+
+
+class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a worker tells of an error."""
+
+    type: str
+    """The class, with its module unless it is a built-in."""
+    message: str = ""
+    traceback: str = ""
+    """The last 8 KiB of the text, for the end says where it happened."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> ErrorReport:
+        """Describe an error, whatever its own methods do."""
+        kind = type(error)
+        module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+        try:
+            message = str(error)
+            text = "".join(traceback.format_exception(error))
+        except Exception as failure:  # noqa: BLE001 - it is the user's __str__
+            message = text = f"(its text cannot be made: {type(failure).__name__})"
+        return cls(
+            f"{module}{kind.__qualname__}",
+            _beginning(message, _LONGEST_MESSAGE),
+            _end(text, _LONGEST_TRACEBACK),
+        )
+
+
+class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a task ended, on which worker, when, and with what."""
+
+    state: Literal["done", "failed", "dead", "cancelled"] = "done"
+    result: msgspec.Raw = _NULL
+    """JSON; null unless it is done."""
+    error: ErrorReport | None = None
+    reason: str = ""
+    """Why it is dead or cancelled."""
+    worker: str = ""
+    ended: int = 0
+    """When, in milliseconds since 1970."""
+    took: int = 0
+    """How many milliseconds the last attempt lasted."""
+    attempt: int = 1
+    """The number of the last attempt."""
+
+    @property
+    def began(self) -> int:
+        """Return when the last attempt began, in milliseconds since 1970."""
+        return self.ended - self.took
+
+    def encode(self) -> bytes:
+        """Write it as JSON."""
+        return _ENCODE(self)
+
+    @staticmethod
+    def read(outcome: bytes) -> TaskOutcome:
+        """Read what `encode` wrote."""
+        try:
+            return _DECODE(outcome)
+        except (ValueError, RecursionError) as error:
+            raise BadOutcome(f"not an outcome: {error}") from error
+
+    def problem(self, task_id: str) -> WorkStealingError | None:
+        """Return what its caller is to be told, or None if it is done."""
+        error = self.error or ErrorReport("an unknown error")
+        if self.state == "failed":
+            return TaskFailed(task_id, error.type, error.message, error.traceback)
+        if self.state == "dead":
+            return TaskDead(task_id, self.reason or error.type, error.traceback)
+        if self.state == "cancelled":
+            return TaskCancelled(task_id, self.reason)
+        return None
+
+
+_ENCODE = msgspec.json.Encoder().encode
+_DECODE = msgspec.json.Decoder(TaskOutcome).decode
+
+
+class State(str, Enum):
+    """Where a task is in its life."""
+
+    UNKNOWN = "unknown"
+    """Never submitted, or its outcome has expired."""
+    WAITING = "waiting"
+    """In the inbox, assigned to nobody."""
+    DELAYED = "delayed"
+    """Not due yet: submitted for later, or to be tried again."""
+    ASSIGNED = "assigned"
+    """In the deque of a worker, not begun."""
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    DEAD = "dead"
+    """Given up; kept as a dead letter."""
+    PARKED = "parked"
+    """No live worker can run it."""
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """The answer to "where is my task?"; `str()` says it in words."""
+
+    state: State
+    worker: str = ""
+    """Who holds it, or who ended it."""
+    since_ms: int | None = None
+    """Since when, in milliseconds since 1970; for a delayed task, when it is due."""
+    reason: str = ""
+    attempt: int = 1
+
+    def __str__(self) -> str:
+        words = [self.state.value]
+        if self.worker:
+            words += ["to" if self.state is State.ASSIGNED else "on", self.worker]
+        if self.since_ms is not None:
+            when = datetime.fromtimestamp(self.since_ms / 1000, timezone.utc)
+            words += ["until" if self.state is State.DELAYED else "since"]
+            words += [when.isoformat(timespec="milliseconds").replace("+00:00", "Z")]
+        return " ".join(words) + (f": {self.reason}" if self.reason else "")
+
+
+def _beginning(text: str, most: int) -> str:
+    encoded = text.encode("utf-8", "backslashreplace")
+    kept = encoded[:most].decode("utf-8", "ignore")
+    return kept if len(encoded) <= most else f"{kept}…"
+
+
+def _end(text: str, most: int) -> str:
+    encoded = text.encode("utf-8", "backslashreplace")
+    kept = encoded[-most:].decode("utf-8", "ignore")
+    return kept if len(encoded) <= most else f"…{kept}"

@@ -1,0 +1,242 @@
+"""The signature of a function as the type of its payload.
+
+A payload is one JSON object, argument name to value. It is checked when a task is
+submitted and again when a worker reads it, so a program in another language, or an
+older release of this one, cannot call a function with what it does not expect.
+
+- Parameters without an annotation take any JSON value.
+- Arguments that are not given are not written. The default of the function that runs
+  fills them in, so a changed default also holds for tasks that wait.
+- A parameter annotated `TaskContext` is filled in by the worker.
+- `*args`, `**kwargs` and positional-only parameters are refused: a payload names its
+  arguments, and nothing could check those.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from workstealing.errors import NotATask, PayloadInvalid, ResultInvalid
+from workstealing.tasks.context import TaskContext
+from workstealing.tasks.values import (
+    NOT_JSON,
+    Decode,
+    Hook,
+    Json,
+    decode_hook_for,
+    decoder_for,
+    encode_value,
+)
+
+__all__ = ("Signature", "decode_result")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """What a function takes and returns, ready to be written and read as JSON."""
+
+    task: str
+    """The name that errors give to the task."""
+    parameters: tuple[str, ...]
+    """The arguments that a payload may have."""
+    positional: tuple[str, ...]
+    """Those of them that may be given without their name, in order."""
+    context_parameter: str | None
+    """The parameter that takes the `TaskContext`, if there is one."""
+    result_type: Any
+    """What the function is annotated to return; `Any` if it does not say."""
+    _payload: Any = field(repr=False)
+    _hook: Hook = field(repr=False)
+    _decode: Decode = field(repr=False)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], task: str | None = None) -> Signature:
+        """Read the parameters and the type hints of a function."""
+        task = task or str(getattr(function, "__qualname__", function))
+        hints, parameters = _read(function, task)
+        contexts = [name for name in parameters if _is_context(hints.get(name))]
+        if len(contexts) > 1:
+            raise NotATask(f"task '{task}' has {len(contexts)} TaskContext parameters")
+        for name in contexts:
+            del parameters[name]
+        for parameter in parameters.values():
+            _refuse_unnamed(parameter, task)
+        result_type = hints.get("return", Any)
+        _refuse_result(result_type, task)
+        payload, hook = _payload_type(parameters, hints, task)
+        return cls(
+            task=task,
+            parameters=tuple(parameters),
+            positional=tuple(
+                name
+                for name, parameter in parameters.items()
+                if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            ),
+            context_parameter=contexts[0] if contexts else None,
+            result_type=result_type,
+            _payload=payload,
+            _hook=hook,
+            _decode=msgspec.json.Decoder(payload, dec_hook=hook).decode,
+        )
+
+    def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+        """Write arguments as a payload that a worker will accept."""
+        names = self.positional
+        if len(args) > len(names):
+            raise PayloadInvalid(
+                self.task,
+                "",
+                f"takes {len(names)} positional arguments, not {len(args)}",
+            )
+        # No strict=: a keyword costs 200 ns, and this is done for each task of a batch.
+        values = dict(zip(names, args))  # noqa: B905
+        if kwargs:
+            for name in values.keys() & kwargs.keys():
+                raise PayloadInvalid(self.task, name, "is given twice")
+            values.update(kwargs)
+        try:
+            # Against Python types first: as JSON, bytes would pass for a string and
+            # the key 1 for "1". Then as the worker reads it: an object of the right
+            # class may have fields of the wrong type.
+            if self._hook is None:
+                msgspec.convert(values, self._payload)
+            else:
+                msgspec.convert(values, self._payload, dec_hook=self._hook)
+            payload = encode_value(values)
+            self._decode(payload)
+        except NOT_JSON as error:
+            raise self._invalid(error, values) from error
+        return payload
+
+    def decode(self, payload: Json) -> dict[str, Any]:
+        """Read a payload as keyword arguments, defaults filled in."""
+        try:
+            return msgspec.structs.asdict(self._decode(payload))
+        except NOT_JSON as error:
+            raise self._invalid(error, {}) from error
+
+    def encode_result(self, value: Any) -> bytes:
+        """Write what the function returned."""
+        try:
+            return b"null" if value is None else encode_value(value)
+        except NOT_JSON as error:
+            raise ResultInvalid(
+                f"task '{self.task}' returned a {type(value).__qualname__} that cannot"
+                f" be told in JSON: {error}; return plain values, or nothing"
+            ) from error
+
+    def decode_result(self, result: Json) -> Any:
+        """Read a result as what the function is annotated to return."""
+        return decode_result(result, self.result_type)
+
+    def _invalid(self, error: Exception, values: Mapping[str, Any]) -> PayloadInvalid:
+        if not isinstance(error, msgspec.DecodeError):
+            # An encoder does not say where it failed.
+            for name, value in values.items():
+                try:
+                    encode_value(value)
+                except NOT_JSON as its_error:
+                    return PayloadInvalid(self.task, str(name), str(its_error))
+        return PayloadInvalid(self.task, *_where_and_what(str(error)))
+
+
+def decode_result(result: Json, wanted: Any = Any) -> Any:
+    """Read a result as a type; `ResultInvalid` if it is something else."""
+    try:
+        return decoder_for(wanted)(result)
+    except NOT_JSON as error:
+        raise ResultInvalid(
+            f"the result is not a {getattr(wanted, '__name__', wanted)}: {error}"
+        ) from error
+
+
+def _read(
+    function: Callable[..., Any], task: str
+) -> tuple[dict[str, Any], dict[str, inspect.Parameter]]:
+    try:
+        hints = get_type_hints(function, include_extras=True)
+        return hints, dict(inspect.signature(function).parameters)
+    except (NameError, TypeError, ValueError) as error:
+        raise NotATask(
+            f"the parameters of task '{task}' cannot be read: {error}; types must be"
+            " importable at run time, from the top of their module"
+        ) from error
+
+
+def _is_context(kind: Any) -> bool:
+    return kind is TaskContext or set(get_args(kind)) == {TaskContext, type(None)}
+
+
+def _refuse_unnamed(parameter: inspect.Parameter, task: str) -> None:
+    if parameter.kind in _INSTEAD:
+        raise NotATask(
+            f"task '{task}' has the parameter '{parameter}', but a payload names its"
+            f" arguments: {_INSTEAD[parameter.kind]}"
+        )
+    if parameter.name.startswith("__"):
+        raise NotATask(f"task '{task}': rename '{parameter.name}', without the '__'")
+
+
+_INSTEAD: dict[Any, str] = {
+    inspect.Parameter.VAR_POSITIONAL: "take a list",
+    inspect.Parameter.VAR_KEYWORD: "take a dict",
+    inspect.Parameter.POSITIONAL_ONLY: "remove the '/'",
+}
+
+
+def _refuse_result(kind: Any, task: str) -> None:
+    try:
+        decoder_for(kind)
+    except TypeError as error:
+        raise NotATask(f"task '{task}': its result: {error}") from error
+
+
+def _payload_type(
+    parameters: Mapping[str, inspect.Parameter], hints: Mapping[str, Any], task: str
+) -> tuple[Any, Hook]:
+    fields = []
+    for name, parameter in parameters.items():
+        kind = hints.get(name, Any)
+        try:
+            msgspec.json.Decoder(kind, dec_hook=decode_hook_for(kind))
+        except TypeError as error:
+            raise NotATask(f"task '{task}': parameter '{name}': {error}") from error
+        fields.append((name, kind, _default(parameter)))
+    payload = msgspec.defstruct(
+        "Payload", fields, kw_only=True, forbid_unknown_fields=True
+    )
+    return payload, decode_hook_for(payload)
+
+
+def _default(parameter: inspect.Parameter) -> Any:
+    if parameter.default is parameter.empty:
+        return msgspec.field()
+    # As in Python, the very object: msgspec would copy some, and refuse others.
+    return msgspec.field(default_factory=partial(_same, parameter.default))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_PATH = re.compile(r" - at `(?:key` in `)?\$\.?(.*)`$")
+_FIELD = re.compile(r"^Object (missing required|contains unknown) field `(.*?)`")
+
+
+def _where_and_what(message: str) -> tuple[str, str]:
+    path = _PATH.search(message)
+    where = path.group(1) if path else ""
+    what = message[: path.start()] if path else message
+    named = _FIELD.match(what)
+    if not named:
+        return where, what[:1].lower() + what[1:]
+    where = f"{where}.{named.group(2)}" if where else named.group(2)
+    missing = named.group(1).startswith("missing")
+    return where, "is missing" if missing else "is not known"
