@@ -17,22 +17,35 @@ from workstealing.recruiting.recruiter import Recruiter
 from workstealing.recruiting.slicing import time_left
 
 if TYPE_CHECKING:
+    from workstealing.client.queue import AsyncTaskQueue, TaskQueue
     from workstealing.drivers.connect import connect
     from workstealing.recruiting.aio import AsyncRecruiter
+    from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
+    from workstealing.workers.worker import Worker
 
 __all__ = (
     "AsyncRecruiter",
+    "AsyncTaskQueue",
+    "AsyncWorkStealer",
     "Breaker",
     "Duty",
     "Job",
     "Recruiter",
     "StoreGate",
+    "TaskQueue",
+    "WorkStealer",
+    "Worker",
     "connect",
     "time_left",
 )
 
 _ON_DEMAND = {
     "AsyncRecruiter": "workstealing.recruiting.aio",
+    "AsyncTaskQueue": "workstealing.client.queue",
+    "AsyncWorkStealer": "workstealing.workers.upkeep",
+    "TaskQueue": "workstealing.client.queue",
+    "WorkStealer": "workstealing.workers.upkeep",
+    "Worker": "workstealing.workers.worker",
     "connect": "workstealing.drivers.connect",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from typing import Any, TypeVar, cast
 
@@ -10,10 +11,21 @@ from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
 from workstealing.drivers.checking import first_look
+from workstealing.drivers.ears_aio import AsyncEars
 from workstealing.drivers.target import target_of
 from workstealing.drivers.translate import CLIENT_ERRORS, translated
 from workstealing.errors import RedisUnavailable, ServerTooOld
-from workstealing.queue.call import Call, Command, Consult, Flow, Nodes, Step
+from workstealing.queue.call import (
+    Call,
+    Command,
+    Consult,
+    Flow,
+    Hear,
+    Listen,
+    Nap,
+    Nodes,
+    Step,
+)
 
 __all__ = ("AsyncClient", "AsyncDriver")
 
@@ -26,6 +38,7 @@ class AsyncDriver:
 
     def __init__(self, client: AsyncClient) -> None:
         self.client = client
+        self._ears = AsyncEars(client)
         self._looked = False
         self._refusal: str | None = None
 
@@ -49,13 +62,24 @@ class AsyncDriver:
         finally:
             flow.close()
 
+    async def close(self) -> None:
+        """Let go of what was opened to listen; the client itself stays open."""
+        await self._ears.close()
+
     async def _perform(self, step: Step) -> Any:
         if isinstance(step, Consult):
             answer = step.function(*step.arguments)
             return await answer if inspect.isawaitable(answer) else answer
+        if isinstance(step, Nap):
+            await asyncio.sleep(step.seconds)
+            return None
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
         try:
+            if isinstance(step, Listen):
+                return await self._ears.listen(step.prefix)
+            if isinstance(step, Hear):
+                return await self._ears.hear(step.prefix, step.task_id, step.seconds)
             answer = step.parse(await self._send(step))
         except CLIENT_ERRORS as error:
             raise translated(error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, TypeVar, cast
 
 from redis import Redis
@@ -9,10 +10,21 @@ from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
 from workstealing.drivers.checking import first_look
+from workstealing.drivers.ears import Ears
 from workstealing.drivers.target import target_of
 from workstealing.drivers.translate import CLIENT_ERRORS, translated
 from workstealing.errors import RedisUnavailable, ServerTooOld
-from workstealing.queue.call import Call, Command, Consult, Flow, Nodes, Step
+from workstealing.queue.call import (
+    Call,
+    Command,
+    Consult,
+    Flow,
+    Hear,
+    Listen,
+    Nap,
+    Nodes,
+    Step,
+)
 
 __all__ = ("Client", "Driver")
 
@@ -25,6 +37,7 @@ class Driver:
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self._ears = Ears(client)
         self._looked = False
         self._refusal: str | None = None
 
@@ -48,12 +61,23 @@ class Driver:
         finally:
             flow.close()
 
+    def close(self) -> None:
+        """Let go of what was opened to listen; the client itself stays open."""
+        self._ears.close()
+
     def _perform(self, step: Step) -> Any:
         if isinstance(step, Consult):
             return step.function(*step.arguments)
+        if isinstance(step, Nap):
+            time.sleep(step.seconds)
+            return None
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
         try:
+            if isinstance(step, Listen):
+                return self._ears.listen(step.prefix)
+            if isinstance(step, Hear):
+                return self._ears.hear(step.prefix, step.task_id, step.seconds)
             answer = step.parse(self._send(step))
         except CLIENT_ERRORS as error:
             raise translated(error) from error

@@ -248,9 +248,16 @@ class _Body:
         """Enter keys that nobody told us of."""
         page = yield from self._scan.page()
         keys = [key for key in page.keys if key not in self._ours]
-        fresh = (yield from ask(self.add(keys))) if keys else 0
+        fresh: list[Value] = []
+        if keys:
+            index, _, state = self._index
+            found = self._call("budget_find", list, (index, state), *keys)
+            asked, *fresh = yield from ask(found)
+        if fresh:
+            # One that was evicted after the page was read must not stay.
+            yield from self._check(asked, fresh)
         yield from ask(self._scan.advance(page, {}))
-        return _duty(fresh, more=not page.ends_pass)
+        return _duty(len(fresh), more=not page.ends_pass)
 
     def _victims(self, looks: list[_Look], usage: Usage) -> list[_Look]:
         """Choose the coldest, no more than the budget asks for."""

@@ -2,7 +2,8 @@
 
 How far each node's scan has come is kept in Redis. Two recruits on the same page do it
 twice; the second cannot move the place, and what it counted is not added. A key that is
-there during a whole pass is seen in it. After a failover the new primary is scanned from the start.
+there during a whole pass is seen in it. After a failover the new primary is scanned
+from the start.
 """
 
 from __future__ import annotations

@@ -98,9 +98,7 @@ class Nap:
     seconds: float
 
 
-Step: TypeAlias = (
-    Call[Any] | Command[Any] | Nodes | Consult[Any] | Listen | Hear | Nap
-)
+Step: TypeAlias = Call[Any] | Command[Any] | Nodes | Consult[Any] | Listen | Hear | Nap
 Flow: TypeAlias = Generator[Step, Any, T]
 
 

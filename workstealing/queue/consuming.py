@@ -23,7 +23,7 @@ __all__ = (
     "steal",
 )
 
-Verdict = Literal["done", "dead", "retry", "back"]
+Verdict = Literal["done", "cancelled", "dead", "retry", "back"]
 
 
 @dataclass(frozen=True, slots=True)

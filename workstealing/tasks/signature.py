@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -171,7 +171,7 @@ def _read(
 
 
 def _is_context(kind: Any) -> bool:
-    return kind is TaskContext or set(get_args(kind)) == {TaskContext, type(None)}
+    return bool(kind == TaskContext or kind == TaskContext | None)
 
 
 def _refuse_unnamed(parameter: inspect.Parameter, task: str) -> None:

@@ -24,6 +24,8 @@ class Hands:
         """How many tasks were ever begun: tells whether one has been running long."""
         self.is_unsure = False
         """A reply was lost: Redis may think that these hands hold more."""
+        self.cancelled: set[str] = set()
+        """Ids that were cancelled while they were held."""
 
     @property
     def waiting(self) -> int:
@@ -62,6 +64,7 @@ class Hands:
         """Forget reports that Redis has."""
         del self.reports[:number]
         self.is_unsure = False
+        self.cancelled.clear()
 
     def drop_all(self) -> None:
         """Let go of everything: it is another's by now."""

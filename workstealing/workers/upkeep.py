@@ -2,8 +2,8 @@
 
 Each slice does a bounded part of what is due: reassign the tasks of dead workers,
 promote delayed ones, unpark, feed starving workers from rich deques, forget what is
-over, and compare locks with workers. Idle workers do it before they rest, busy ones when
-it is overdue, and any process may install it on its recruiter.
+over, and compare locks with workers. Workers do it when it is overdue, and any process
+may install it on its recruiter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.queue.maintaining import Survey
 from workstealing.queue.settings import QueueSettings
 from workstealing.recruiting.job import Duty
-from workstealing.tasks.naming import checked_name
+from workstealing.tasks.naming import checked_queue_name
 from workstealing.tasks.outcome import TaskOutcome
 
 __all__ = ("AsyncWorkStealer", "WorkStealer", "upkeep")
@@ -32,7 +32,7 @@ class WorkStealer:
 
     def __init__(self, queue: TaskQueue, *, by: str = "recruit") -> None:
         self._queue = queue
-        self._by = checked_name(by, "by")
+        self._by = checked_queue_name(by, "by")
 
     @property
     def target(self) -> str:
@@ -51,7 +51,7 @@ class AsyncWorkStealer:
 
     def __init__(self, queue: AsyncTaskQueue, *, by: str = "recruit") -> None:
         self._queue = queue
-        self._by = checked_name(by, "by")
+        self._by = checked_queue_name(by, "by")
 
     @property
     def target(self) -> str:
@@ -92,7 +92,7 @@ def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:
 
 def _reassign(keys: QueueKeys, settings: QueueSettings, seen: Survey) -> Flow[int]:
     reason = f"its worker died {settings.deaths} times"
-    outcome = TaskOutcome.dead(reason).encode()
+    outcome = TaskOutcome(state="dead", reason=reason).encode()
     returned = 0
     for worker in seen.dead:
         call = maintaining.reassign(keys, settings, worker, outcome, most=_BATCH)

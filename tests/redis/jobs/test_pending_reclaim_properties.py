@@ -12,7 +12,7 @@ from redis import Redis
 from workstealing import Duty
 from workstealing.jobs import PendingReclaim
 
-CHANGES = ("deliver", "delete", "silence", "begin", "step", "die", "handler fails")
+CHANGES = ("deliver", "delete", "silence", "begin", "die", "handler fails")
 histories = st.lists(
     st.tuples(st.sampled_from(CHANGES + ("step",) * 3), st.integers(0, 4)),
     min_size=20,
@@ -25,13 +25,14 @@ histories = st.lists(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(history=histories, batch=st.integers(1, 5))
+@given(history=histories, batch=st.integers(1, 5), deliveries=st.integers(1, 3))
 def test_every_entry_is_pending_handled_or_one_dead_letter(
     redis_client: Redis,
     key_prefix: str,
     stepped: Callable[..., Any],
     history: list[tuple[str, int]],
     batch: int,
+    deliveries: int,
 ) -> None:
     stream = f"{key_prefix}:{uuid4().hex}"
     redis_client.xgroup_create(stream, "group", mkstream=True)
@@ -65,7 +66,13 @@ def test_every_entry_is_pending_handled_or_one_dead_letter(
             )
 
     job = PendingReclaim(
-        redis_client, stream, "group", handle, idle=60, max_deliveries=3, batch=batch
+        redis_client,
+        stream,
+        "group",
+        handle,
+        idle=60,
+        max_deliveries=deliveries,
+        batch=batch,
     )
 
     def advance(recruit: Any, steps: int = 1) -> None:
@@ -91,6 +98,7 @@ def test_every_entry_is_pending_handled_or_one_dead_letter(
         elif change == "handler fails":
             failures = number
         elif change == "begin":
+            silence()
             slices.append(stepped(job._driver, job._body.reclaim()))
             advance(slices[-1], number)
         elif slices:

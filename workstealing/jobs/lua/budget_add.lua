@@ -7,7 +7,7 @@
 --
 -- Reply: number of keys that are new to the index.
 
-local now = stamp(KEYS[2])
+local now = stamp(KEYS[2], 0)
 local fresh = 0
 for _, key in ipairs(ARGV) do
   fresh = fresh + redis.call('ZADD', KEYS[1], now, key)

@@ -24,7 +24,7 @@ if over then
   if holder and holder ~= ARGV[4] then return {-1, 0} end
   redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
 end
-local now = stamp(KEYS[3])
+local now = stamp(KEYS[3], 1)
 local check = redis.call('HINCRBY', KEYS[3], 'turn', 1) % 2 == 0 and keys > 0
 local reply = {over and 2 or check and 1 or 0, now}
 if over or check then

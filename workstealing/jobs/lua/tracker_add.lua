@@ -7,7 +7,7 @@
 --
 -- Reply: number of ids that are new.
 
-local now = stamp(KEYS[2])
+local now = stamp(KEYS[2], 0)
 local fresh = 0
 for _, id in ipairs(ARGV) do
   fresh = fresh + redis.call('ZADD', KEYS[1], now, id)

@@ -9,7 +9,7 @@
 --
 -- Reply: number of ids that are new, then 1 if another slice has work, else 0.
 
-local now = stamp(KEYS[2])
+local now = stamp(KEYS[2], 0)
 local fresh = 0
 for i = 3, #ARGV do
   fresh = fresh + redis.call('ZADD', KEYS[1], now, ARGV[i])

@@ -7,7 +7,7 @@
 --
 -- Reply: time, cursor, then the ids to ask about; none means that it adds.
 
-local now = stamp(KEYS[2])
+local now = stamp(KEYS[2], 1)
 local reply = {now, redis.call('HGET', KEYS[2], 'cursor') or ''}
 if redis.call('HINCRBY', KEYS[2], 'turn', 1) % 2 == 0 then
   for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, ARGV[1] - 1)) do

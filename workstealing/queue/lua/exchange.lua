@@ -36,7 +36,7 @@
 -- ARGV[8]   upkeep       int   ms after which upkeep is overdue
 -- ARGV[9]   known        int   ids the worker holds; -1: it is sure of what it holds
 -- ARGV[…]   known ids, then reports: id, token, verdict, outcome, ms; verdict is one of
---           done, dead, retry, back
+--           done, cancelled, dead, retry, back
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, facts. Tasks is id, token,
 -- attempt, envelope, …; victims is worker, load, …; facts is now, unfinished, closed,
@@ -55,7 +55,7 @@ local function settle(first)
   if #ids == 0 then return refused end
   local locks = redis.call('HMGET', KEYS[5], unpack(ids))
   local free, ended, outcomes, expiries, dead = {}, {}, {}, {}, {}
-  local count = {done = 0, dead = 0, retry = 0, back = 0}
+  local count = {done = 0, cancelled = 0, dead = 0, retry = 0, back = 0}
   local is_awaited = redis.call('EXISTS', KEYS[21]) == 1
   for n, id in ipairs(ids) do
     local i = first + 5 * (n - 1)
@@ -66,8 +66,8 @@ local function settle(first)
     else
       free[#free + 1] = id
       count[verdict] = count[verdict] + 1
-      if verdict == 'done' or verdict == 'dead' then
-        if verdict == 'done' then ended[#ended + 1] = id else dead[#dead + 1] = id end
+      if verdict == 'done' or verdict == 'cancelled' or verdict == 'dead' then
+        if verdict == 'dead' then dead[#dead + 1] = id else ended[#ended + 1] = id end
         if retention > 0 then
           outcomes[#outcomes + 1] = id
           outcomes[#outcomes + 1] = outcome

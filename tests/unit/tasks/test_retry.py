@@ -1,0 +1,124 @@
+"""Whether a failed task is tried again, and when."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workstealing.chance import SYSTEM_CHANCE
+from workstealing.errors import ConfigurationError
+from workstealing.tasks.retry import GiveUp, Retry, RetryAfter, RetryPolicy
+
+
+class Half:
+    """A chance that always says one half."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+def test_the_wait_doubles_up_to_its_bound() -> None:
+    policy = RetryPolicy(retries=6, first=1.0, most=10.0)
+
+    waits = [policy.verdict(OSError(), attempt, Half()) for attempt in range(1, 7)]
+
+    assert waits == [RetryAfter(s) for s in (0.5, 1.0, 2.0, 4.0, 5.0, 5.0)]
+
+
+@given(st.integers(1, 2**31 - 1), st.floats(0.001, 100.0), st.floats(100.0, 1e6))
+def test_every_wait_is_within_its_bounds(
+    attempt: int, first: float, most: float
+) -> None:
+    policy = RetryPolicy(retries=2**31 - 1, first=first, most=most)
+
+    verdict = policy.verdict(OSError(), attempt, SYSTEM_CHANCE)
+
+    assert isinstance(verdict, RetryAfter)
+    assert 0.0 <= verdict.seconds <= most
+    assert attempt > 1 or verdict.seconds <= first
+
+
+def test_a_task_with_three_retries_is_tried_four_times() -> None:
+    policy = RetryPolicy(retries=3)
+
+    verdicts = [policy.verdict(OSError(), attempt, Half()) for attempt in (1, 2, 3, 4)]
+
+    assert [type(verdict) for verdict in verdicts] == [RetryAfter] * 3 + [GiveUp]
+    assert verdicts[3] == GiveUp("failed at attempt 4, with 3 retries allowed")
+
+
+def test_without_retries_the_first_error_is_the_last() -> None:
+    assert isinstance(RetryPolicy().verdict(OSError(), 1, Half()), GiveUp)
+
+
+def test_errors_are_chosen_by_their_class() -> None:
+    policy = RetryPolicy(
+        retries=1, retry_on=(OSError, ValueError), give_up_on=(FileNotFoundError,)
+    )
+
+    assert isinstance(policy.verdict(OSError(), 1, Half()), RetryAfter)
+    assert isinstance(policy.verdict(UnicodeError(), 1, Half()), RetryAfter)
+    assert policy.verdict(KeyError(), 1, Half()) == GiveUp(
+        "KeyError is not among retry_on"
+    )
+    assert policy.verdict(FileNotFoundError(), 1, Half()) == GiveUp(
+        "FileNotFoundError is not tried again"
+    )
+
+
+def test_an_interrupt_is_not_tried_again_by_default() -> None:
+    assert isinstance(
+        RetryPolicy(retries=1).verdict(KeyboardInterrupt(), 1, Half()), GiveUp
+    )
+
+
+def test_a_task_may_ask_for_its_retry_whatever_the_classes() -> None:
+    policy = RetryPolicy(retries=1, retry_on=(), give_up_on=(Exception,))
+
+    assert policy.verdict(Retry(after=7), 1, Half()) == RetryAfter(7.0)
+    assert policy.verdict(Retry(), 1, Half()) == RetryAfter(0.5)
+    assert isinstance(policy.verdict(Retry(after=7), 2, Half()), GiveUp)
+
+
+def test_a_retry_says_when_and_why() -> None:
+    retry = Retry(after=timedelta(minutes=1), reason="rate limit")
+
+    assert retry.after == 60.0
+    assert str(retry) == "try again in 60 s: rate limit"
+    assert str(Retry()) == "try again later"
+    assert pickle.loads(pickle.dumps(retry)).after == 60.0
+
+
+@pytest.mark.parametrize("after", [-1, float("nan"), float("inf"), "soon", True])
+def test_a_retry_refuses_what_is_no_wait(after: Any) -> None:
+    with pytest.raises(ConfigurationError, match="after must be"):
+        Retry(after=after)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"retries": -1},
+        {"retries": 1.5},
+        {"retries": True},
+        {"retries": 2**31},
+        {"first": 0},
+        {"first": float("nan")},
+        {"first": 500.0},
+        {"most": float("inf")},
+        {"most": "long"},
+        {"retry_on": OSError},
+        {"retry_on": (OSError(),)},
+        {"give_up_on": ["OSError"]},
+        {"give_up_on": (int,)},
+    ],
+    ids=repr,
+)
+def test_a_policy_refuses_bad_input_by_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
+        RetryPolicy(**wrong)

@@ -1,0 +1,3 @@
+"""For those who have work to give: queues, tasks, handles."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The only reader: command line, dashboard and gauges all go through here."""
+
+from __future__ import annotations
