@@ -8,7 +8,7 @@ from importlib import import_module
 
 from benchmarks.measuring import report
 
-ALL = ("recruiting",)
+ALL = ("recruiting", "queue")
 
 
 def main() -> int:

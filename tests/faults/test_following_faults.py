@@ -32,7 +32,7 @@ from workstealing.jobs import (
     RefreshAhead,
     XFetch,
 )
-from workstealing.queue.call import Step
+from workstealing.queue.call import Call, Step
 from workstealing.testing import Server
 
 
@@ -376,6 +376,41 @@ def is_cut_after(steps: int, kind: type[Story]) -> bool:
             assert story.finish()
             return True
     return False
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_script_that_is_sent_twice_because_its_reply_was_lost_does_no_harm(
+    kind: type[Story],
+) -> None:
+    repeated = []
+    for place in range(1, 10):
+        with Server() as server, Redis.from_url(server.url) as client:
+            story = kind(client)
+            story.job._driver = driver = SentTwice(client, place)
+            with suppress(Conflict):
+                story.job.recruited()
+            assert story.finish()
+            repeated.append(driver.sent)
+
+    assert repeated[0] is not None
+    assert len(set(repeated)) > 1
+
+
+class SentTwice(Driver):
+    """Sends one script twice, and hears only the second reply."""
+
+    def __init__(self, client: Redis, place: int) -> None:
+        super().__init__(client)
+        self._place = place
+        self.sent: str | None = None
+
+    def _send(self, step: Step) -> Any:
+        if isinstance(step, Call):
+            self._place -= 1
+            if self._place == 0:
+                self.sent = step.script.name
+                super()._send(step)
+        return super()._send(step)
 
 
 class KilledAfter(Driver):

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+from workstealing.cli.demo.command import demo_command
 from workstealing.cli.plan import plan_command
 from workstealing.cli.recruit import recruit_command
 
@@ -25,5 +26,6 @@ def workstealing() -> None:
     """Background work without a background."""
 
 
+workstealing.add_command(demo_command)
 workstealing.add_command(plan_command)
 workstealing.add_command(recruit_command)

@@ -9,7 +9,9 @@ __all__ = ("SPAN_SECONDS", "Batching")
 
 SPAN_SECONDS = 0.05
 _MOST = 256
-_LEAST_KEPT = 4
+# Batches that wait in the deque: enough to be worth a theft.
+_BATCHES_KEPT = 8
+_MOST_KEPT = 1000
 # How much the latest batch counts for; high, since tasks come in runs of one kind.
 _WEIGHT = 0.5
 
@@ -30,7 +32,7 @@ class Batching:
     @property
     def keep(self) -> int:
         """How many more to have in the deque, where thieves reach them."""
-        return max(_LEAST_KEPT, 2 * self._want)
+        return min(_MOST_KEPT, _BATCHES_KEPT * self._want)
 
     def lasted(self, tasks: int, seconds: float) -> None:
         """Learn that so many tasks took so long."""

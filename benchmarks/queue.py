@@ -1,0 +1,233 @@
+"""The task queue against a raw redis-py loop on the same server, in one run.
+
+The floor pops a payload, decodes it, calls a function and sets the result with an
+expiry: no lease, no lock, no types, no recovery.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from benchmarks.measuring import Budget
+from workstealing.client.queue import TaskQueue
+from workstealing.client.task import Task
+from workstealing.drivers.connect import connect
+from workstealing.drivers.sync import Driver
+from workstealing.queue import consuming, presence, producing
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.settings import QueueSettings
+from workstealing.testing import Server
+from workstealing.workers.worker import Worker
+
+__all__ = ("measure",)
+
+_ROUNDS = 5
+_FLOOR_TASKS = 2_000
+_TASKS = 20_000
+_TRIPS = 400
+
+
+def measure() -> list[Budget]:
+    """Measure all that concerns the queue."""
+    return [*_drain(), *_submit(), *_memory(), _round_trip(), *_scaling()]
+
+
+def make_queue(url: str, name: str) -> tuple[TaskQueue, Task[[int], int]]:
+    """Return a queue with one task that does nothing."""
+    queue = TaskQueue(name, url)
+
+    @queue.task(name="noop")
+    def noop(number: int) -> int:
+        return number
+
+    return queue, noop
+
+
+@contextmanager
+def _served() -> Iterator[tuple[Server, TaskQueue, Task[[int], int]]]:
+    with Server(tcp=True) as server:
+        queue, noop = make_queue(server.url, "bench")
+        try:
+            yield server, queue, noop
+        finally:
+            queue.driver.close()
+            queue.driver.client.close()
+
+
+def _drain() -> list[Budget]:
+    with _served() as (_, queue, noop):
+        client, worker = queue.driver.client, Worker(queue)
+        ratios, trips = [], 0.0
+        for _ in range(_ROUNDS):
+            client.lpush("floor", *(f'{{"number": {n}}}' for n in range(_FLOOR_TASKS)))
+            began_at = time.perf_counter()
+            for number in range(_FLOOR_TASKS):
+                _, payload = client.brpop("floor", 1)
+                result = (lambda number: number)(**json.loads(payload))
+                client.set(f"floor:{number}", json.dumps(result), ex=3600)
+            floor = (time.perf_counter() - began_at) / _FLOOR_TASKS
+
+            noop.submit_many([(number,) for number in range(_TASKS)])
+            began_at = time.perf_counter()
+            worker.run(until_empty=True)
+            ours = (time.perf_counter() - began_at) / _TASKS
+            trips = worker.stats.exchanges / _TASKS
+            ratios.append(floor / ours)
+    return [
+        Budget(
+            "drain no-op tasks / raw BRPOP + SET", _median(ratios), 8, at_least=True
+        ),
+        Budget("round trips per task, drained in bulk", trips, 0.05, ""),
+    ]
+
+
+def _submit() -> list[Budget]:
+    payload = (
+        '{"v":1,"name":"noop","version":1,"at":1794800000000,"payload":{"number":1}}'
+    )
+    with _served() as (_, queue, noop):
+        client, ratios = queue.driver.client, []
+        arguments = [(number,) for number in range(_TASKS)]
+        for _ in range(_ROUNDS):
+            began_at = time.perf_counter()
+            for _ in range(_TASKS // 100):
+                with client.pipeline(transaction=False) as pipeline:
+                    for _ in range(100):
+                        pipeline.lpush("floor", payload)
+                    pipeline.execute()
+            floor = time.perf_counter() - began_at
+            began_at = time.perf_counter()
+            noop.submit_many(arguments)
+            ratios.append(floor / (time.perf_counter() - began_at))
+    return [
+        Budget(
+            "submit_many / pipelined LPUSH of 100", _median(ratios), 1.5, at_least=True
+        )
+    ]
+
+
+def _memory() -> list[Budget]:
+    with _served() as (_, queue, noop):
+        client = queue.driver.client
+
+        def used() -> int:
+            return int(client.info("memory")["used_memory"])
+
+        noop.submit(0)
+        before = used()
+        noop.submit_many([(number,) for number in range(_TASKS)])
+        waiting = (used() - before) / _TASKS
+        Worker(queue).run(until_empty=True)
+        finished = (used() - before) / _TASKS
+    return [
+        Budget("Redis memory of a waiting task", waiting, 300, "B"),
+        Budget("Redis memory of a finished task", finished, 300, "B"),
+    ]
+
+
+def _round_trip() -> Budget:
+    with _served() as (server, queue, noop):
+        client = queue.driver.client
+        with _child("echo", server.url), _child("work", server.url):
+            ours, echo = [], []
+            for _ in range(_TRIPS):
+                began_at = time.perf_counter()
+                client.lpush("ping", "1")
+                client.brpop("pong", 5)
+                echo.append(time.perf_counter() - began_at)
+                began_at = time.perf_counter()
+                noop.submit(1).result(5)
+                ours.append(time.perf_counter() - began_at)
+    ratio = _median(ours[20:]) / _median(echo[20:])
+    return Budget("round trip of one task / LPUSH-BRPOP echo, p50", ratio, 2.5)
+
+
+def _scaling() -> list[Budget]:
+    settings = QueueSettings()
+    few, many = QueueKeys("few", "r"), QueueKeys("many", "r")
+    envelope = b'{"v":1,"name":"noop","version":1,"payload":{"number":1}}'
+    with Server(tcp=True) as server:
+        driver = Driver(connect(server.url, profile="tasks"))
+        for keys, workers, tasks in ((few, 10, 1_000), (many, 10_000, 1_000_000)):
+            for number in range(workers):
+                driver.call(
+                    presence.join(keys, settings, f"p.{number}", "i", {"abilities": []})
+                )
+            for start in range(0, tasks, 1000):
+                batch = [(f"{start + n:016d}", envelope) for n in range(1000)]
+                driver.call(producing.submit(keys, settings, batch, priority=1))
+
+        def take(keys: QueueKeys) -> None:
+            """Take ten, give them back: the queue stays as long as it is."""
+            taken = driver.call(
+                consuming.exchange(keys, settings, "p.0", "i", want=10, keep=20)
+            )
+            assert taken is not None
+            reports = [consuming.Report(t.id, t.token, "back") for t in taken.tasks]
+            driver.call(
+                consuming.exchange(
+                    keys, settings, "p.0", "i", want=0, keep=0, reports=reports
+                )
+            )
+
+        def theft(keys: QueueKeys) -> None:
+            """Steal from the one that has something, and hand it back."""
+            driver.call(consuming.exchange(keys, settings, "p.1", "i", want=1, keep=20))
+            assert driver.call(consuming.steal(keys, "p.1", "p.2")) > 0
+            for thief in ("p.1", "p.2"):
+                driver.call(presence.leave(keys, thief, "i", final=True))
+                driver.call(
+                    presence.join(keys, settings, thief, "i", {"abilities": []})
+                )
+
+        budgets = []
+        for what, act in (("take", take), ("steal", theft)):
+            small, large = [], []
+            for _ in range(300):
+                for keys, seconds in ((few, small), (many, large)):
+                    began_at = time.perf_counter()
+                    act(keys)
+                    seconds.append(time.perf_counter() - began_at)
+            budgets.append(
+                Budget(
+                    f"{what}: 10,000 workers, 10⁶ tasks / 10 and 10³",
+                    _median(large) / _median(small),
+                    1.3,
+                )
+            )
+        driver.client.close()
+        return budgets
+
+
+@contextmanager
+def _child(role: str, url: str) -> Iterator[None]:
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.queue", role, url])
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _median(values: list[float]) -> float:
+    return statistics.median(values)
+
+
+def _main() -> None:
+    role, url = sys.argv[1:]
+    if role == "work":
+        Worker(make_queue(url, "bench")[0]).run()
+    client = connect(url, profile="tasks")
+    while True:
+        if client.brpop("ping", 1):
+            client.lpush("pong", "1")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,241 @@
+"""What tests of scripts share: a queue on two kinds of server, seen as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any, TypeVar
+
+import pytest
+from redis import Redis
+
+from workstealing.drivers.sync import Driver
+from workstealing.queue.call import Call, Command
+from workstealing.queue.consuming import Exchanged, Report, Taken, Verdict, exchange
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.presence import join
+from workstealing.queue.producing import Submitted, submit
+from workstealing.queue.settings import QueueSettings
+
+T = TypeVar("T")
+State = dict[str, Any]
+PAST = 1
+
+
+class ScriptedQueue:
+    """A queue whose keys are all in sight; operations with what most tests want."""
+
+    def __init__(self, client: Redis, name: str, **settings: int) -> None:
+        self.client = client
+        self.keys = QueueKeys(name, "run")
+        self.settings = QueueSettings(**settings)
+        self._driver = Driver(client)
+
+    def do(self, call: Call[T] | Command[T]) -> T:
+        return self._driver.call(call)
+
+    def again(self, call: Call[T], *, but: Sequence[str] = ()) -> T:
+        """Repeat a call as if its reply was lost; nothing changes, *but* some keys."""
+        before = self.state()
+        answer = self.do(call)
+        after = self.state()
+        for key in but:
+            before.pop(key, None)
+            after.pop(key, None)
+        assert after == before
+        return answer
+
+    @staticmethod
+    def envelope(task_id: str, priority: int = 1) -> bytes:
+        return json.dumps({"id": task_id, "priority": priority}).encode()
+
+    def submit(self, *ids: str, priority: int = 1, **more: int) -> Submitted:
+        tasks = [(task_id, self.envelope(task_id, priority)) for task_id in ids]
+        call = submit(self.keys, self.settings, tasks, priority=priority, **more)
+        return self.do(call)
+
+    def join(
+        self, *workers: str, incarnation: str = "1", abilities: Sequence[str] = ()
+    ) -> None:
+        for worker in workers:
+            description = {"abilities": list(abilities)}
+            self.do(join(self.keys, self.settings, worker, incarnation, description))
+
+    def exchanging(
+        self,
+        worker: str,
+        *,
+        want: int = 0,
+        keep: int = 0,
+        incarnation: str = "1",
+        reports: Sequence[Report] = (),
+        known: Sequence[str] | None = None,
+    ) -> Call[Exchanged | None]:
+        return exchange(
+            self.keys,
+            self.settings,
+            worker,
+            incarnation,
+            want=want,
+            keep=keep,
+            reports=reports,
+            known=known,
+        )
+
+    def exchange(self, worker: str, **more: Any) -> Exchanged:
+        answer = self.do(self.exchanging(worker, **more))
+        assert answer is not None
+        return answer
+
+    def take(self, worker: str, want: int = 100, keep: int = 0) -> tuple[Taken, ...]:
+        return self.exchange(worker, want=want, keep=keep).tasks
+
+    def report(
+        self,
+        worker: str,
+        verdict: Verdict,
+        *tasks: Taken,
+        outcome: bytes = b"outcome",
+        delay_ms: int = 0,
+    ) -> Exchanged:
+        reports = [
+            Report(task.id, task.token, verdict, outcome, delay_ms) for task in tasks
+        ]
+        return self.exchange(worker, reports=reports)
+
+    def end_lease(self, worker: str) -> None:
+        self.client.zadd(self.keys.workers, {worker: PAST}, xx=True)
+
+    def state(self) -> State:
+        """Read all keys, without those of time: leases, upkeep, the bell."""
+        prefix = self.keys.prefix
+        names = sorted(
+            key.decode()
+            for key in self.client.scan_iter(match=f"{prefix}*", count=1000)
+        )
+        pipeline = self.client.pipeline(transaction=False)
+        for name in names:
+            _READERS[_kind(name.removeprefix(prefix))](pipeline, name)
+        state = {
+            name.removeprefix(prefix): _plain(value)
+            for name, value in zip(names, pipeline.execute(), strict=True)
+        }
+        state["workers"] = sorted(state.get("workers", ()))
+        for volatile in ("bell", "upkeep"):
+            state.pop(volatile, None)
+        return state
+
+    def waiting(self) -> list[str]:
+        """Ids in the inboxes, urgent ones first."""
+        state = self.state()
+        return [i for inbox in range(3) for i in state.get(f"inbox:{inbox}", ())]
+
+    def deque(self, worker: str) -> list[str]:
+        deque: list[str] = self.state().get(f"queues:{worker}:inbox", [])
+        return deque
+
+    def check(self) -> State:
+        """Compare each key with each other: whatever happened, they must agree."""
+        state = self.state()
+        tasks, locks = set(state.get("task", {})), state.get("lock", {})
+        places = Counter(
+            place
+            for key, ids in state.items()
+            if key.startswith(("inbox:", "queues:")) or key in _PLACES
+            for place in ids
+            if place in tasks
+        )
+        assert places == Counter(tasks), "each task is in exactly one place"
+        assert not set(locks) - tasks, "a lock belongs to a task"
+        held = {}
+        for key, ids in state.items():
+            if key.startswith("queues:"):
+                worker = key.removeprefix("queues:").rsplit(":", 1)[0]
+                held.update({i: worker for i in ids if i in tasks})
+        assert {i: lock.rsplit("#", 1)[0] for i, lock in locks.items()} == held
+        deques = {
+            key.removeprefix("queues:").removesuffix(":inbox"): len(ids)
+            for key, ids in state.items()
+            if key.startswith("queues:") and key.endswith(":inbox")
+        }
+        assert state.get("loads", {}) == deques
+        members = state.get("members", {})
+        assert set(state["workers"]) == set(members)
+        assert {worker for worker in held.values()} <= set(members)
+        able = Counter(
+            ability
+            for member in members.values()
+            for ability in json.loads(member.split("|", 1)[1])["abilities"]
+        )
+        assert state.get("able", {}) == {name: str(n) for name, n in able.items()}
+        parked = state.get("parked", {})
+        for task_id, ability in parked.items():
+            assert state[f"parked:{ability}"].count(task_id) >= 1
+            assert ability in state["parkings"]
+        for key in ("history", "cancels", "awaited", "dead", "later", "parked"):
+            assert set(state.get(key, ())) <= tasks, f"{key} ends with its tasks"
+        ended = set(state.get("outbox", ()))
+        dead = set(state.get("dead", ()))
+        assert set(state.get("done", ())) == ended | dead
+        assert not ended & tasks
+        return state
+
+
+_PLACES = ("later", "dead", "parked")
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "list": lambda pipeline, key: pipeline.lrange(key, 0, -1),
+    "hash": lambda pipeline, key: pipeline.hgetall(key),
+    "set": lambda pipeline, key: pipeline.smembers(key),
+    "zset": lambda pipeline, key: pipeline.zrange(key, 0, -1, withscores=True),
+}
+
+
+def _kind(name: str) -> str:
+    if name.startswith(("inbox:", "parked:")) or name == "bell":
+        return "list"
+    if name.startswith("queues:"):
+        return "list" if name.endswith(":inbox") else "hash"
+    if name in ("outbox", "later", "dead", "workers", "loads"):
+        return "zset"
+    return "set" if name in ("cancels", "parkings", "graves") else "hash"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, set):
+        return {_plain(item) for item in value}
+    if value and isinstance(value[0], (tuple, list)):
+        return {_plain(member): score for member, score in value}
+    return [_plain(item) for item in value]
+
+
+@pytest.fixture(params=["fake_redis", "redis_client"], ids=["fakeredis", "embedded"])
+def any_redis(request: pytest.FixtureRequest) -> Redis:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def make_queue(
+    any_redis: Redis, key_prefix: str
+) -> Iterator[Callable[..., ScriptedQueue]]:
+    """Make queues; after the test the keys of each must agree."""
+    numbers, made = count(), []
+
+    def make(**settings: int) -> ScriptedQueue:
+        queue = ScriptedQueue(any_redis, f"{key_prefix}-{next(numbers)}", **settings)
+        made.append(queue)
+        return queue
+
+    yield make
+    for queue in made:
+        queue.check()
+
+
+@pytest.fixture
+def queue(make_queue: Callable[..., ScriptedQueue]) -> ScriptedQueue:
+    return make_queue()

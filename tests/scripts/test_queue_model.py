@@ -1,0 +1,628 @@
+"""Any interleaving of calls, with lost replies, repeats and late arrivals.
+
+The model knows what was submitted, how it ended and what each worker believes; what is
+where is read from the server, before and after each call, and must agree with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from workstealing.queue.call import Call
+from workstealing.queue.consuming import (
+    Exchanged,
+    Report,
+    Taken,
+    park,
+    release,
+    steal,
+)
+from workstealing.queue.maintaining import (
+    expire,
+    idle,
+    promote,
+    reassign,
+    reconcile,
+    survey,
+    unpark,
+)
+from workstealing.queue.presence import beat, join, leave
+from workstealing.queue.producing import cancel, replay, submit
+from workstealing.queue.reading import counts, trace
+
+T = TypeVar("T")
+
+IDS = [f"t{n}" for n in range(7)]
+WORKERS = ["a.0", "a.1", "b.c.0"]
+ABILITIES = ["x@1", "y@2"]
+GIVEN_UP = b"given up"
+CANCELLED = b"cancelled"
+
+ids = st.sampled_from(IDS)
+workers = st.sampled_from(WORKERS)
+abilities = st.sampled_from(ABILITIES)
+few = st.integers(1, 3)
+wishes = st.lists(
+    st.sampled_from(("done", "done", "dead", "cancelled", "retry", "later", "back")),
+    max_size=4,
+)
+
+
+@dataclass
+class Hand:
+    """What an incarnation of a worker believes."""
+
+    name: str
+    incarnation: str
+    held: dict[str, Taken] = field(default_factory=dict)
+    reports: list[Report] = field(default_factory=list)
+    is_unsure: bool = False
+
+
+class QueueMachine(RuleBasedStateMachine):
+    def __init__(self, make_queue: Callable[..., Any]) -> None:
+        super().__init__()
+        self.make_queue = make_queue
+        self.numbers = iter(range(1_000_000))
+        self.hands: dict[str, Hand] = {}
+        self.ghosts: list[Hand] = []
+        self.sent: list[Call[Any]] = []
+        self.tasks: dict[str, bytes] = {}
+        self.outcomes: dict[str, str] = {}
+        self.stale: set[str] = set()
+        self.dead: set[str] = set()
+        self.ended = {"done": 0, "cancelled": 0, "dead": 0, "submitted": 0}
+        self.attempts: dict[str, int] = {}
+        self.deaths: dict[str, int] = {}
+        self.cancelling: set[str] = set()
+
+    @initialize(retention=st.sampled_from([3_600_000, 0]))
+    def open(self, retention: int) -> None:
+        self.queue = self.make_queue(retention_ms=retention)
+        self.state = self.queue.state()
+
+    # -- producers
+
+    @rule(
+        names=st.lists(ids, min_size=1, max_size=4),
+        priority=st.integers(0, 2),
+        delay=st.sampled_from([0, 0, 0, 1_000_000]),
+    )
+    def submit(self, names: list[str], priority: int, delay: int) -> None:
+        tasks = [(name, self.queue.envelope(name, priority)) for name in names]
+        call = submit(
+            self.queue.keys,
+            self.queue.settings,
+            tasks,
+            priority=priority,
+            delay_ms=delay,
+        )
+        known = set()
+        for place, (name, envelope) in enumerate(tasks):
+            if name in self.tasks or name in self.outcomes:
+                known.add(place)
+            else:
+                self.tasks[name] = envelope
+                self.ended["submitted"] += 1
+        reply = self.perform(call)
+        assert (reply.verdict, reply.known) == ("ok", known)
+
+    @rule(name=ids, guess=st.sampled_from([None, None, None, "", *WORKERS]))
+    def cancel(self, name: str, guess: str | None) -> None:
+        queue, before = self.queue, self.state
+        worker = queue.do(trace(queue.keys, name)).worker if guess is None else guess
+        holder = before.get("lock", {}).get(name, "#").rsplit("#", 1)[0]
+        reply = self.perform(
+            cancel(queue.keys, queue.settings, name, worker, CANCELLED)
+        )
+        if name not in self.tasks:
+            assert reply == ("ended" if name in self.outcomes else "unknown")
+        elif name in self.dead:
+            assert reply == "ended"
+        elif worker != holder:
+            assert reply == "moved"
+        elif name in before.get(f"queues:{holder}:running", {}):
+            assert reply == "asked"
+            self.cancelling.add(name)
+        else:
+            assert reply == "cancelled"
+            self.end(name, "cancelled", CANCELLED.decode())
+
+    @rule(name=ids, drop=st.booleans())
+    def replay(self, name: str, drop: bool) -> None:
+        assert self.perform(replay(self.queue.keys, name, drop=drop)) == (
+            name in self.dead
+        )
+        if name in self.dead:
+            self.dead.discard(name)
+            self.outcomes.pop(name, None)
+            self.attempts.pop(name, None)
+            self.deaths.pop(name, None)
+            if drop:
+                del self.tasks[name]
+
+    # -- workers
+
+    @rule(name=workers, able=st.lists(abilities, unique=True))
+    def join(self, name: str, able: list[str]) -> None:
+        hand = Hand(name, f"i{next(self.numbers)}")
+        for task_id in self.state.get(f"queues:{name}:running", {}):
+            self.deaths[task_id] = self.deaths.get(task_id, 0) + 1
+        self.perform(
+            join(
+                self.queue.keys,
+                self.queue.settings,
+                name,
+                hand.incarnation,
+                {"abilities": able},
+            )
+        )
+        self.haunt(name)
+        self.hands[name] = hand
+
+    @rule(
+        name=workers,
+        want=st.integers(0, 4),
+        keep=st.integers(0, 4),
+        wishes=wishes,
+        is_lost=st.sampled_from([False, False, False, True]),
+        is_repeated=st.sampled_from([False, False, False, True]),
+    )
+    def exchange(
+        self,
+        name: str,
+        want: int,
+        keep: int,
+        wishes: list[str],
+        is_lost: bool,
+        is_repeated: bool,
+    ) -> None:
+        if name not in self.hands:
+            return
+        hand = self.hands[name]
+        for task_id, wish in zip(list(hand.held), wishes, strict=False):
+            hand.reports.append(self.report(hand.held.pop(task_id), wish))
+        known = list(hand.held) if hand.is_unsure else None
+        call = self.queue.exchanging(
+            name,
+            want=want,
+            keep=keep,
+            incarnation=hand.incarnation,
+            reports=hand.reports,
+            known=known,
+        )
+        reply = self.exchanged(call, hand, want, known)
+        if is_repeated:
+            reply = self.exchanged(call, hand, want, known)
+        if is_lost:
+            hand.is_unsure = True
+            return
+        hand.reports, hand.is_unsure = [], False
+        assert not set(hand.held) & {task.id for task in reply.tasks}
+        hand.held.update({task.id: task for task in reply.tasks})
+        hand.is_unsure = reply.held != len(hand.held)
+
+    @rule(name=ids, worker=workers, token=st.sampled_from(["0", "1", "2", "x", ""]))
+    def forge(self, name: str, worker: str, token: str) -> None:
+        """Report what was never taken, or by another's token."""
+        hand = self.hands.get(worker) or Hand(worker, "nobody")
+        if self.state.get("lock", {}).get(name) == f"{worker}#{token}":
+            return
+        report = Report(name, token, "done", b"forged")
+        call = self.queue.exchanging(
+            worker, incarnation=hand.incarnation, reports=[report]
+        )
+        reply = self.exchanged(call, hand, 0, None)
+        assert reply is None or reply.refused == (name,)
+
+    @rule(number=st.integers(0, 20), want=st.integers(0, 2))
+    def haunting(self, number: int, want: int) -> None:
+        """Let one that was replaced or taken for dead come back late."""
+        if not self.ghosts:
+            return
+        queue, before = self.queue, self.state
+        ghost = self.ghosts[number % len(self.ghosts)]
+        reports = [self.report(task, "done") for task in ghost.held.values()]
+        call = queue.exchanging(
+            ghost.name, want=want, incarnation=ghost.incarnation, reports=reports
+        )
+        assert self.perform(call) is None
+        beating = beat(queue.keys, queue.settings, ghost.name, ghost.incarnation)
+        assert self.perform(beating) is None
+        leaving = leave(queue.keys, ghost.name, ghost.incarnation, final=True)
+        assert self.perform(leaving) == (0, 0)
+        tasks = list(ghost.held.values())
+        assert self.perform(release(queue.keys, ghost.name, tasks)) == 0
+        assert self.state == before
+
+    @rule(name=workers, number=st.integers(0, 3), is_lost=st.booleans())
+    def release(self, name: str, number: int, is_lost: bool) -> None:
+        if name not in self.hands:
+            return
+        hand = self.hands[name]
+        tasks = [hand.held.pop(task_id) for task_id in list(hand.held)[number:]]
+        before = self.deque(name)
+        reply = self.perform(release(self.queue.keys, name, tasks))
+        after = self.deque(name)
+        back = after[: len(after) - len(before)]
+        assert after[len(back) :] == before
+        assert reply == len(back)
+        assert back == [task.id for task in tasks if task.id in back]
+        hand.is_unsure = hand.is_unsure or is_lost
+
+    @rule(name=workers, ability=abilities)
+    def park(self, name: str, ability: str) -> None:
+        hand = self.hands.get(name)
+        if hand is None or not hand.held:
+            return
+        task = hand.held.pop(next(iter(hand.held)))
+        is_own = self.state.get("lock", {}).get(task.id) == f"{name}#{task.token}"
+        assert self.perform(park(self.queue.keys, name, task, ability)) == is_own
+
+    @rule(victim=workers, thief=workers, wake=st.booleans())
+    def steal(self, victim: str, thief: str, wake: bool) -> None:
+        before = self.deque(victim)
+        had = self.deque(thief)
+        moved = self.perform(steal(self.queue.keys, victim, thief, wake=wake))
+        if victim == thief or had or thief not in self.hands:
+            assert moved == 0
+            return
+        kept = self.deque(victim)
+        assert len(kept) == len(before) // 2
+        assert kept + self.deque(thief) == before
+        assert moved == len(before) - len(kept)
+
+    @rule(name=workers)
+    def beat(self, name: str) -> None:
+        queue = self.queue
+        if name in self.hands:
+            hand = self.hands[name]
+            call = beat(queue.keys, queue.settings, name, hand.incarnation)
+            running = self.state.get(f"queues:{name}:running", {})
+            assert set(self.perform(call)) == self.cancelling & set(running)
+
+    @rule(name=workers, most=few, final=st.booleans())
+    def leave(self, name: str, most: int, final: bool) -> None:
+        if name not in self.hands:
+            return
+        hand = self.hands[name]
+        call = leave(self.queue.keys, name, hand.incarnation, most=most, final=final)
+        before = self.waiting()
+        back, left = self.perform(call)
+        assert len(self.waiting()) == len(before) + back
+        assert self.in_order(before, self.waiting())
+        running = self.state.get(f"queues:{name}:running", {})
+        assert left == len(self.deque(name)) + (len(running) if final else 0)
+        assert (name in self.state["workers"]) == (left > 0 or not final)
+        if left == 0 and final:
+            self.haunt(name)
+
+    # -- misfortune
+
+    @rule(name=workers)
+    def crash(self, name: str) -> None:
+        """Let a lease end, for good."""
+        if name in self.hands:
+            self.queue.end_lease(name)
+            self.hands[name].held.clear()
+            self.hands[name].reports.clear()
+            self.hands[name].is_unsure = True
+
+    @rule(name=workers)
+    def freeze(self, name: str) -> None:
+        """Let a lease end, but the worker come back as it was."""
+        if name in self.hands:
+            self.queue.end_lease(name)
+
+    @rule(number=st.integers(0, 50))
+    def arrive_late(self, number: int) -> None:
+        """Let a call arrive once more, long after others that were sent later."""
+        if not self.sent:
+            return
+        call = self.sent[number % len(self.sent)]
+        before = self.state
+        self.queue.do(call)
+        self.state = self.queue.state()
+        for hand in self.hands.values():
+            held = set(self.state.get(f"queues:{hand.name}:running", {}))
+            hand.is_unsure = hand.is_unsure or held != set(hand.held)
+        self.learn(call, before)
+
+    # -- upkeep
+
+    @rule(name=workers, most=few)
+    def reassign(self, name: str, most: int) -> None:
+        queue, before = self.queue, self.state
+        lease = queue.client.zscore(queue.keys.workers, name)
+        had = set(before.get(f"queues:{name}:running", {}))
+        deque, waiting = self.deque(name), self.waiting()
+        reply = self.perform(
+            reassign(queue.keys, queue.settings, name, GIVEN_UP, most=most)
+        )
+        if lease is not None and lease > 1:
+            assert reply == -1
+            assert self.state == before
+            return
+        assert reply == min(most, len(deque) + len(had))
+        kept = self.deque(name)
+        assert kept == deque[: len(kept)]
+        given_up = 0
+        for task_id in had - set(self.state.get(f"queues:{name}:running", {})):
+            self.deaths[task_id] = self.deaths.get(task_id, 0) + 1
+            if self.deaths[task_id] >= 3:
+                self.end(task_id, "dead", GIVEN_UP.decode())
+                given_up += 1
+        assert len(self.waiting()) == len(waiting) + reply - given_up
+        assert self.in_order(waiting, self.waiting())
+        if name not in self.state["workers"]:
+            self.haunt(name)
+
+    @rule()
+    def rebalance(self) -> None:
+        queue = self.queue
+        seen = self.perform(survey(queue.keys))
+        for worker in seen.dead:
+            assert queue.client.zscore(queue.keys.workers, worker) == 1
+        depths = [len(self.deque(worker)) for worker in seen.rich]
+        assert depths == sorted(depths, reverse=True)
+        assert all(depth >= 2 for depth in depths)
+        starving = self.perform(idle(queue.keys, seen.living)) if seen.living else ()
+        for worker in starving:
+            assert not self.deque(worker)
+            assert f"queues:{worker}:running" not in self.state
+        for victim, thief in zip(seen.rich, starving, strict=False):
+            self.steal(victim, thief, True)
+
+    @rule(page=few)
+    def reconcile(self, page: int) -> None:
+        before = self.state
+        assert self.perform(reconcile(self.queue.keys, page=page)) == 0
+        assert self.state == before
+
+    @rule(names=st.lists(ids, unique=True, min_size=1), most=few)
+    def promote(self, names: list[str], most: int) -> None:
+        queue = self.queue
+        queue.client.zadd(queue.keys.later, dict.fromkeys(names, 1), xx=True)
+        self.state = queue.state()
+        before = self.state.get("later", {})
+        due = [name for name, score in before.items() if score == 1]
+        assert self.perform(promote(queue.keys, most=most)) == min(most, len(due))
+        left = self.state.get("later", {})
+        assert set(before) - set(left) <= set(due)
+
+    @rule(names=st.lists(ids, unique=True, min_size=1), most=few, dead=st.booleans())
+    def expire(self, names: list[str], most: int, dead: bool) -> None:
+        queue = self.queue
+        key = queue.keys.dead if dead else queue.keys.outbox
+        queue.client.zadd(key, dict.fromkeys(names, 1), xx=True)
+        over = [name for name in names if name in (self.dead if dead else self.outcomes)]
+        if dead:
+            self.stale.update(over)
+        else:
+            self.stale.update(name for name in over if name not in self.dead)
+        self.state = queue.state()
+        forgotten = self.perform(expire(queue.keys, queue.settings, most=most))
+        assert forgotten <= 2 * most
+
+    @rule(ability=abilities, most=few)
+    def unpark(self, ability: str, most: int) -> None:
+        parked = self.state.get("parked", {})
+        mine = [name for name, need in parked.items() if need == ability]
+        is_able = ability in self.state.get("able", {})
+        returned = self.perform(unpark(self.queue.keys, ability, most=most))
+        assert returned <= (min(most, len(mine)) if is_able else 0)
+        assert len(parked) - returned == len(self.state.get("parked", {}))
+
+    # -- what must hold
+
+    @invariant()
+    def each_key_agrees_with_each_other(self) -> None:
+        state = self.queue.check()
+        self.forget_the_stale(state)
+        assert state.get("task", {}) == {
+            name: envelope.decode() for name, envelope in self.tasks.items()
+        }
+        assert state.get("done", {}) == self.outcomes
+        assert set(state.get("dead", {})) == self.dead
+        assert state.get("cancels", set()) == self.cancelling
+        stats = state.get("stats", {})
+        for name, number in self.ended.items():
+            assert int(stats.get(name, 0)) == number, name
+        for name, text in state.get("history", {}).items():
+            attempts, deaths, _ = map(int, text.split(":"))
+            assert attempts == self.attempts.get(name, 0), name
+            assert deaths == self.deaths.get(name, 0), name
+        self.state = state
+
+    @invariant()
+    def counts_are_right(self) -> None:
+        seen = self.queue.do(counts(self.queue.keys))
+        assert seen.tasks == len(self.tasks)
+        assert seen.assigned == len(self.state.get("lock", {}))
+        assert seen.unfinished == self.unfinished()
+
+    def teardown(self) -> None:
+        """Let everybody die and one worker do the rest: nothing must be left over."""
+        if not hasattr(self, "queue"):
+            return
+        queue = self.queue
+        for name in WORKERS:
+            queue.end_lease(name)
+            queue.do(reassign(queue.keys, queue.settings, name, GIVEN_UP, most=100))
+        queue.join("last", abilities=ABILITIES)
+        for ability in ABILITIES:
+            queue.do(unpark(queue.keys, ability, most=100))
+            queue.do(unpark(queue.keys, ability, most=100))
+        queue.client.zadd(queue.keys.later, dict.fromkeys(IDS, 1), xx=True)
+        done: list[str] = []
+        for _ in range(3 * len(IDS)):
+            tasks = queue.take("last")
+            queue.report("last", "done", *tasks)
+            done += [task.id for task in tasks]
+        state = queue.check()
+        assert len(done) == len(set(done))
+        assert set(state.get("task", {})) == set(state.get("dead", {}))
+        assert set(done) | set(state.get("dead", {})) == set(self.tasks)
+        left = {"queues:", "inbox:", "parked", "later", "lock", "cancels", "graves"}
+        assert not [key for key in state if key.startswith(tuple(left))]
+
+    # -- how it is done
+
+    def perform(self, call: Call[T]) -> T:
+        reply = self.queue.do(call)
+        self.state = self.queue.state()
+        if call.script.name in ("release", "exchange", "steal", "submit", "park"):
+            self.sent.append(call)
+        return reply
+
+    def exchanged(
+        self, call: Call[Exchanged | None], hand: Hand, want: int, known: Any
+    ) -> Any:
+        before = self.state
+        reply = self.perform(call)
+        self.learn(call, before)
+        if reply is None:
+            assert hand.name not in self.hands
+            return None
+        after, mine = self.state, f"queues:{hand.name}:"
+        for key in set(before) | set(after):
+            if key.startswith("queues:") and not key.startswith(mine):
+                assert before.get(key) == after.get(key), "others keep what they have"
+        tasks = [task.id for task in reply.tasks]
+        running = after.get(f"{mine}running", {})
+        assert len(tasks) <= want
+        assert set(tasks) <= set(running)
+        assert reply.held == len(running)
+        for task in reply.tasks:
+            assert task.envelope == self.tasks[task.id]
+            assert after["lock"][task.id] == f"{hand.name}#{task.token}"
+            assert task.attempt == self.attempts.get(task.id, 0) + 1
+        if any(self.deaths.get(task_id, 0) for task_id in tasks):
+            assert len(tasks) == 1, "a suspect is taken alone"
+        if want and not tasks:
+            alive = [name for name in self.waiting() if name in self.tasks]
+            assert not alive, "who gets nothing leaves nothing"
+            assert not self.deque(hand.name)
+        urgent = after.get("inbox:0", [])
+        if any(task_id not in before.get("inbox:0", []) for task_id in tasks[1:]):
+            assert not [name for name in urgent if self.is_plain(name)]
+        if known is None:
+            self.check_order(before, hand.name, tasks)
+        assert reply.unfinished == self.unfinished()
+        assert set(reply.cancelled) == self.cancelling & set(running)
+        return reply
+
+    def check_order(self, before: Any, name: str, tasks: list[str]) -> None:
+        """Compare a deque: taken from the front, filled at the back, in order."""
+        had, has = before.get(f"queues:{name}:inbox", []), self.deque(name)
+        left = [task_id for task_id in had if task_id not in tasks]
+        assert has[: len(left)] == left
+        fresh = has[len(left) :]
+        waited = [i for n in range(3) for i in before.get(f"inbox:{n}", [])]
+        assert self.in_order([i for i in fresh if i in waited], waited)
+
+    def learn(self, call: Call[Any], before: Any) -> None:
+        """Apply the reports of an exchange, by the locks that it found."""
+        if call.script.name != "exchange":
+            return
+        locks, arguments = dict(before.get("lock", {})), call.arguments
+        first = 9 + max(0, int(arguments[8]))
+        for i in range(first, len(arguments), 5):
+            name, token, verdict, outcome, _ = arguments[i : i + 5]
+            assert isinstance(name, str)
+            assert isinstance(outcome, bytes)
+            if locks.pop(name, None) != f"{arguments[0]}#{token}":
+                continue
+            if verdict == "retry":
+                self.attempts[name] = self.attempts.get(name, 0) + 1
+            elif verdict != "back":
+                self.end(name, str(verdict), outcome.decode())
+
+    def end(self, name: str, how: str, outcome: str) -> None:
+        assert name in self.tasks, "nothing ends twice"
+        assert name not in self.dead
+        self.ended[how] += 1
+        self.cancelling.discard(name)
+        if how == "dead":
+            self.dead.add(name)
+            self.outcomes[name] = outcome
+            if outcome == GIVEN_UP.decode():
+                self.attempts.pop(name, None)
+                self.deaths.pop(name, None)
+            return
+        del self.tasks[name]
+        self.attempts.pop(name, None)
+        self.deaths.pop(name, None)
+        if self.queue.settings.retention_ms:
+            self.outcomes[name] = outcome
+
+    def forget_the_stale(self, state: Any) -> None:
+        for name in list(self.stale):
+            if name not in state.get("done", {}):
+                self.stale.discard(name)
+                self.outcomes.pop(name, None)
+                if name in self.dead:
+                    self.dead.discard(name)
+                    del self.tasks[name]
+                    self.attempts.pop(name, None)
+                    self.deaths.pop(name, None)
+
+    def report(self, task: Taken, wish: str) -> Report:
+        verdict: Any = "retry" if wish == "later" else wish
+        outcome = f"{task.id}#{next(self.numbers)}".encode()
+        if verdict in ("retry", "back"):
+            outcome = b""
+        return Report(task.id, task.token, verdict, outcome, int(wish == "later") * 10**6)
+
+    def haunt(self, name: str) -> None:
+        if name in self.hands:
+            self.ghosts.append(self.hands.pop(name))
+
+    def unfinished(self) -> int:
+        return len(self.tasks) - len(self.dead) - len(self.state.get("parked", {}))
+
+    def deque(self, name: str) -> list[str]:
+        deque: list[str] = self.state.get(f"queues:{name}:inbox", [])
+        return deque
+
+    def waiting(self) -> list[str]:
+        inboxes = [self.state.get(f"inbox:{n}", []) for n in range(3)]
+        return [task_id for inbox in inboxes for task_id in inbox]
+
+    def is_plain(self, name: str) -> bool:
+        return name in self.tasks and not self.deaths.get(name)
+
+    @staticmethod
+    def in_order(few: list[str], many: list[str]) -> bool:
+        rest = iter(many)
+        return all(name in rest for name in few)
+
+
+@pytest.mark.timeout(300)
+def test_nothing_is_lost_nor_completed_twice_whatever_happens(
+    make_queue: Callable[..., Any], request: pytest.FixtureRequest
+) -> None:
+    is_fake = "fakeredis" in request.node.name
+    run_state_machine_as_test(
+        lambda: QueueMachine(make_queue),
+        settings=settings(
+            max_examples=100 if is_fake else 30,
+            stateful_step_count=40,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

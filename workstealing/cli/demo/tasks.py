@@ -1,0 +1,40 @@
+"""The tasks of the demo, and its workers: `python -m workstealing.cli.demo.tasks`."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from workstealing.client.queue import TaskQueue
+from workstealing.client.task import Task
+from workstealing.workers.worker import Worker
+
+__all__ = ("POOL", "main", "make_queue")
+
+POOL = "demo"
+
+
+def make_queue(url: str, run: str) -> tuple[TaskQueue, Task[[float], float]]:
+    """Return the queue of one showing; leases are short, to see a rescue soon."""
+    queue = TaskQueue("demo", url, run=run, lease=3.0)
+
+    @queue.task(name="render")
+    def render(seconds: float) -> float:
+        """Take some time, as pages do."""
+        time.sleep(seconds)
+        # How often a task was begun, against how often one was done.
+        queue.driver.client.incr(f"{queue.keys.prefix}demo:begun")
+        return seconds
+
+    return queue, render
+
+
+def main() -> None:
+    """Work until there is no more to do."""
+    url, run, index = sys.argv[1:]
+    queue, _ = make_queue(url, run)
+    Worker(queue, pool=POOL, index=int(index)).run(until_empty=True)
+
+
+if __name__ == "__main__":
+    main()
