@@ -68,7 +68,8 @@ def _drain() -> list[Budget]:
             client.lpush("floor", *(f'{{"number": {n}}}' for n in range(_FLOOR_TASKS)))
             began_at = time.perf_counter()
             for number in range(_FLOOR_TASKS):
-                _, payload = client.brpop("floor", 1)
+                popped = client.brpop("floor", 1)
+                payload = popped[1] if popped else b"{}"
                 result = (lambda number: number)(**json.loads(payload))
                 client.set(f"floor:{number}", json.dumps(result), ex=3600)
             floor = (time.perf_counter() - began_at) / _FLOOR_TASKS
@@ -188,7 +189,8 @@ def _scaling() -> list[Budget]:
 
         budgets = []
         for what, act in (("take", take), ("steal", theft)):
-            small, large = [], []
+            small: list[float] = []
+            large: list[float] = []
             for _ in range(300):
                 for keys, seconds in ((few, small), (many, large)):
                     began_at = time.perf_counter()

@@ -136,9 +136,9 @@ class ScriptedQueue:
         deque: list[str] = self.state().get(f"queues:{worker}:inbox", [])
         return deque
 
-    def check(self) -> State:
+    def check(self, state: State | None = None) -> State:
         """Compare each key with each other: whatever happened, they must agree."""
-        state = self.state()
+        state = self.state() if state is None else state
         tasks, locks = set(state.get("task", {})), state.get("lock", {})
         places = Counter(
             place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, cast
 
 from workstealing.queue.call import Argument, Call
@@ -35,10 +36,10 @@ def submit(
     due_ms: int = 0,
     delay_ms: int = 0,
 ) -> Call[Submitted]:
-    """Put up to some thousand tasks of one priority into the queue."""
+    """Put up to a thousand tasks, id and envelope, of one priority into the queue."""
     flat: list[Argument] = [due_ms, delay_ms, settings.max_length, len(tasks)]
-    for task in tasks:
-        flat.extend(task)
+    flat.extend(task_id for task_id, _ in tasks)
+    flat.extend(chain.from_iterable(tasks))
     return Call(
         load_script(__package__, "submit"),
         (

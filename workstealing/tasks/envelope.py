@@ -18,6 +18,7 @@ from msgspec import Meta
 from workstealing.errors import BadEnvelope, InvalidName, UnknownEnvelope
 from workstealing.tasks.checking import LARGEST
 from workstealing.tasks.naming import checked_task_name
+from workstealing.tasks.values import NOT_JSON
 
 __all__ = ("NORMAL", "PRIORITIES", "Envelope", "Letterhead")
 
@@ -67,7 +68,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         try:
             read = _DECODE(envelope)
             checked_task_name(read.name)
-        except (ValueError, RecursionError, InvalidName) as error:
+        except (*NOT_JSON, InvalidName) as error:
             raise _refusal(envelope, error) from error
         if memoryview(read.payload)[0] != _OPENING_BRACE:
             raise BadEnvelope(
@@ -106,7 +107,7 @@ class _Format(msgspec.Struct):
 def _refusal(envelope: bytes, error: Exception) -> BadEnvelope | UnknownEnvelope:
     try:
         version = msgspec.json.decode(envelope, type=_Format).v
-    except (ValueError, RecursionError):
+    except NOT_JSON:
         version = 1
     if version != 1:
         return UnknownEnvelope(

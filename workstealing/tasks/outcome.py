@@ -22,6 +22,7 @@ from workstealing.errors import (
     TaskFailed,
     WorkStealingError,
 )
+from workstealing.tasks.values import NOT_JSON
 
 __all__ = ("ErrorReport", "State", "TaskOutcome", "TaskState")
 
@@ -87,7 +88,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """Read what `encode` wrote."""
         try:
             return _DECODE(outcome)
-        except (ValueError, RecursionError) as error:
+        except NOT_JSON as error:
             raise BadOutcome(f"not an outcome: {error}") from error
 
     def problem(self, task_id: str) -> WorkStealingError | None:

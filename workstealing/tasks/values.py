@@ -32,7 +32,14 @@ Json: TypeAlias = "bytes | msgspec.Raw"
 Decode: TypeAlias = Callable[[Json], Any]
 Hook: TypeAlias = "Callable[[Any, Any], Any] | None"
 
-NOT_JSON = (TypeError, ValueError, OverflowError, RecursionError)
+# The errors of msgspec are ValueErrors only since 0.21.
+NOT_JSON = (
+    msgspec.MsgspecError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)
 """What encoding or decoding raises for a value that does not fit."""
 
 
@@ -63,6 +70,7 @@ def decode_hook_for(wanted: Any) -> Hook:
 
 
 def _decode_hook(kind: Any, value: Any) -> Any:
+    # A model that was given as such is checked when its JSON is read back.
     if isinstance(value, kind):
         return value
     # From JSON, not from Python: a strict model takes a date as text only there.

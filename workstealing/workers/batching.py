@@ -8,7 +8,8 @@ from __future__ import annotations
 __all__ = ("SPAN_SECONDS", "Batching")
 
 SPAN_SECONDS = 0.05
-_MOST = 256
+# Beyond some hundred, Redis searches the small hashes of what is held from end to end.
+_MOST = 100
 # Batches that wait in the deque: enough to be worth a theft.
 _BATCHES_KEPT = 8
 _MOST_KEPT = 1000

@@ -41,7 +41,7 @@ class Worker:
         *,
         pool: str | None = None,
         index: int = 0,
-        batch: int = 256,
+        batch: int = 100,
         recruiter: Recruiter | None = None,
         chance: Chance = SYSTEM_CHANCE,
         clock: Clock = SYSTEM_CLOCK,

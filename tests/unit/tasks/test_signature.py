@@ -165,7 +165,7 @@ def test_rich_types_arrive_as_themselves() -> None:
         point: Point,
         label: Label,
         colour: Colour,
-        mode: Literal["a", 1],
+        mode: Literal[1, 2],
         sizes: dict[int, set[str]],
         maybe: Owner | None = None,
     ) -> Any:

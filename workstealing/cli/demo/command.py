@@ -21,9 +21,9 @@ __all__ = ("demo_command",)
 
 _PLOT = (
     "A little site serves pages from its cache. Each hit enlists; now and then one is"
-    " recruited for a slice of side work: ending sessions, trimming a log, upkeep of the"
-    " tasks. Meanwhile four workers share {tasks:,} uneven tasks and steal from each"
-    " other. One worker is killed, another joins late. There is no scheduler, no beat,"
+    " recruited for a slice of side work: ending sessions, trimming a log, upkeep of"
+    " the tasks. Meanwhile four workers share {tasks:,} uneven tasks and steal from"
+    " each other. One is killed, another joins late. There is no scheduler, no beat,"
     " no cron job."
 )
 

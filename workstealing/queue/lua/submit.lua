@@ -1,6 +1,6 @@
---- needs: clock, chunks, ring
--- Put tasks into an inbox, or aside until they are due. An id that is known already,
--- waiting or ended, is left as it is.
+--- needs: clock, ring
+-- Put up to a thousand tasks into an inbox, or aside until they are due. An id that is
+-- known already, waiting or ended, is left as it is.
 --
 -- KEYS[1]  inbox    list   of the tasks' priority
 -- KEYS[2]  task     hash   id -> envelope
@@ -13,45 +13,41 @@
 -- ARGV[2]  delay    int    or else ms from now; 0: at once
 -- ARGV[3]  most     int    tasks that the queue holds at most; 0: any number
 -- ARGV[4]  count    int    number of tasks
--- ARGV[…]  tasks    str    id, envelope, id, envelope, …
+-- ARGV[…]  ids      str    of all; then id, envelope, id, envelope, … of all
 --
 -- Reply: 'ok', 'full' or 'closed'; then the positions, from 0, of known ids.
 
 local due, delay, most, count =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local ids, reply, pairs_new, ids_new, seen = {}, {'ok'}, {}, {}, {}
-for i = 1, count do ids[i] = ARGV[3 + 2 * i] end
-
-local waiting, ended = {}, {}
-in_chunks(ids, 1000, function(...)
-  local tasks, outcomes = redis.call('HMGET', KEYS[2], ...), redis.call('HMGET', KEYS[3], ...)
-  for i = 1, #tasks do
-    waiting[#waiting + 1] = tasks[i]
-    ended[#ended + 1] = outcomes[i]
-  end
-end)
+local last = 4 + count
+local waiting = redis.call('HMGET', KEYS[2], unpack(ARGV, 5, last))
+local ended = redis.call('HMGET', KEYS[3], unpack(ARGV, 5, last))
+local reply, seen, is_plain = {'ok'}, {}, true
 for i = 1, count do
-  if waiting[i] or ended[i] or seen[ids[i]] then
+  local id = ARGV[4 + i]
+  if waiting[i] or ended[i] or seen[id] then
     reply[#reply + 1] = i - 1
-  else
-    seen[ids[i]] = true
-    ids_new[#ids_new + 1] = ids[i]
-    pairs_new[#pairs_new + 1] = ids[i]
-    pairs_new[#pairs_new + 1] = ARGV[4 + 2 * i]
+    is_plain = false
+  end
+  seen[id] = true
+end
+local fresh = count - #reply + 1
+if fresh == 0 then return reply end
+if redis.call('HEXISTS', KEYS[5], 'closed') == 1 then return {'closed'} end
+if most > 0 and redis.call('HLEN', KEYS[2]) + fresh > most then return {'full'} end
+
+if delay > 0 then due = now_ms() + delay end
+if is_plain and due == 0 then
+  redis.call('HSET', KEYS[2], unpack(ARGV, last + 1, last + 2 * count))
+  redis.call('RPUSH', KEYS[1], unpack(ARGV, 5, last))
+else
+  for i = 1, count do
+    local id = ARGV[4 + i]
+    if not waiting[i] and not ended[i] and redis.call('HSETNX', KEYS[2], id, ARGV[last + 2 * i]) == 1 then
+      if due > 0 then redis.call('ZADD', KEYS[4], due, id) else redis.call('RPUSH', KEYS[1], id) end
+    end
   end
 end
-if #ids_new == 0 then return reply end
-
-if redis.call('HEXISTS', KEYS[5], 'closed') == 1 then return {'closed'} end
-if most > 0 and redis.call('HLEN', KEYS[2]) + #ids_new > most then return {'full'} end
-
-in_chunks(pairs_new, 2000, function(...) redis.call('HSET', KEYS[2], ...) end)
-if delay > 0 then due = now_ms() + delay end
-if due > 0 then
-  for _, id in ipairs(ids_new) do redis.call('ZADD', KEYS[4], due, id) end
-else
-  in_chunks(ids_new, 1000, function(...) redis.call('RPUSH', KEYS[1], ...) end)
-  ring(KEYS[6], #ids_new)
-end
-redis.call('HINCRBY', KEYS[7], 'submitted', #ids_new)
+if due == 0 then ring(KEYS[6], fresh) end
+redis.call('HINCRBY', KEYS[7], 'submitted', fresh)
 return reply

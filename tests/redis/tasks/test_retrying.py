@@ -1,0 +1,162 @@
+"""Tasks that fail are tried again, or given up and kept."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from workstealing import TaskQueue, Worker
+from workstealing.errors import TaskFailed
+from workstealing.tasks.context import TaskContext
+from workstealing.tasks.outcome import State
+from workstealing.tasks.retry import Retry, RetryPolicy
+
+SOON = RetryPolicy(retries=3, first=0.01, most=0.01)
+
+
+def drain(queue: TaskQueue) -> None:
+    Worker(queue).run(until_empty=True)
+
+
+def test_a_task_is_tried_again_until_it_succeeds(queue: TaskQueue) -> None:
+    attempts: list[int] = []
+
+    @queue.task(retries=SOON)
+    def third_time(context: TaskContext) -> str:
+        attempts.append(context.attempt)
+        if len(attempts) < 3:
+            raise ValueError
+        return "lucky"
+
+    handle = third_time.submit()
+    drain(queue)
+
+    assert handle.result(timeout=5) == "lucky"
+    assert attempts == [1, 2, 3]
+    assert handle.state().attempt == 3
+    assert queue.counts().stats["retry"] == 2
+
+
+def test_a_task_that_never_succeeds_is_kept_as_a_dead_letter(
+    queue: TaskQueue,
+) -> None:
+    attempts: list[int] = []
+
+    @queue.task(retries=SOON)
+    def never(context: TaskContext) -> None:
+        attempts.append(context.attempt)
+        raise ValueError("no")
+
+    handle = never.submit()
+    drain(queue)
+
+    assert attempts == [1, 2, 3, 4]
+    with pytest.raises(TaskFailed, match="ValueError: no"):
+        handle.result(timeout=5)
+    assert queue.counts().dead == 1
+
+
+def test_a_dead_letter_is_replayed_with_a_clean_slate(queue: TaskQueue) -> None:
+    attempts: list[int] = []
+
+    @queue.task(retries=RetryPolicy(retries=1, first=0.01, most=0.01))
+    def fixed_later(context: TaskContext) -> str:
+        attempts.append(context.attempt)
+        if len(attempts) < 3:
+            raise ValueError
+        return "fixed"
+
+    handle = fixed_later.submit()
+    drain(queue)
+    assert handle.state().state is State.FAILED
+    assert queue.replay(handle.id)
+    assert not queue.replay(handle.id)
+    assert handle.state().state is State.WAITING
+    drain(queue)
+
+    assert handle.result(timeout=5) == "fixed"
+    assert attempts == [1, 2, 1]
+    assert queue.counts().dead == 0
+
+
+def test_a_dead_letter_is_dropped_for_good(queue: TaskQueue) -> None:
+    @queue.task
+    def fail() -> None:
+        raise ValueError
+
+    handle = fail.submit()
+    drain(queue)
+
+    assert queue.drop(handle.id)
+    assert not queue.drop(handle.id)
+    counts = queue.counts()
+    assert (counts.tasks, counts.dead) == (0, 0)
+
+
+def test_a_task_says_when_it_wants_to_be_tried_again(queue: TaskQueue) -> None:
+    attempts: list[int] = []
+
+    @queue.task(retries=1)
+    def again(context: TaskContext) -> int:
+        attempts.append(context.attempt)
+        if context.attempt == 1:
+            raise Retry(after=0.05)
+        return context.attempt
+
+    handle = again.submit()
+    drain(queue)
+
+    assert handle.result(timeout=5) == 2
+
+
+def test_some_errors_are_not_worth_another_try(queue: TaskQueue) -> None:
+    attempts: list[str] = []
+
+    @queue.task(retries=3, retry_on=(OSError,), give_up_on=(FileNotFoundError,))
+    def open_file(name: str) -> None:
+        attempts.append(name)
+        raise FileNotFoundError(name) if name == "absent" else KeyError(name)
+
+    handles = [open_file.submit("absent"), open_file.submit("other")]
+    drain(queue)
+
+    assert attempts == ["absent", "other"]
+    for handle in handles:
+        assert handle.state().state is State.FAILED
+
+
+def test_a_coroutine_that_takes_too_long_fails_and_the_next_one_runs(
+    queue: TaskQueue,
+) -> None:
+    @queue.task(timeout=0.05)
+    async def sleep(seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "awake"
+
+    handles = [sleep.submit(3600), sleep.submit(0)]
+    drain(queue)
+
+    with pytest.raises(TaskFailed, match="TimeoutError"):
+        handles[0].result(timeout=5)
+    assert handles[1].result(timeout=5) == "awake"
+
+
+def test_a_coroutine_that_is_cancelled_from_within_fails_and_the_next_one_runs(
+    queue: TaskQueue,
+) -> None:
+    @queue.task
+    async def cancel_itself() -> None:
+        raise asyncio.CancelledError
+
+    @queue.task
+    async def one() -> int:
+        return 1
+
+    handles: list[Any] = [cancel_itself.submit(), one.submit()]
+    drain(queue)
+
+    with pytest.raises(TaskFailed, match="CancelledError"):
+        handles[0].result(timeout=5)
+    assert handles[1].result(timeout=5) == 1

@@ -1,0 +1,32 @@
+"""Times as people like to read them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+__all__ = ("counted", "moment", "span")
+
+_UNITS = (("days", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
+
+
+def span(ms: int) -> str:
+    """Return a duration in the unit that a person would take."""
+    for unit, length in _UNITS:
+        if ms >= 2 * length or (unit == "s" and ms >= 1000):
+            number = ms / length
+            return f"{number:.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
+    return f"{max(0, ms)} ms"
+
+
+def moment(ms: int) -> str:
+    """Return a moment as UTC, to the second."""
+    try:
+        when = datetime.fromtimestamp(ms / 1000, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return f"{ms} ms after 1970"
+    return when.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    """Return a number with its noun: 1 worker, 2,000 workers."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
