@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import RLock
 from typing import Any, ClassVar
 
 from workstealing.chance import SYSTEM_CHANCE, Chance
@@ -85,7 +85,8 @@ class Office:
         self._setups = Setups()
         self._observers = FanOut(observers, clock)
         self._throttle = Throttle()
-        self._lock = Lock()
+        # Re-entrant: a signal handler or a finalizer may enlist at any point.
+        self._lock = RLock()
         self._reported_calls = 0
         self._faults = 0
         self._stride = self._lottery.stride
@@ -188,7 +189,7 @@ class Office:
 
     def start_anew(self) -> None:
         """Forget what belongs to the parent process; called in a forked child."""
-        self._lock = Lock()
+        self._lock = RLock()
         now = self._clock.monotonic()
         has_setups = self._setups.start_anew(now)
         for entry in self._roster:
@@ -281,8 +282,9 @@ class Office:
             return []
         with self._lock:
             functions = self._setups.begin(self._clock.monotonic())
-            # The others need not wait for the setup: they are dismissed meanwhile.
-            self._redraw()
+            if functions:
+                # The others need not wait for it: they are dismissed meanwhile.
+                self._redraw()
         return functions
 
     @contextmanager
@@ -292,12 +294,14 @@ class Office:
         try:
             with setting_up():
                 yield
-        except Exception as error:  # noqa: BLE001 - a setup never reaches the host
+        except BaseException as error:
             with self._lock:
                 self._setups.failures += 1
                 for entry in self._roster:
                     if entry.by_setup and entry.name not in before:
                         self._roster.remove(entry.name)
+            if not isinstance(error, Exception):
+                raise
             name = getattr(function, "__qualname__", repr(function))
             now = self._clock.monotonic()
             self._throttle.report(logger, f"setup {name}", error, now)

@@ -233,6 +233,29 @@ def test_an_observer_that_raises_does_not_reach_the_host_or_the_others() -> None
     assert len(recording.events) == 1
 
 
+def test_enlisting_in_the_middle_of_enlisting_does_not_wait_for_itself() -> None:
+    recruiter: Recruiter
+
+    class InterruptedClock(ManualClock):
+        """As if a signal handler that enlists came while a stride ends."""
+
+        depth = 0
+
+        def monotonic(self) -> float:
+            if self.depth == 0 and hasattr(self, "_armed"):
+                self.depth = 1
+                recruiter.enlist()
+                self.depth = 0
+            return super().monotonic()
+
+    clock = InterruptedClock()
+    recruiter = _recruiter(clock=clock)
+    recruiter.install(lambda: None, "job", rate=1.0)
+    clock._armed = True  # type: ignore[attr-defined]
+
+    assert recruiter.enlist() in Duty
+
+
 async def test_a_coroutine_that_hangs_is_cancelled_at_the_end_of_its_time() -> None:
     recruiter = AsyncRecruiter(share=None, breaker=None, deadline=0.01)
 

@@ -169,6 +169,7 @@ def test_a_request_to_stop_during_a_setup_passes_and_the_setup_is_tried_again() 
     @recruiter.setup
     def interrupted(recruiter: Recruiter) -> None:
         tries.append(1)
+        recruiter.install(lambda: None, "job", rate=1.0)
         if len(tries) == 1:
             raise KeyboardInterrupt
 
@@ -179,6 +180,7 @@ def test_a_request_to_stop_during_a_setup_passes_and_the_setup_is_tried_again() 
         recruiter.enlist()
 
     assert len(tries) == 2
+    assert list(recruiter.stats().jobs) == ["job"]
 
 
 async def test_an_asyncio_setup_may_be_a_coroutine() -> None:
