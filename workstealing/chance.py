@@ -7,10 +7,12 @@ host that seeded `random` untouched.
 
 from __future__ import annotations
 
-import random
+import os
 from typing import Protocol
 
-__all__ = ("SYSTEM_CHANCE", "Chance")
+__all__ = ("SYSTEM_CHANCE", "Chance", "SystemChance")
+
+_STEP = 2.0**-53
 
 
 class Chance(Protocol):
@@ -21,4 +23,12 @@ class Chance(Protocol):
         ...
 
 
-SYSTEM_CHANCE: Chance = random.SystemRandom()
+class SystemChance:
+    """The operating system's; as `random.SystemRandom`, without its import."""
+
+    def random(self) -> float:
+        """Return a multiple of 2⁻⁵³, each as likely as the others."""
+        return (int.from_bytes(os.urandom(7), "big") >> 3) * _STEP
+
+
+SYSTEM_CHANCE: Chance = SystemChance()

@@ -94,7 +94,8 @@ class AsyncRecruiter(RecruiterFace):
 
     async def _draw(self, spare: float | None, rtt: float | None) -> Duty:
         try:
-            await self._set_up()
+            if self._has_setups:
+                await self._set_up()
             drawn = self._admit(spare, rtt)
             return Duty.DISMISSED if drawn is None else await self._work(drawn)
         except Exception as error:  # noqa: BLE001 - nothing reaches the host

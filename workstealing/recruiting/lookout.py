@@ -2,7 +2,7 @@
 
 Reading the clock at every call would cost more than the call. So a stride is kept short
 enough to take about a twentieth of the time that is waited for, going by the calls
-seen last, and at most 128 calls: that is how late a job can be when traffic stops
+seen last, and at most 256 calls: that is how late a job can be when traffic stops
 suddenly. A patrol has no such limit.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 __all__ = ("Lookout",)
 
-_MOST_CALLS = 128
+_MOST_CALLS = 256
 _LOOKS_PER_WAIT = 20
 _LONGEST_BLINK = 0.1
 

@@ -66,7 +66,7 @@ class Lottery:
 
         *wake_at* is a moment at which the caller wants its clock read, if any.
         """
-        if self._gap is None:
+        if self._gap is None and self._roster.has_rates:
             self._gap = self._roster.gap(self._chance)
         length = self._longest if self._gap is None else min(self._gap, self._longest)
         if self._soonest is not None and (
@@ -80,7 +80,9 @@ class Lottery:
     def end_stride(self, now: float, wake_at: float | None) -> Entry | None:
         """Tell whom the call that ended a stride is drawn for, and draw the next."""
         self._ended_calls += self._length + 1
-        entry = self._end_of_gap() or self._next_due(now)
+        entry = None if self._gap is None else self._end_of_gap(self._gap)
+        if entry is None and self._soonest is not None:
+            entry = self._due(self._soonest, now)
         self.draw(now, wake_at)
         return entry
 
@@ -95,16 +97,13 @@ class Lottery:
         wanted = [e for e in self._roster if e.pace != PerCall(0.0)]
         return min(wanted, key=lambda e: e.drawn_at, default=None)
 
-    def _end_of_gap(self) -> Entry | None:
-        if self._gap is None:
-            return None
-        left = self._gap - self._length
+    def _end_of_gap(self, gap: int) -> Entry | None:
+        left = gap - self._length
         self._gap = left - 1 if left else None
         return None if left else self._roster.pick(self._chance)
 
-    def _next_due(self, now: float) -> Entry | None:
-        entry = self._soonest
-        if entry is None or now < entry.due_at:
+    def _due(self, entry: Entry, now: float) -> Entry | None:
+        if now < entry.due_at:
             return None
         self.schedule(entry, now)
         return entry

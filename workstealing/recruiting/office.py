@@ -276,10 +276,12 @@ class Office:
             self._setups.add(function, self._clock.monotonic())
             self._redraw()
 
+    @property
+    def _has_setups(self) -> bool:
+        return self._setups.due_at is not None
+
     def _begin_setups(self) -> list[Setup]:
         """Return the setup functions that must run now, before any lottery."""
-        if self._setups.due_at is None:
-            return []
         with self._lock:
             functions = self._setups.begin(self._clock.monotonic())
             if functions:

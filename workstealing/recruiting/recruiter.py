@@ -88,7 +88,8 @@ class Recruiter(RecruiterFace):
 
     def _draw(self, spare: float | None, rtt: float | None) -> Duty:
         try:
-            self._set_up()
+            if self._has_setups:
+                self._set_up()
             drawn = self._admit(spare, rtt)
             return Duty.DISMISSED if drawn is None else self._work(drawn)
         except Exception as error:  # noqa: BLE001 - nothing reaches the host

@@ -108,10 +108,8 @@ class Roster:
         entry.due_at = math.inf
         self._refresh()
 
-    def gap(self, chance: Chance) -> int | None:
-        """Draw how many calls to dismiss before the next recruit; None is for ever."""
-        if self._total <= 0.0:
-            return None
+    def gap(self, chance: Chance) -> int:
+        """Draw how many calls to dismiss before the next recruit."""
         if self._total >= 1.0:
             return 0
         return int(math.log1p(-chance.random()) / math.log1p(-self._total))
@@ -121,6 +119,11 @@ class Roster:
         number = chance.random() * self._total
         index = bisect_right(self._cumulative, number)
         return self._drawable[min(index, len(self._drawable) - 1)]
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether any job has a rate above 0."""
+        return self._total > 0.0
 
     @property
     def timed(self) -> tuple[Entry, ...]:
