@@ -76,7 +76,7 @@ def _workers(scene: Scene) -> Table:
         table.add_row(
             name,
             str(scene.counts.loads.get(name, 0)),
-            str(scene.counts.stats.get(f"stolen:{name}", 0)),
+            str(scene.stolen.get(name, 0)),
             condition,
             style=style,
         )

@@ -22,6 +22,7 @@ LATE = f"{POOL}.4"
 _TASKS = 20_000
 _FRAME_SECONDS = 0.25
 _KILL_AT, _JOIN_AT = 0.25, 0.4
+_WAVE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Scene:
     begun: int
     workers: dict[str, str]
     """Each worker, and how it is."""
+    stolen: dict[str, int]
+    """How many tasks each has stolen, those that left included."""
     hits: int
     backlog: dict[str, int]
     ended_sessions: int
@@ -49,20 +52,26 @@ class Story:
         self._queue, self._render = make_queue(url, self._run)
         self._site = Site(url, f"demo/{self._run}", self._queue)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._stolen: dict[str, int] = {}
+        chance = random.Random(11)  # noqa: S311 - how long a task lasts, nothing else
+        self._to_submit = [
+            (0.06 if chance.random() < 0.05 else 0.002,) for _ in range(tasks)
+        ]
 
     def play(self) -> Iterator[Scene]:
         """Yield what is to be seen, until all tasks are done."""
         self._site.start()
         try:
-            self._submit()
+            self._feed(unfinished=0)
             for index in range(4):
                 self._hire(index)
             began_at = time.monotonic()
             while True:
                 scene = self._look(time.monotonic() - began_at)
                 yield scene
-                if scene.counts.unfinished <= 0:
+                if scene.counts.unfinished <= 0 and not self._to_submit:
                     return
+                self._feed(scene.counts.unfinished)
                 self._interfere(scene)
                 time.sleep(_FRAME_SECONDS)
         finally:
@@ -73,13 +82,14 @@ class Story:
         """How many tasks are submitted."""
         return self._tasks
 
-    def _submit(self) -> None:
-        """Submit uneven work: one task in twenty lasts thirty times as long."""
-        chance = random.Random(11)  # noqa: S311 - how long a task lasts, nothing else
-        durations = (
-            0.06 if chance.random() < 0.05 else 0.002 for _ in range(self._tasks)
-        )
-        self._render.submit_many([(seconds,) for seconds in durations])
+    def _feed(self, unfinished: int) -> None:
+        """Submit the next wave. One task in twenty lasts thirty times as long.
+
+        A wave is spread over the deques at once; from then on, stealing evens it out.
+        """
+        if unfinished < _WAVE // 2 and self._to_submit:
+            self._render.submit_many(self._to_submit[:_WAVE])
+            del self._to_submit[:_WAVE]
 
     def _hire(self, index: int) -> None:
         module = "workstealing.cli.demo.tasks"
@@ -98,11 +108,16 @@ class Story:
 
     def _look(self, seconds: float) -> Scene:
         begun = self._queue.driver.client.get(f"{self._queue.keys.prefix}demo:begun")
+        counts = self._queue.counts()
+        for name in self._processes:
+            stolen = counts.stats.get(f"stolen:{name}", 0)
+            self._stolen[name] = max(stolen, self._stolen.get(name, 0))
         return Scene(
             seconds,
-            self._queue.counts(),
+            counts,
             int(begun or 0),
             {name: self._condition(name) for name in sorted(self._processes)},
+            dict(self._stolen),
             self._site.hits,
             self._site.backlog(),
             self._site.ended_sessions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 
@@ -30,10 +31,12 @@ def make_queue(url: str, run: str) -> tuple[TaskQueue, Task[[float], float]]:
 
 
 def main() -> None:
-    """Work until there is no more to do."""
+    """Work until asked to stop."""
     url, run, index = sys.argv[1:]
     queue, _ = make_queue(url, run)
-    Worker(queue, pool=POOL, index=int(index)).run(until_empty=True)
+    worker = Worker(queue, pool=POOL, index=int(index))
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+    worker.run()
 
 
 if __name__ == "__main__":
