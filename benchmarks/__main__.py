@@ -8,7 +8,7 @@ from importlib import import_module
 
 from benchmarks.measuring import report
 
-ALL = ("recruiting", "queue")
+ALL = ("recruiting", "queue", "jobs")
 
 
 def main() -> int:
