@@ -8,7 +8,9 @@ import click
 
 from workstealing.cli.demo.command import demo_command
 from workstealing.cli.plan import plan_command
+from workstealing.cli.queue import queue_command
 from workstealing.cli.recruit import recruit_command
+from workstealing.cli.worker import worker_command
 
 __all__ = ("workstealing",)
 
@@ -28,4 +30,6 @@ def workstealing() -> None:
 
 workstealing.add_command(demo_command)
 workstealing.add_command(plan_command)
+workstealing.add_command(queue_command)
 workstealing.add_command(recruit_command)
+workstealing.add_command(worker_command)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
-
 from workstealing.errors import TaskNotFound
 from workstealing.inspecting.explaining import sentences_on
 from workstealing.inspecting.finding import find
@@ -47,14 +45,15 @@ def _plain(text: bytes) -> Any:
 
 
 def _told(outcome: TaskOutcome) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(
-        msgspec.structs.replace(outcome, result=msgspec.Raw(b"null"), error=None)
-    )
-    told = {"state": outcome.state, **told}
-    del told["result"]
+    told: dict[str, Any] = {"state": outcome.state}
     if outcome.error is not None:
-        told["error"] = {
-            "type": outcome.error.type,
-            "message": outcome.error.message,
-        }
-    return told
+        told["error"] = {"type": outcome.error.type, "message": outcome.error.message}
+    if outcome.reason:
+        told["reason"] = outcome.reason
+    if outcome.worker:
+        told["worker"] = outcome.worker
+    return told | {
+        "ended": outcome.ended,
+        "took": outcome.took,
+        "attempt": outcome.attempt,
+    }

@@ -63,6 +63,9 @@ class Exchanged:
     is_closed: bool
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
+    held: int
+    """Tasks that it holds by now. If it knows of another number, a reply was lost that
+    its client did not tell of, and it had better say what it knows."""
 
 
 def exchange(
@@ -117,6 +120,7 @@ def exchange(
             keys.upkeep,
             keys.parked,
             keys.awaited,
+            keys.graves,
         ),
         tuple(flat),
         _exchanged,
@@ -152,7 +156,13 @@ def release(keys: QueueKeys, worker: str, tasks: Sequence[Taken]) -> Call[int]:
         flat += (task.id, task.token)
     return Call(
         load_script(__package__, "release"),
-        (keys.deque(worker), keys.running(worker), keys.lock, keys.loads),
+        (
+            keys.deque(worker),
+            keys.running(worker),
+            keys.lock,
+            keys.loads,
+            keys.control,
+        ),
         tuple(flat),
         int,
     )
@@ -189,4 +199,5 @@ def _exchanged(reply: Any) -> Exchanged | None:
         facts[1],
         bool(facts[2]),
         bool(facts[3]),
+        facts[4],
     )

@@ -31,6 +31,7 @@ class QueueKeys:
         self.history = f"{prefix}history"
         self.cancels = f"{prefix}cancels"
         self.awaited = f"{prefix}awaited"
+        self.graves = f"{prefix}graves"
         self.able = f"{prefix}able"
         self.parkings = f"{prefix}parkings"
         self.parked = f"{prefix}parked"

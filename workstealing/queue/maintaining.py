@@ -81,13 +81,12 @@ def reassign(
             keys.stats,
             keys.bell,
             keys.done,
-            keys.outbox,
             keys.dead,
             keys.history,
             keys.cancels,
             keys.awaited,
         ),
-        (worker, most, settings.deaths, settings.retention_ms, outcome),
+        (worker, most, settings.deaths, outcome),
         int,
     )
 
@@ -113,7 +112,7 @@ def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:
     """Forget outcomes and dead letters whose time is over, or that are too many."""
     return Call(
         load_script(__package__, "expire"),
-        (keys.done, keys.outbox, keys.dead, keys.task),
+        (keys.done, keys.outbox, keys.dead, keys.task, keys.history),
         (
             settings.outcomes,
             settings.dead_retention_ms,

@@ -1,4 +1,4 @@
---- needs: clock, chunks, history, inboxes, promote, expire, tell
+--- needs: clock, history, inboxes, promote, expire, tell
 -- The hot path of a worker, one round trip per batch: report what is finished, renew the
 -- lease, take the next tasks, and learn what else is worth doing.
 --
@@ -26,6 +26,7 @@
 -- KEYS[19]  upkeep   hash   duty -> last done at
 -- KEYS[20]  parked   hash   id -> what it needs
 -- KEYS[21]  awaited  hash   id -> channels of those who wait for its outcome
+-- KEYS[22]  graves   set    cancelled ids that an inbox still names
 -- ARGV[1]   worker       str
 -- ARGV[2]   incarnation  str
 -- ARGV[3]   lease        int   ms
@@ -40,7 +41,7 @@
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, facts. Tasks is id, token,
 -- attempt, envelope, …; victims is worker, load, …; facts is now, unfinished, closed,
--- upkeep overdue.
+-- upkeep overdue, tasks that the worker holds by now.
 
 local worker, incarnation = ARGV[1], ARGV[2]
 local lease, want, keep = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -48,31 +49,43 @@ local retention, kept = tonumber(ARGV[6]), tonumber(ARGV[7])
 local inboxes = {KEYS[1], KEYS[2], KEYS[3]}
 local now = now_ms()
 local mine = worker .. '#'
+-- Numbers are written out anew for each command that takes them; these serve many.
+local now_text, expiry_text = string.format('%d', now), string.format('%d', now + retention)
 
-local function settle(first)
-  local ids, refused = {}, {}
-  for i = first, #ARGV, 5 do ids[#ids + 1] = ARGV[i] end
-  if #ids == 0 then return refused end
+local function settle(first, last, refused)
+  local ids = {}
+  for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local locks = redis.call('HMGET', KEYS[5], unpack(ids))
-  local free, ended, outcomes, expiries, dead = {}, {}, {}, {}, {}
+  local free, ended, outcomes, expiries, dead, over = {}, {}, {}, {}, {}, {}
+  local is_settled = {}
   local count = {done = 0, cancelled = 0, dead = 0, retry = 0, back = 0}
   local is_awaited = redis.call('EXISTS', KEYS[21]) == 1
   for n, id in ipairs(ids) do
     local i = first + 5 * (n - 1)
     local verdict, outcome, ms = ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4])
-    if locks[n] ~= mine .. ARGV[i + 1] then
+    if is_settled[id] or locks[n] ~= mine .. ARGV[i + 1] then
       -- A report that was accepted before, whose reply got lost, is no news.
       if redis.call('HGET', KEYS[6], id) ~= outcome then refused[#refused + 1] = id end
     else
+      is_settled[id] = true
       free[#free + 1] = id
       count[verdict] = count[verdict] + 1
       if verdict == 'done' or verdict == 'cancelled' or verdict == 'dead' then
-        if verdict == 'dead' then dead[#dead + 1] = id else ended[#ended + 1] = id end
-        if retention > 0 then
+        over[#over + 1] = id
+        if verdict == 'dead' then
+          dead[#dead + 1] = now_text
+          dead[#dead + 1] = id
+        else
+          ended[#ended + 1] = id
+          if retention > 0 then
+            expiries[#expiries + 1] = expiry_text
+            expiries[#expiries + 1] = id
+          end
+        end
+        -- A dead letter keeps its reason for as long as it is kept itself.
+        if retention > 0 or verdict == 'dead' then
           outcomes[#outcomes + 1] = id
           outcomes[#outcomes + 1] = outcome
-          expiries[#expiries + 1] = now + retention
-          expiries[#expiries + 1] = id
         end
         if is_awaited then tell(KEYS[21], id, outcome) end
       else
@@ -89,33 +102,23 @@ local function settle(first)
       end
     end
   end
-  if #free == 0 then return refused end
+  if #free == 0 then return end
   redis.call('HDEL', KEYS[5], unpack(free))
   redis.call('HDEL', KEYS[14], unpack(free))
   if #ended > 0 then
     redis.call('HDEL', KEYS[4], unpack(ended))
     if redis.call('EXISTS', KEYS[17]) == 1 then redis.call('HDEL', KEYS[17], unpack(ended)) end
   end
-  for _, id in ipairs(dead) do redis.call('ZADD', KEYS[9], now, id) end
-  if redis.call('EXISTS', KEYS[18]) == 1 then redis.call('SREM', KEYS[18], unpack(free)) end
-  in_chunks(outcomes, 2000, function(...) redis.call('HSET', KEYS[6], ...) end)
-  in_chunks(expiries, 2000, function(...) redis.call('ZADD', KEYS[7], ...) end)
-  if #expiries > 0 then expire(KEYS[6], KEYS[7], now, kept, math.min(#expiries, 1000)) end
+  if #dead > 0 then redis.call('ZADD', KEYS[9], unpack(dead)) end
+  -- What comes back stays cancelled: whoever takes it next is told.
+  if #over > 0 and redis.call('EXISTS', KEYS[18]) == 1 then redis.call('SREM', KEYS[18], unpack(over)) end
+  if #outcomes > 0 then redis.call('HSET', KEYS[6], unpack(outcomes)) end
+  if #expiries > 0 then
+    redis.call('ZADD', KEYS[7], unpack(expiries))
+    expire(KEYS[6], KEYS[7], now, kept, math.min(#expiries, 1000))
+  end
   for verdict, number in pairs(count) do
     if number > 0 then redis.call('HINCRBY', KEYS[16], verdict, number) end
-  end
-  return refused
-end
-
--- What the worker was given but never learnt of goes back to the front of its deque.
-local function resynchronise(known)
-  local is_known = {}
-  for i = 10, 9 + known do is_known[ARGV[i]] = true end
-  for _, id in ipairs(redis.call('HKEYS', KEYS[14])) do
-    if not is_known[id] then
-      redis.call('HDEL', KEYS[14], id)
-      redis.call('LPUSH', KEYS[13], id)
-    end
   end
 end
 
@@ -123,6 +126,22 @@ local token
 local function new_token()
   if not token then token = redis.call('HINCRBY', KEYS[15], 'token', 1) end
   return token
+end
+
+-- What the worker was given but never learnt of goes back to the front of its deque,
+-- under a new token: a call about it that is still on its way comes too late.
+local function resynchronise(known)
+  local is_known = {}
+  for i = 10, 9 + known do is_known[ARGV[i]] = true end
+  local held = redis.call('HKEYS', KEYS[14])
+  for n = #held, 1, -1 do
+    local id = held[n]
+    if not is_known[id] then
+      redis.call('HDEL', KEYS[14], id)
+      redis.call('LPUSH', KEYS[13], id)
+      redis.call('HSET', KEYS[5], id, mine .. new_token())
+    end
+  end
 end
 
 -- A task that saw a worker die may be the reason. It runs alone, so that the next death,
@@ -135,9 +154,22 @@ local function suspect_among(ids)
   end
 end
 
-local tasks, seen, alone = {}, {}, false
+-- Drop cancelled tasks from the front of an inbox, some hundred at a look.
+local function pass_over(list)
+  local ids, number = redis.call('LRANGE', list, 0, 499), 0
+  if #ids == 0 or redis.call('EXISTS', KEYS[22]) == 0 then return end
+  local is_grave = redis.call('SMISMEMBER', KEYS[22], unpack(ids))
+  while is_grave[number + 1] == 1 do number = number + 1 end
+  if number > 0 then
+    redis.call('LPOP', list, number)
+    redis.call('SREM', KEYS[22], unpack(ids, 1, number))
+  end
+end
+
+local tasks, seen, alone, patience = {}, {}, false, 20
 local function take_from(list, is_own)
-  while want > 0 and not alone do
+  while want > 0 and not alone and patience > 0 do
+    local wanted = want
     local ids = redis.call('LPOP', list, math.min(want, 500))
     if not ids or #ids == 0 then return end
     local suspect = suspect_among(ids)
@@ -145,8 +177,10 @@ local function take_from(list, is_own)
       local last = math.max(1, suspect - 1)
       if suspect == 1 and #tasks > 0 then last = 0 end
       for n = #ids, last + 1, -1 do redis.call('LPUSH', list, ids[n]) ids[n] = nil end
-      alone = true
-      if #ids == 0 then return end
+      if #ids == 0 then
+        alone = true
+        return
+      end
     end
     local envelopes = redis.call('HMGET', KEYS[4], unpack(ids))
     local locks = redis.call('HMGET', KEYS[5], unpack(ids))
@@ -163,20 +197,28 @@ local function take_from(list, is_own)
           locked[#locked + 1] = mine .. held
         end
         begun[#begun + 1] = id
-        begun[#begun + 1] = now
+        begun[#begun + 1] = now_text
         local attempts = histories and read_history(histories[n]) or 0
         tasks[#tasks + 1] = id
         tasks[#tasks + 1] = held
         tasks[#tasks + 1] = attempts + 1
         tasks[#tasks + 1] = envelope
         want = want - 1
-      elseif lock and not envelope then
+      elseif not envelope then
         gone[#gone + 1] = id
       end
     end
+    if suspect then alone = #tasks > 0 end
     if #begun > 0 then redis.call('HSET', KEYS[14], unpack(begun)) end
     if #locked > 0 then redis.call('HSET', KEYS[5], unpack(locked)) end
-    if #gone > 0 then redis.call('HDEL', KEYS[5], unpack(gone)) end
+    if #gone > 0 then
+      redis.call('HDEL', KEYS[5], unpack(gone))
+      redis.call('SREM', KEYS[22], unpack(gone))
+    end
+    if want == wanted then
+      patience = patience - 1
+      pass_over(list)
+    end
   end
 end
 
@@ -195,9 +237,12 @@ local function refill()
     if number > 0 then
       local ids = redis.call('LPOP', inbox, number) or {}
       local locks = redis.call('HMGET', KEYS[5], unpack(ids))
-      local assigned, locked = {}, {}
+      local is_grave = redis.call('EXISTS', KEYS[22]) == 1 and redis.call('SMISMEMBER', KEYS[22], unpack(ids))
+      local assigned, locked, gone = {}, {}, {}
       for n, id in ipairs(ids) do
-        if not locks[n] and not seen[id] then
+        if is_grave and is_grave[n] == 1 then
+          gone[#gone + 1] = id
+        elseif not locks[n] and not seen[id] then
           seen[id] = true
           assigned[#assigned + 1] = id
           locked[#locked + 1] = id
@@ -209,13 +254,17 @@ local function refill()
         redis.call('RPUSH', KEYS[13], unpack(assigned))
         redis.call('HSET', KEYS[5], unpack(locked))
       end
+      if #gone > 0 then redis.call('SREM', KEYS[22], unpack(gone)) end
     end
   end
 end
 
 local member = redis.call('HGET', KEYS[11], worker)
 local known = tonumber(ARGV[9])
-local refused = settle(10 + math.max(0, known))
+local refused = {}
+for first = 10 + math.max(0, known), #ARGV, 5000 do
+  settle(first, math.min(first + 4999, #ARGV), refused)
+end
 if not member or string.sub(member, 1, #incarnation + 1) ~= incarnation .. '|' then
   return {'lost'}
 end
@@ -249,4 +298,4 @@ if now - tonumber(redis.call('HGET', KEYS[19], 'claimed') or 0) > tonumber(ARGV[
 end
 local unfinished = redis.call('HLEN', KEYS[4]) - redis.call('ZCARD', KEYS[9]) - redis.call('HLEN', KEYS[20])
 return {'ok', tasks, refused, cancelled, victims,
-  {now, unfinished, redis.call('HEXISTS', KEYS[15], 'closed'), overdue}}
+  {now, unfinished, redis.call('HEXISTS', KEYS[15], 'closed'), overdue, redis.call('HLEN', KEYS[14])}}

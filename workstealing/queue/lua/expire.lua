@@ -5,6 +5,7 @@
 -- KEYS[2]  outbox  zset   id -> when its outcome expires
 -- KEYS[3]  dead    zset   id -> when it was given up
 -- KEYS[4]  task    hash   id -> envelope
+-- KEYS[5]  history hash   id -> attempts:deaths:steals
 -- ARGV[1]  kept       int    outcomes that are kept at most
 -- ARGV[2]  dead_ms    int    ms that a dead letter is kept
 -- ARGV[3]  dead_kept  int    dead letters that are kept at most
@@ -20,7 +21,9 @@ if #old == 0 then
   if excess > 0 then old = redis.call('ZRANGE', KEYS[3], 0, math.min(excess, most) - 1) end
 end
 if #old > 0 then
+  redis.call('HDEL', KEYS[1], unpack(old))
   redis.call('HDEL', KEYS[4], unpack(old))
+  redis.call('HDEL', KEYS[5], unpack(old))
   redis.call('ZREM', KEYS[3], unpack(old))
 end
 return forgotten + #old

@@ -37,7 +37,9 @@ redis.call('ZADD', KEYS[6], now + tonumber(ARGV[3]), ARGV[1])
 if former == member then return now end
 if former then
   count(former, -1)
-  for _, id in ipairs(redis.call('HKEYS', KEYS[8])) do
+  local running = redis.call('HKEYS', KEYS[8])
+  for n = #running, 1, -1 do
+    local id = running[n]
     local attempts, deaths, steals = read_history(redis.call('HGET', KEYS[9], id))
     redis.call('HSET', KEYS[9], id, write_history(attempts, deaths + 1, steals))
     give_back(inboxes, KEYS[4], KEYS[5], id)

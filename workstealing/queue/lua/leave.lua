@@ -38,19 +38,23 @@ end
 -- From the back to the front, so that the order is kept when each is put in front.
 for _, id in ipairs(redis.call('RPOP', KEYS[9], most) or {}) do hand_back(id) end
 if ARGV[4] == '1' then
-  for _, id in ipairs(redis.call('HKEYS', KEYS[10])) do
+  local running = redis.call('HKEYS', KEYS[10])
+  for n = #running, 1, -1 do
     if returned >= most then break end
-    redis.call('HDEL', KEYS[10], id)
-    hand_back(id)
+    redis.call('HDEL', KEYS[10], running[n])
+    hand_back(running[n])
   end
 end
 if returned > 0 then ring(KEYS[13], returned) end
 
-local left = redis.call('LLEN', KEYS[9])
+local load = redis.call('LLEN', KEYS[9])
+local left = load
 if ARGV[4] == '1' then left = left + redis.call('HLEN', KEYS[10]) end
 if left == 0 and ARGV[4] == '1' then
   dismiss(worker, KEYS[6], KEYS[7], KEYS[8], KEYS[11], KEYS[12])
-elseif redis.call('LLEN', KEYS[9]) == 0 then
+elseif load == 0 then
   redis.call('ZREM', KEYS[8], worker)
+else
+  redis.call('ZADD', KEYS[8], load, worker)
 end
 return {returned, left}

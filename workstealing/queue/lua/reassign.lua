@@ -17,16 +17,14 @@
 -- KEYS[12]  stats    hash   counts
 -- KEYS[13]  bell     list   wake-ups for idle workers
 -- KEYS[14]  done     hash   id -> outcome
--- KEYS[15]  outbox   zset   id -> when its outcome expires
--- KEYS[16]  dead     zset   id -> when it was given up
--- KEYS[17]  history  hash   id -> attempts:deaths:steals
--- KEYS[18]  cancels  set    ids whose workers are asked to stop
--- KEYS[19]  awaited  hash   id -> channels of those who wait for its outcome
+-- KEYS[15]  dead     zset   id -> when it was given up
+-- KEYS[16]  history  hash   id -> attempts:deaths:steals
+-- KEYS[17]  cancels  set    ids whose workers are asked to stop
+-- KEYS[18]  awaited  hash   id -> channels of those who wait for its outcome
 -- ARGV[1]   worker     str
 -- ARGV[2]   most       int   tasks given back at most
 -- ARGV[3]   deaths     int   that a task may see
--- ARGV[4]   retention  int   ms that an outcome is kept
--- ARGV[5]   outcome    str   of a task that is given up
+-- ARGV[4]   outcome    str   of a task that is given up
 --
 -- Reply: -1 if the worker lives, else tasks given back.
 
@@ -42,12 +40,12 @@ end
 
 local function give_up(id)
   redis.call('HDEL', KEYS[5], id)
-  redis.call('HDEL', KEYS[17], id)
-  redis.call('HSET', KEYS[14], id, ARGV[5])
-  redis.call('ZADD', KEYS[15], now + tonumber(ARGV[4]), id)
-  redis.call('ZADD', KEYS[16], now, id)
+  redis.call('HDEL', KEYS[16], id)
+  redis.call('SREM', KEYS[17], id)
+  redis.call('HSET', KEYS[14], id, ARGV[4])
+  redis.call('ZADD', KEYS[15], now, id)
   redis.call('HINCRBY', KEYS[12], 'dead', 1)
-  tell(KEYS[19], id, ARGV[5])
+  tell(KEYS[18], id, ARGV[4])
 end
 
 for _, id in ipairs(redis.call('RPOP', KEYS[9], most) or {}) do
@@ -56,16 +54,17 @@ for _, id in ipairs(redis.call('RPOP', KEYS[9], most) or {}) do
     returned = returned + 1
   end
 end
-for _, id in ipairs(redis.call('HKEYS', KEYS[10])) do
+local running = redis.call('HKEYS', KEYS[10])
+for n = #running, 1, -1 do
+  local id = running[n]
   if returned >= most then break end
   redis.call('HDEL', KEYS[10], id)
   if holds(id) then
-    local attempts, deaths, steals = read_history(redis.call('HGET', KEYS[17], id))
-    redis.call('SREM', KEYS[18], id)
+    local attempts, deaths, steals = read_history(redis.call('HGET', KEYS[16], id))
     if deaths + 1 >= tonumber(ARGV[3]) then
       give_up(id)
     else
-      redis.call('HSET', KEYS[17], id, write_history(attempts, deaths + 1, steals))
+      redis.call('HSET', KEYS[16], id, write_history(attempts, deaths + 1, steals))
       give_back(inboxes, KEYS[4], KEYS[5], id)
     end
     returned = returned + 1
@@ -75,7 +74,12 @@ if returned > 0 then
   redis.call('HINCRBY', KEYS[12], 'reassigned', returned)
   ring(KEYS[13], returned)
 end
-if redis.call('LLEN', KEYS[9]) == 0 and redis.call('HLEN', KEYS[10]) == 0 then
+local load = redis.call('LLEN', KEYS[9])
+if load == 0 and redis.call('HLEN', KEYS[10]) == 0 then
   dismiss(worker, KEYS[6], KEYS[7], KEYS[8], KEYS[11], KEYS[12])
+elseif load == 0 then
+  redis.call('ZREM', KEYS[8], worker)
+else
+  redis.call('ZADD', KEYS[8], load, worker)
 end
 return returned

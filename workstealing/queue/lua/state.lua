@@ -20,9 +20,9 @@ local id, now = ARGV[1], now_ms()
 local envelope, outcome = redis.call('HGET', KEYS[1], id), redis.call('HGET', KEYS[3], id)
 if ARGV[2] ~= '' and envelope and not outcome then
   local channels = redis.call('HGET', KEYS[9], id) or ''
-  if not string.find(channels, ARGV[2], 1, true) then
+  if not string.find(channels .. ' ', ' ' .. ARGV[2] .. ' ', 1, true) then
     -- Whoever is not among the last few finds the outcome by looking again.
-    channels = string.match(channels, '%S+ %S+ %S+$') or channels
+    channels = string.match(channels, ' %S+ %S+ %S+$') or channels
     redis.call('HSET', KEYS[9], id, channels .. ' ' .. ARGV[2])
   end
 end

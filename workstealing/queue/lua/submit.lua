@@ -9,6 +9,10 @@
 -- KEYS[5]  control  hash   closed
 -- KEYS[6]  bell     list   wake-ups for idle workers
 -- KEYS[7]  stats    hash   counts
+-- KEYS[8]  graves   set    cancelled ids that an inbox still names
+-- KEYS[9]  inbox0   list   urgent
+-- KEYS[10] inbox1   list   normal
+-- KEYS[11] inbox2   list   when there is nothing else
 -- ARGV[1]  due      int    ms since the epoch; 0: at once
 -- ARGV[2]  delay    int    or else ms from now; 0: at once
 -- ARGV[3]  most     int    tasks that the queue holds at most; 0: any number
@@ -36,6 +40,15 @@ if fresh == 0 then return reply end
 if redis.call('HEXISTS', KEYS[5], 'closed') == 1 then return {'closed'} end
 if most > 0 and redis.call('HLEN', KEYS[2]) + fresh > most then return {'full'} end
 
+if redis.call('EXISTS', KEYS[8]) == 1 then
+  -- Or else an inbox names the task twice, and it is taken when it should wait.
+  for i = 1, count do
+    local id = ARGV[4 + i]
+    if not waiting[i] and not ended[i] and redis.call('SREM', KEYS[8], id) == 1 then
+      for inbox = 9, 11 do redis.call('LREM', KEYS[inbox], 1, id) end
+    end
+  end
+end
 if delay > 0 then due = now_ms() + delay end
 if is_plain and due == 0 then
   redis.call('HSET', KEYS[2], unpack(ARGV, last + 1, last + 2 * count))

@@ -24,10 +24,13 @@ if redis.call('HEXISTS', KEYS[4], ARGV[1]) == 0 then return 0 end
 local ids = redis.call('RPOP', KEYS[1], ARGV[2])
 local returned = 0
 for _, id in ipairs(ids) do
-  if redis.call('HDEL', KEYS[3], id) == 1 then
+  -- It may have been cancelled meanwhile, and come again to wait for something else.
+  if redis.call('HGET', KEYS[3], id) == ARGV[1] then
+    redis.call('HDEL', KEYS[3], id)
     give_back({KEYS[5], KEYS[6], KEYS[7]}, KEYS[8], KEYS[9], id)
     returned = returned + 1
   end
 end
 if returned > 0 then ring(KEYS[10], returned) end
+if redis.call('LLEN', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) end
 return returned

@@ -1,0 +1,109 @@
+"""What stories about the command line share: an application, and real processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import workstealing
+from workstealing.testing import Server
+
+ROOT = Path(workstealing.__file__).parents[1]
+
+Begin = Callable[..., "subprocess.Popen[str]"]
+Told = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# A script in a folder of its own, as pip installs it: the current folder is not on the
+# path by itself.
+_SCRIPT = "from workstealing.cli.entry import main\nmain()\n"
+
+_APP = """
+    import time
+    from pathlib import Path
+    from workstealing import AsyncTaskQueue, TaskQueue
+
+    queue = TaskQueue({name!r}, {url!r})
+    asynchronous = AsyncTaskQueue({name!r}, {url!r})
+    empty = TaskQueue({name!r}, {url!r})
+
+    @queue.task(name="echo")
+    def echo(text: str, times: int = 1) -> dict[str, str]:
+        return {{"said": text * times}}
+
+    @queue.task(name="fail")
+    def fail() -> None:
+        raise ValueError("not today")
+
+    @queue.task(name="patient")
+    def patient() -> str:
+        Path("begun").touch()
+        while not Path("go").exists():
+            time.sleep(0.01)
+        Path("ended").touch()
+        return "waited"
+
+    @asynchronous.task(name="awaited")
+    async def awaited(number: int) -> int:
+        return number + 1
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path, redis_server: Server, key_prefix: str) -> Path:
+    """A folder with an application, `app.py`; its queue is named by `key_prefix`."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "workstealing").write_text(_SCRIPT)
+    code = dedent(_APP).format(name=key_prefix, url=redis_server.url)
+    (tmp_path / "app.py").write_text(code)
+    (tmp_path / "broken.py").write_text("queue = 1 / 0\n")
+    return tmp_path
+
+
+@pytest.fixture
+def begin(app: Path, redis_server: Server) -> Iterator[Begin]:
+    """Start `workstealing …` in the folder; what still runs at the end is killed."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def begin(
+        *arguments: str, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, str(app / "bin" / "workstealing"), *arguments],
+            cwd=app,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "WORKSTEALING_URL": redis_server.url,
+            },
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        begun.append(process)
+        return process
+
+    yield begin
+    for process in begun:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def told(begin: Begin) -> Told:
+    """Run `workstealing …` to its end."""
+
+    def told(*arguments: str, answer: str = "") -> subprocess.CompletedProcess[str]:
+        process = begin(*arguments, stdin=subprocess.PIPE)
+        output, errors = process.communicate(answer, timeout=30)
+        words: Sequence[str] = arguments
+        return subprocess.CompletedProcess(words, process.returncode, output, errors)
+
+    return told
