@@ -6,13 +6,29 @@ import inspect
 
 import pytest
 
-from workstealing import AsyncRecruiter, Recruiter, jobs
+from workstealing import (
+    AsyncRecruiter,
+    AsyncTaskQueue,
+    AsyncWorkStealer,
+    Recruiter,
+    TaskQueue,
+    WorkStealer,
+    jobs,
+)
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.task import AsyncTask, Task
 from workstealing.drivers.aio import AsyncDriver
 from workstealing.drivers.sync import Driver
+from workstealing.inspecting.inspector import AsyncInspector, Inspector
 
 PAIRS = [
     (Recruiter, AsyncRecruiter),
     (Driver, AsyncDriver),
+    (Inspector, AsyncInspector),
+    (Task, AsyncTask),
+    (TaskHandle, AsyncTaskHandle),
+    (TaskQueue, AsyncTaskQueue),
+    (WorkStealer, AsyncWorkStealer),
     *(
         (getattr(jobs, name), getattr(jobs, f"Async{name}"))
         for name in jobs.__all__

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
 import signal
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import click
 
+from workstealing.cli.importing import imported
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.aio import AsyncRecruiter
 from workstealing.recruiting.pacing import pace
@@ -44,7 +43,7 @@ def recruit_command(where: str, once: bool, every: float | None) -> None:
     try:
         if every is not None:
             pace(None, every)
-        recruiter = _imported(where)
+        recruiter = _recruiter(where)
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from error
     # Does nothing if the module has set up logging itself.
@@ -134,21 +133,8 @@ def _stopped_by_signals() -> asyncio.Event:
     return stop
 
 
-def _imported(where: str) -> Recruiter | AsyncRecruiter:
-    module_name, _, attribute = where.partition(":")
-    if not module_name or not attribute:
-        raise ConfigurationError(
-            f"{where!r} is not MODULE:RECRUITER, like app:recruiter"
-        )
-    sys.path.insert(0, "")
-    try:
-        found = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(f"cannot import {module_name}: {error}") from error
-    for name in attribute.split("."):
-        if not hasattr(found, name):
-            raise ConfigurationError(f"{module_name} has no {attribute}")
-        found = getattr(found, name)
+def _recruiter(where: str) -> Recruiter | AsyncRecruiter:
+    found = imported(where, "MODULE:RECRUITER, like app:recruiter")
     if not isinstance(found, (Recruiter, AsyncRecruiter)):
         raise ConfigurationError(
             f"{where} is a {type(found).__name__}, not a Recruiter or AsyncRecruiter"
