@@ -387,7 +387,8 @@ def test_a_script_that_is_sent_twice_because_its_reply_was_lost_does_no_harm(
         with Server() as server, Redis.from_url(server.url) as client:
             story = kind(client)
             story.job._driver = driver = SentTwice(client, place)
-            with suppress(Conflict):
+            # Only a scan takes its own second step for somebody else's.
+            with suppress(*[Conflict] * (kind is Forgotten)):
                 story.job.recruited()
             assert story.finish()
             repeated.append(driver.sent)

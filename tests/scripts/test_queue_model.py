@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
+    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -46,7 +47,7 @@ from workstealing.queue.reading import counts, trace
 
 T = TypeVar("T")
 
-IDS = [f"t{n}" for n in range(7)]
+IDS = [f"t{n}" for n in range(9)]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
 GIVEN_UP = b"given up"
@@ -56,6 +57,7 @@ ids = st.sampled_from(IDS)
 workers = st.sampled_from(WORKERS)
 abilities = st.sampled_from(ABILITIES)
 few = st.integers(1, 3)
+numbers = st.integers(0, 59)
 wishes = st.lists(
     st.sampled_from(("done", "done", "dead", "cancelled", "retry", "later", "back")),
     max_size=4,
@@ -90,10 +92,20 @@ class QueueMachine(RuleBasedStateMachine):
         self.deaths: dict[str, int] = {}
         self.cancelling: set[str] = set()
 
-    @initialize(retention=st.sampled_from([3_600_000, 0]))
-    def open(self, retention: int) -> None:
+    @initialize(
+        retention=st.sampled_from([3_600_000, 0]),
+        names=st.sampled_from([WORKERS[:2], WORKERS, WORKERS[:1], []]),
+        keep=st.integers(0, 4),
+        priority=st.integers(0, 2),
+    )
+    def open(self, retention: int, names: list[str], keep: int, priority: int) -> None:
         self.queue = self.make_queue(retention_ms=retention)
         self.state = self.queue.state()
+        for name in names:
+            self.join(name, ABILITIES[:1])
+        self.submit(IDS[:8], priority, 0)
+        for _ in names:
+            self.exchange(keep, 1, keep, [], False, False)
 
     # -- producers
 
@@ -111,14 +123,8 @@ class QueueMachine(RuleBasedStateMachine):
             priority=priority,
             delay_ms=delay,
         )
-        known = set()
-        for place, (name, envelope) in enumerate(tasks):
-            if name in self.tasks or name in self.outcomes:
-                known.add(place)
-            else:
-                self.tasks[name] = envelope
-                self.ended["submitted"] += 1
-        reply = self.perform(call)
+        reply, before = self.perform(call), self.state
+        known = self.learn(call, before)
         assert (reply.verdict, reply.known) == ("ok", known)
 
     @rule(name=ids, guess=st.sampled_from([None, None, None, "", *WORKERS]))
@@ -141,6 +147,11 @@ class QueueMachine(RuleBasedStateMachine):
         else:
             assert reply == "cancelled"
             self.end(name, "cancelled", CANCELLED.decode())
+
+    @precondition(lambda self: self.dead)
+    @rule(number=numbers, drop=st.booleans())
+    def replay_one(self, number: int, drop: bool) -> None:
+        self.replay(sorted(self.dead)[number % len(self.dead)], drop)
 
     @rule(name=ids, drop=st.booleans())
     def replay(self, name: str, drop: bool) -> None:
@@ -174,31 +185,30 @@ class QueueMachine(RuleBasedStateMachine):
         self.haunt(name)
         self.hands[name] = hand
 
+    @precondition(lambda self: self.hands)
     @rule(
-        name=workers,
-        want=st.integers(0, 4),
-        keep=st.integers(0, 4),
+        number=numbers,
+        want=st.integers(0, 3),
+        keep=st.integers(0, 5),
         wishes=wishes,
         is_lost=st.sampled_from([False, False, False, True]),
         is_repeated=st.sampled_from([False, False, False, True]),
     )
     def exchange(
         self,
-        name: str,
+        number: int,
         want: int,
         keep: int,
         wishes: list[str],
         is_lost: bool,
         is_repeated: bool,
     ) -> None:
-        if name not in self.hands:
-            return
-        hand = self.hands[name]
+        hand = self.hand(number)
         for task_id, wish in zip(list(hand.held), wishes, strict=False):
             hand.reports.append(self.report(hand.held.pop(task_id), wish))
         known = list(hand.held) if hand.is_unsure else None
         call = self.queue.exchanging(
-            name,
+            hand.name,
             want=want,
             keep=keep,
             incarnation=hand.incarnation,
@@ -229,11 +239,10 @@ class QueueMachine(RuleBasedStateMachine):
         reply = self.exchanged(call, hand, 0, None)
         assert reply is None or reply.refused == (name,)
 
-    @rule(number=st.integers(0, 20), want=st.integers(0, 2))
+    @precondition(lambda self: self.ghosts)
+    @rule(number=numbers, want=st.integers(0, 2))
     def haunting(self, number: int, want: int) -> None:
         """Let one that was replaced or taken for dead come back late."""
-        if not self.ghosts:
-            return
         queue, before = self.queue, self.state
         ghost = self.ghosts[number % len(self.ghosts)]
         reports = [self.report(task, "done") for task in ghost.held.values()]
@@ -249,12 +258,12 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.perform(release(queue.keys, ghost.name, tasks)) == 0
         assert self.state == before
 
-    @rule(name=workers, number=st.integers(0, 3), is_lost=st.booleans())
-    def release(self, name: str, number: int, is_lost: bool) -> None:
-        if name not in self.hands:
-            return
-        hand = self.hands[name]
-        tasks = [hand.held.pop(task_id) for task_id in list(hand.held)[number:]]
+    @precondition(lambda self: self.holders())
+    @rule(number=numbers, first=st.integers(0, 2), is_lost=st.booleans())
+    def release(self, number: int, first: int, is_lost: bool) -> None:
+        hand = self.holder(number)
+        name = hand.name
+        tasks = [hand.held.pop(task_id) for task_id in list(hand.held)[first:]]
         before = self.deque(name)
         reply = self.perform(release(self.queue.keys, name, tasks))
         after = self.deque(name)
@@ -264,16 +273,21 @@ class QueueMachine(RuleBasedStateMachine):
         assert back == [task.id for task in tasks if task.id in back]
         hand.is_unsure = hand.is_unsure or is_lost
 
-    @rule(name=workers, ability=abilities)
-    def park(self, name: str, ability: str) -> None:
-        hand = self.hands.get(name)
-        if hand is None or not hand.held:
-            return
+    @precondition(lambda self: self.holders())
+    @rule(number=numbers, ability=abilities)
+    def park(self, number: int, ability: str) -> None:
+        hand = self.holder(number)
+        name = hand.name
         task = hand.held.pop(next(iter(hand.held)))
         is_own = self.state.get("lock", {}).get(task.id) == f"{name}#{task.token}"
         assert self.perform(park(self.queue.keys, name, task, ability)) == is_own
 
-    @rule(victim=workers, thief=workers, wake=st.booleans())
+    @precondition(lambda self: self.state.get("loads"))
+    @rule(number=numbers, thief=workers, wake=st.booleans())
+    def rob(self, number: int, thief: str, wake: bool) -> None:
+        loaded = sorted(self.state["loads"])
+        self.steal(loaded[number % len(loaded)], thief, wake)
+
     def steal(self, victim: str, thief: str, wake: bool) -> None:
         before = self.deque(victim)
         had = self.deque(thief)
@@ -286,20 +300,19 @@ class QueueMachine(RuleBasedStateMachine):
         assert kept + self.deque(thief) == before
         assert moved == len(before) - len(kept)
 
-    @rule(name=workers)
-    def beat(self, name: str) -> None:
-        queue = self.queue
-        if name in self.hands:
-            hand = self.hands[name]
-            call = beat(queue.keys, queue.settings, name, hand.incarnation)
-            running = self.state.get(f"queues:{name}:running", {})
-            assert set(self.perform(call)) == self.cancelling & set(running)
+    @precondition(lambda self: self.hands)
+    @rule(number=numbers)
+    def beat(self, number: int) -> None:
+        hand, queue = self.hand(number), self.queue
+        call = beat(queue.keys, queue.settings, hand.name, hand.incarnation)
+        running = self.state.get(f"queues:{hand.name}:running", {})
+        assert set(self.perform(call)) == self.cancelling & set(running)
 
-    @rule(name=workers, most=few, final=st.booleans())
-    def leave(self, name: str, most: int, final: bool) -> None:
-        if name not in self.hands:
-            return
-        hand = self.hands[name]
+    @precondition(lambda self: self.hands)
+    @rule(number=numbers, most=few, final=st.booleans())
+    def leave(self, number: int, most: int, final: bool) -> None:
+        hand = self.hand(number)
+        name = hand.name
         call = leave(self.queue.keys, name, hand.incarnation, most=most, final=final)
         before = self.waiting()
         back, left = self.perform(call)
@@ -313,26 +326,24 @@ class QueueMachine(RuleBasedStateMachine):
 
     # -- misfortune
 
-    @rule(name=workers)
-    def crash(self, name: str) -> None:
-        """Let a lease end, for good."""
-        if name in self.hands:
-            self.queue.end_lease(name)
-            self.hands[name].held.clear()
-            self.hands[name].reports.clear()
-            self.hands[name].is_unsure = True
+    @precondition(lambda self: self.hands)
+    @rule(number=numbers, most=few)
+    def crash(self, number: int, most: int) -> None:
+        """Let a lease end; who finds the dead gives back, perhaps a part."""
+        name = self.hand(number).name
+        self.queue.end_lease(name)
+        self.reassign(name, most)
 
-    @rule(name=workers)
-    def freeze(self, name: str) -> None:
+    @precondition(lambda self: self.hands)
+    @rule(number=numbers)
+    def freeze(self, number: int) -> None:
         """Let a lease end, but the worker come back as it was."""
-        if name in self.hands:
-            self.queue.end_lease(name)
+        self.queue.end_lease(self.hand(number).name)
 
-    @rule(number=st.integers(0, 50))
+    @precondition(lambda self: self.sent)
+    @rule(number=numbers)
     def arrive_late(self, number: int) -> None:
         """Let a call arrive once more, long after others that were sent later."""
-        if not self.sent:
-            return
         call = self.sent[number % len(self.sent)]
         before = self.state
         self.queue.do(call)
@@ -387,12 +398,14 @@ class QueueMachine(RuleBasedStateMachine):
         for victim, thief in zip(seen.rich, starving, strict=False):
             self.steal(victim, thief, True)
 
+    @precondition(lambda self: self.state.get("lock"))
     @rule(page=few)
     def reconcile(self, page: int) -> None:
         before = self.state
         assert self.perform(reconcile(self.queue.keys, page=page)) == 0
         assert self.state == before
 
+    @precondition(lambda self: self.state.get("later"))
     @rule(names=st.lists(ids, unique=True, min_size=1), most=few)
     def promote(self, names: list[str], most: int) -> None:
         queue = self.queue
@@ -404,12 +417,16 @@ class QueueMachine(RuleBasedStateMachine):
         left = self.state.get("later", {})
         assert set(before) - set(left) <= set(due)
 
-    @rule(names=st.lists(ids, unique=True, min_size=1), most=few, dead=st.booleans())
-    def expire(self, names: list[str], most: int, dead: bool) -> None:
+    @precondition(lambda self: self.outcomes)
+    @rule(number=numbers, most=few, dead=st.booleans())
+    def expire(self, number: int, most: int, dead: bool) -> None:
         queue = self.queue
+        names = sorted(self.outcomes)[number % len(self.outcomes) :]
         key = queue.keys.dead if dead else queue.keys.outbox
         queue.client.zadd(key, dict.fromkeys(names, 1), xx=True)
-        over = [name for name in names if name in (self.dead if dead else self.outcomes)]
+        over = [
+            name for name in names if name in (self.dead if dead else self.outcomes)
+        ]
         if dead:
             self.stale.update(over)
         else:
@@ -418,6 +435,7 @@ class QueueMachine(RuleBasedStateMachine):
         forgotten = self.perform(expire(queue.keys, queue.settings, most=most))
         assert forgotten <= 2 * most
 
+    @precondition(lambda self: self.state.get("parkings"))
     @rule(ability=abilities, most=few)
     def unpark(self, ability: str, most: int) -> None:
         parked = self.state.get("parked", {})
@@ -533,10 +551,22 @@ class QueueMachine(RuleBasedStateMachine):
         waited = [i for n in range(3) for i in before.get(f"inbox:{n}", [])]
         assert self.in_order([i for i in fresh if i in waited], waited)
 
-    def learn(self, call: Call[Any], before: Any) -> None:
-        """Apply the reports of an exchange, by the locks that it found."""
+    def learn(self, call: Call[Any], before: Any) -> set[int]:
+        """Apply a submission, or the reports of an exchange by the locks it found."""
+        known: set[int] = set()
+        if call.script.name == "submit":
+            tasks = call.arguments[4 + int(call.arguments[3]) :]
+            for place in range(len(tasks) // 2):
+                name, envelope = tasks[2 * place : 2 * place + 2]
+                assert isinstance(name, str)
+                assert isinstance(envelope, bytes)
+                if name in self.tasks or name in self.outcomes:
+                    known.add(place)
+                else:
+                    self.tasks[name] = envelope
+                    self.ended["submitted"] += 1
         if call.script.name != "exchange":
-            return
+            return known
         locks, arguments = dict(before.get("lock", {})), call.arguments
         first = 9 + max(0, int(arguments[8]))
         for i in range(first, len(arguments), 5):
@@ -549,6 +579,7 @@ class QueueMachine(RuleBasedStateMachine):
                 self.attempts[name] = self.attempts.get(name, 0) + 1
             elif verdict != "back":
                 self.end(name, str(verdict), outcome.decode())
+        return known
 
     def end(self, name: str, how: str, outcome: str) -> None:
         assert name in self.tasks, "nothing ends twice"
@@ -584,7 +615,19 @@ class QueueMachine(RuleBasedStateMachine):
         outcome = f"{task.id}#{next(self.numbers)}".encode()
         if verdict in ("retry", "back"):
             outcome = b""
-        return Report(task.id, task.token, verdict, outcome, int(wish == "later") * 10**6)
+        return Report(
+            task.id, task.token, verdict, outcome, int(wish == "later") * 10**6
+        )
+
+    def hand(self, number: int) -> Hand:
+        return list(self.hands.values())[number % len(self.hands)]
+
+    def holders(self) -> list[Hand]:
+        return [hand for hand in self.hands.values() if hand.held]
+
+    def holder(self, number: int) -> Hand:
+        holders = self.holders()
+        return holders[number % len(holders)]
 
     def haunt(self, name: str) -> None:
         if name in self.hands:
@@ -610,7 +653,7 @@ class QueueMachine(RuleBasedStateMachine):
         return all(name in rest for name in few)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(3000)
 def test_nothing_is_lost_nor_completed_twice_whatever_happens(
     make_queue: Callable[..., Any], request: pytest.FixtureRequest
 ) -> None:
@@ -618,10 +661,14 @@ def test_nothing_is_lost_nor_completed_twice_whatever_happens(
     run_state_machine_as_test(
         lambda: QueueMachine(make_queue),
         settings=settings(
+            phases=[Phase.generate]
+            + ([Phase.shrink] if "SHRINK" in os.environ else []),
             max_examples=int(os.environ.get("EXAMPLES", 25 if is_fake else 100)),
             stateful_step_count=40,
             deadline=None,
-            derandomize='EXAMPLES' not in os.environ, print_blob=False, database=None,
+            derandomize="EXAMPLES" not in os.environ,
+            print_blob=False,
+            database=None,
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -16,14 +16,17 @@ from workstealing.errors import (
     PayloadTooLarge,
     QueueClosed,
     QueueFull,
+    RedisUnavailable,
     ResultTimeout,
+    TaskDead,
     TaskNotFound,
 )
 from workstealing.queue import producing, reading
 from workstealing.queue.call import Flow, Hear, Listen, Nap, ask
 from workstealing.queue.keys import QueueKeys
+from workstealing.queue.locating import Located, locate
 from workstealing.queue.producing import Cancelled
-from workstealing.queue.reading import Counts, Trace
+from workstealing.queue.reading import Counts
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.checking import checked_seconds, checked_whole
 from workstealing.tasks.envelope import PRIORITIES, Envelope, Letterhead
@@ -101,7 +104,10 @@ class Giving:
         largest = max(map(len, payloads), default=0)
         if largest > self.settings.max_payload:
             raise PayloadTooLarge(definition.name, largest, self.settings.max_payload)
-        names = [checked_id(name) for name in ids] if ids else new_ids(len(payloads))
+        if ids is None:
+            names = new_ids(len(payloads))
+        else:
+            names = [checked_id(name) for name in ids]
         if len(names) != len(payloads):
             raise ConfigurationError(f"{len(names)} ids for {len(payloads)} tasks")
         envelope = Envelope(
@@ -137,11 +143,7 @@ class Giving:
 
     def state(self, task_id: str) -> Flow[TaskState]:
         """Tell where a task is."""
-        seen = yield from ask(reading.trace(self.keys, task_id))
-        begun_at = None
-        if seen.worker and not seen.outcome:
-            begun_at = yield from ask(reading.begun_at(self.keys, seen.worker, task_id))
-        return _state(seen, begun_at)
+        return _state((yield from locate(self.keys, task_id)))
 
     def result(
         self, task_id: str, timeout: float | None, read: Callable[[msgspec.Raw], Any]
@@ -157,12 +159,18 @@ class Giving:
                 raise TaskNotFound(
                     f"there is no task {task_id}, or its outcome has expired"
                 )
+            if not told and seen.dead_at_ms is not None:
+                raise TaskDead(task_id, "why is not known, its outcome has expired")
             if not told:
                 left = _LOOK_SECONDS
                 if end is not None:
                     left = min(left, end - self._clock.monotonic())
                 if left > 0.0:
-                    told = yield Hear(prefix, task_id, left)
+                    try:
+                        told = yield Hear(prefix, task_id, left)
+                    except RedisUnavailable:
+                        # Only the subscription may be gone; if it is all, this raises.
+                        channel = yield Listen(prefix)
             if told:
                 outcome = TaskOutcome.read(told)
                 problem = outcome.problem(task_id)
@@ -201,32 +209,19 @@ class Giving:
             yield Nap(_ROUGHLY_DONE_SECONDS)
 
 
-def _state(seen: Trace, begun_at: int | None) -> TaskState:
-    attempt = seen.attempts + 1
-    if seen.outcome:
-        outcome = TaskOutcome.read(seen.outcome)
-        reason = outcome.reason
-        if outcome.error is not None:
-            reason = f"{outcome.error.type}: {outcome.error.message}"
-        return TaskState(
-            State(outcome.state),
-            outcome.worker,
-            outcome.ended or None,
-            reason,
-            outcome.attempt,
-        )
-    if seen.dead_at_ms is not None:
-        return TaskState(State.DEAD, since_ms=seen.dead_at_ms, attempt=attempt)
-    if not seen.envelope:
-        return TaskState(State.UNKNOWN)
-    if seen.needs:
+def _state(found: Located) -> TaskState:
+    seen, place = found.trace, found.place
+    if place is None:
+        return TaskOutcome.read(seen.outcome).as_state()
+    since_ms, reason = None, ""
+    if place is State.DEAD:
+        since_ms = seen.dead_at_ms
+    elif place is State.DELAYED:
+        since_ms = seen.due_ms
+    elif place is State.PARKED:
         reason = f"no worker can run {seen.needs}"
-        return TaskState(State.PARKED, reason=reason, attempt=attempt)
-    if seen.due_ms is not None:
-        return TaskState(State.DELAYED, since_ms=seen.due_ms, attempt=attempt)
-    if begun_at is not None:
+    elif place is State.RUNNING:
+        since_ms = found.begun_at_ms
         reason = "asked to stop" if seen.is_cancelling else ""
-        return TaskState(State.RUNNING, seen.worker, begun_at, reason, attempt)
-    if seen.worker:
-        return TaskState(State.ASSIGNED, seen.worker, attempt=attempt)
-    return TaskState(State.WAITING, attempt=attempt)
+    attempt = 1 if place is State.UNKNOWN else seen.attempts + 1
+    return TaskState(place, seen.worker, since_ms, reason, attempt)

@@ -89,14 +89,14 @@ class TaskQueue(_QueueFace):
         self, name: str, redis: Client | str | None = None, **options: Any
     ) -> None:
         super().__init__(name, **options)
-        self._redis = redis
+        self.redis = redis
         self._driver: Driver | None = None
 
     @property
     def driver(self) -> Driver:
         """What performs the calls; connected when first used."""
         if self._driver is None:
-            self._driver = driver(self._redis, profile="tasks")
+            self._driver = driver(self.redis, profile="tasks")
         return self._driver
 
     @property
@@ -174,14 +174,14 @@ class AsyncTaskQueue(_QueueFace):
         self, name: str, redis: AsyncClient | str | None = None, **options: Any
     ) -> None:
         super().__init__(name, **options)
-        self._redis = redis
+        self.redis = redis
         self._driver: AsyncDriver | None = None
 
     @property
     def driver(self) -> AsyncDriver:
         """What performs the calls; connected when first used."""
         if self._driver is None:
-            self._driver = async_driver(self._redis, profile="tasks")
+            self._driver = async_driver(self.redis, profile="tasks")
         return self._driver
 
     @property

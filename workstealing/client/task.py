@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from workstealing.client.giving import SubmitOptions
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.errors import ConfigurationError
 from workstealing.tasks.task import TaskDefinition
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class _TaskFace(Generic[P, R]):
     def _many(
         self, tasks: Iterable[Arguments], ids: Sequence[str] | None
     ) -> Flow[list[str]]:
+        if self._options.id is not None:
+            raise ConfigurationError("one id does not do for many tasks: give ids=")
         encode = self.definition.signature.encode
         payloads = [
             encode((), arguments)

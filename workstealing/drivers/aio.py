@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
+from redis.client import NEVER_DECODE
 from redis.exceptions import NoScriptError
 
 from workstealing.drivers.checking import first_look
@@ -30,6 +31,8 @@ from workstealing.queue.call import (
 __all__ = ("AsyncClient", "AsyncDriver")
 
 T = TypeVar("T")
+
+_RAW = {NEVER_DECODE: True}
 AsyncClient = Redis | RedisCluster
 
 
@@ -95,10 +98,15 @@ class AsyncDriver:
         if isinstance(step, Call):
             script, keys, arguments = step.script, step.keys, step.arguments
             rest = (len(keys), *keys, *arguments)
+            options = _RAW if step.is_raw else {}
             try:
-                return await client.execute_command("EVALSHA", script.sha, *rest)
+                return await client.execute_command(
+                    "EVALSHA", script.sha, *rest, **options
+                )
             except NoScriptError:
-                return await client.execute_command("EVAL", script.text, *rest)
+                return await client.execute_command(
+                    "EVAL", script.text, *rest, **options
+                )
         clustered = isinstance(self.client, RedisCluster)
         if isinstance(step, Command):
             if step.node is None or not clustered:

@@ -1,6 +1,7 @@
-"""Hears what is told on channels under asyncio, one subscription per event loop.
+"""Hears what is told on channels under asyncio, one subscription for all who wait.
 
-A task of its own reads, and wakes whoever waits for what it reads.
+A task of its own reads, and wakes whoever waits for what it reads. When it ends, all
+who wait learn why, and the next to listen makes another.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ import asyncio
 import os
 from typing import Any
 
+from redis.exceptions import ConnectionError as NotConnected
+
 __all__ = ("AsyncEars",)
+
+# Some releases of redis-py give up a read without a limit after `socket_timeout`.
+_READ_SECONDS = 60.0
 
 
 class AsyncEars:
@@ -17,52 +23,76 @@ class AsyncEars:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._channels: dict[str, tuple[str, asyncio.Task[None]]] = {}
-        self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}
+        self._open: dict[str, _Ear] = {}
 
     async def listen(self, prefix: str) -> str:
         """Subscribe to a channel of our own; return its name."""
-        found = self._channels.get(prefix)
-        if found is not None and not found[1].done():
-            return found[0]
-        channel = prefix + os.urandom(8).hex()
-        subscription = self._client.pubsub()
-        await subscription.subscribe(channel)
-        reader = asyncio.get_running_loop().create_task(self._read(subscription))
-        self._channels[prefix] = (channel, reader)
-        return channel
+        ear = self._open.get(prefix)
+        if ear is None or ear.reader.done():
+            # Before anything is awaited, so that others find it.
+            ear = self._open[prefix] = _Ear(self._client.pubsub(), prefix)
+        either: set[asyncio.Future[Any]] = {ear.ready, ear.reader}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        ear.check()
+        return ear.channel
 
     async def hear(self, prefix: str, task_id: str, seconds: float) -> bytes | None:
         """Wait for the outcome of a task; what is told of others is past."""
-        told: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.setdefault(task_id, [])
-        waiting.append(told)
-        try:
-            reader = self._channels[prefix][1]
-            either: set[asyncio.Future[Any]] = {told, reader}
-            await asyncio.wait(
-                either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-            return told.result() if told.done() else None
-        finally:
-            waiting.remove(told)
-            if not waiting:
-                self._waiting.pop(task_id, None)
+        return await self._open[prefix].hear(task_id, seconds)
 
     async def close(self) -> None:
         """End all subscriptions."""
-        readers = [reader for _, reader in self._channels.values()]
-        self._channels.clear()
+        readers = [ear.reader for ear in self._open.values()]
+        self._open.clear()
         for reader in readers:
             reader.cancel()
         if readers:
             await asyncio.wait(readers)
 
+
+class _Ear:
+    """One subscription, and those who wait for what it hears."""
+
+    def __init__(self, subscription: Any, prefix: str) -> None:
+        loop = asyncio.get_running_loop()
+        self.channel = prefix + os.urandom(8).hex()
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.reader = loop.create_task(self._read(subscription))
+        # Nobody may be waiting when it fails; that is nothing to warn of.
+        self.reader.add_done_callback(lambda it: it.cancelled() or it.exception())
+        self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}
+
+    def check(self) -> None:
+        """Raise what ended the subscription, if it has ended."""
+        if self.reader.done():
+            error = None if self.reader.cancelled() else self.reader.exception()
+            raise error or NotConnected("the subscription was closed")
+
+    async def hear(self, task_id: str, seconds: float) -> bytes | None:
+        told: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(task_id, [])
+        waiting.append(told)
+        either: set[asyncio.Future[Any]] = {told, self.reader}
+        try:
+            await asyncio.wait(
+                either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            waiting.remove(told)
+            if not waiting:
+                self._waiting.pop(task_id, None)
+        if told.done():
+            return told.result()
+        self.check()
+        return None
+
     async def _read(self, subscription: Any) -> None:
         try:
+            await subscription.subscribe(self.channel)
+            self.ready.set_result(None)
             while True:
                 told = await subscription.get_message(
-                    ignore_subscribe_messages=True, timeout=None
+                    ignore_subscribe_messages=True, timeout=_READ_SECONDS
                 )
                 if told is not None:
                     heard, _, outcome = _raw(told["data"]).partition(b" ")

@@ -6,6 +6,7 @@ import time
 from typing import Any, TypeVar, cast
 
 from redis import Redis
+from redis.client import NEVER_DECODE
 from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
@@ -29,6 +30,8 @@ from workstealing.queue.call import (
 __all__ = ("Client", "Driver")
 
 T = TypeVar("T")
+
+_RAW = {NEVER_DECODE: True}
 Client = Redis | RedisCluster
 
 
@@ -93,10 +96,11 @@ class Driver:
         if isinstance(step, Call):
             script, keys, arguments = step.script, step.keys, step.arguments
             rest = (len(keys), *keys, *arguments)
+            options = _RAW if step.is_raw else {}
             try:
-                return client.execute_command("EVALSHA", script.sha, *rest)
+                return client.execute_command("EVALSHA", script.sha, *rest, **options)
             except NoScriptError:
-                return client.execute_command("EVAL", script.text, *rest)
+                return client.execute_command("EVAL", script.text, *rest, **options)
         clustered = isinstance(self.client, RedisCluster)
         if isinstance(step, Command):
             if step.node is None or not clustered:

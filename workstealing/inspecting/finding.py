@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workstealing.inspecting.heads import outcome_of
-from workstealing.queue import reading
-from workstealing.queue.call import Flow, ask
+from workstealing.queue.call import Flow
 from workstealing.queue.keys import QueueKeys
+from workstealing.queue.locating import locate
 from workstealing.queue.reading import Trace
 from workstealing.tasks.outcome import State
 
@@ -27,23 +27,6 @@ class Finding:
 
 def find(keys: QueueKeys, task_id: str) -> Flow[Finding]:
     """Look a task up."""
-    seen = yield from ask(reading.trace(keys, task_id))
-    begun_at = None
-    if seen.worker and not seen.outcome:
-        begun_at = yield from ask(reading.begun_at(keys, seen.worker, task_id))
-    return Finding(task_id, _state(seen, begun_at), seen, begun_at)
-
-
-def _state(seen: Trace, begun_at: int | None) -> State:
-    if seen.outcome:
-        return State(outcome_of(seen.outcome).state)
-    if not seen.envelope:
-        return State.UNKNOWN
-    known = (
-        (seen.dead_at_ms is not None, State.DEAD),
-        (bool(seen.needs), State.PARKED),
-        (seen.due_ms is not None, State.DELAYED),
-        (begun_at is not None, State.RUNNING),
-        (bool(seen.worker), State.ASSIGNED),
-    )
-    return next((state for is_so, state in known if is_so), State.WAITING)
+    found = yield from locate(keys, task_id)
+    state = found.place or State(outcome_of(found.trace.outcome).state)
+    return Finding(task_id, state, found.trace, found.begun_at_ms)

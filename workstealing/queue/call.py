@@ -41,6 +41,8 @@ class Call(Generic[T]):
     keys: tuple[str, ...]
     arguments: tuple[Argument, ...]
     parse: Callable[[Any], T]
+    is_raw: bool = False
+    """Replies are bytes that may be no text, whatever the client was told to return."""
 
 
 @dataclass(frozen=True, slots=True)

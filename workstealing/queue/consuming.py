@@ -124,6 +124,7 @@ def exchange(
         ),
         tuple(flat),
         _exchanged,
+        is_raw=True,
     )
 
 

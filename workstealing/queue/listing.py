@@ -103,6 +103,7 @@ def glance(
         (keys.task, keys.lock, keys.done, keys.history),
         (most, *ids),
         parse,
+        is_raw=True,
     )
 
 

@@ -78,6 +78,7 @@ def trace(keys: QueueKeys, task_id: str, *, channel: str = "") -> Call[Trace]:
         ),
         (task_id, channel),
         _trace,
+        is_raw=True,
     )
 
 

@@ -91,6 +91,14 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         except NOT_JSON as error:
             raise BadOutcome(f"not an outcome: {error}") from error
 
+    def as_state(self) -> TaskState:
+        """Return it as the answer to "where is my task?"."""
+        reason = self.reason
+        if self.error is not None:
+            reason = f"{self.error.type}: {self.error.message}"
+        ended = self.ended or None
+        return TaskState(State(self.state), self.worker, ended, reason, self.attempt)
+
     def problem(self, task_id: str) -> WorkStealingError | None:
         """Return what its caller is to be told, or None if it is done."""
         error = self.error or ErrorReport("an unknown error")

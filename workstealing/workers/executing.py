@@ -14,13 +14,7 @@ from typing import Any
 import msgspec
 
 from workstealing.chance import Chance
-from workstealing.errors import (
-    BadEnvelope,
-    PayloadInvalid,
-    StopWork,
-    UnknownEnvelope,
-    UnknownTask,
-)
+from workstealing.errors import StopWork, UnknownTask, WorkStealingError
 from workstealing.queue.consuming import Report, Taken, Verdict
 from workstealing.tasks.context import TaskContext, enter, leave
 from workstealing.tasks.envelope import Envelope
@@ -30,6 +24,8 @@ from workstealing.tasks.retry import RetryAfter
 from workstealing.tasks.task import TaskDefinition
 
 __all__ = ("Executor", "Unable")
+
+_NEVER = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +52,19 @@ class Executor:
 
     def execute(self, task: Taken) -> Report | Unable | None:
         """Run a task; return its report, or None if it is another's by now."""
+        began_ns = time.time_ns()
         try:
             envelope = Envelope.read(task.envelope)
+            if (envelope.deadline or _NEVER) < began_ns // 1_000_000:
+                return self.cancelled(task, "its deadline has passed")
             definition = self._registry.find(envelope.name, envelope.version)
             arguments = definition.signature.decode(envelope.payload)
         except UnknownTask:
             return Unable(task, f"{envelope.name}@{envelope.version}")
-        except (BadEnvelope, UnknownEnvelope, PayloadInvalid) as error:
-            now_ns = time.time_ns()
-            return self._report(task, "dead", now_ns, state="dead", reason=str(error))
+        except Exception as error:  # noqa: BLE001 - classes of a payload raise anything
+            return self._report(
+                task, "dead", began_ns, state="dead", reason=_reason(error)
+            )
         context = TaskContext(
             task.id,
             envelope.name,
@@ -77,7 +77,6 @@ class Executor:
             arguments[definition.signature.context_parameter] = context
         self.context = context
         token = enter(context)
-        began_ns = time.time_ns()
         try:
             value = definition.function(**arguments)
             if definition.is_coroutine:
@@ -85,16 +84,18 @@ class Executor:
             result = definition.signature.encode_result(value)
         except StopWork as request:
             return self._stopped(task, context, str(request), began_ns)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the task's own
-            return self._failed(task, definition, envelope, error, began_ns)
+        except KeyboardInterrupt:
+            # Meant for the worker, wherever it happened to be.
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is the task's own
+            return self._failed(task, definition, envelope, context, error, began_ns)
         finally:
             leave(token)
             self.context = None
         return self._report(task, "done", began_ns, result=msgspec.Raw(result))
 
-    def cancelled(self, task: Taken) -> Report:
+    def cancelled(self, task: Taken, reason: str = "before it was begun") -> Report:
         """Report a task that was cancelled before it was begun."""
-        reason = "before it was begun"
         now_ns = time.time_ns()
         return self._report(task, "cancelled", now_ns, state="cancelled", reason=reason)
 
@@ -128,6 +129,7 @@ class Executor:
         task: Taken,
         definition: TaskDefinition,
         envelope: Envelope,
+        context: TaskContext,
         error: BaseException,
         began_ns: int,
     ) -> Report:
@@ -135,6 +137,11 @@ class Executor:
         if envelope.retries is not None:
             policy = replace(policy, retries=envelope.retries)
         verdict = policy.verdict(error, task.attempt, self._chance)
+        if isinstance(verdict, RetryAfter) and context.cancelled:
+            reason = "not tried again: " + _reason(error)
+            return self._report(
+                task, "cancelled", began_ns, state="cancelled", reason=reason
+            )
         if isinstance(verdict, RetryAfter):
             delay_ms = max(1, round(verdict.seconds * 1000))
             return Report(task.id, task.token, "retry", delay_ms=delay_ms)
@@ -159,3 +166,10 @@ class Executor:
             **fields,
         )
         return Report(task.id, task.token, verdict, outcome.encode())
+
+
+def _reason(error: BaseException) -> str:
+    told = ErrorReport.of(error)
+    if isinstance(error, WorkStealingError):
+        return told.message
+    return f"{told.type}: {told.message}"

@@ -1,29 +1,31 @@
 """Beats beside the work: a task that computes for minutes does not lose its lease.
 
-It also puts down what a worker has taken but not begun when one task runs long, so that
-thieves reach it, and it tells a running task that it is cancelled or not its own any
-more.
+When one task runs long it also reports what was finished before it, and puts down what
+was taken but not begun, so that thieves reach it. It tells a running task that it is
+cancelled or not its own any more.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from threading import Event, Thread
 
 from workstealing.clock import Clock
 from workstealing.drivers.sync import Driver
 from workstealing.errors import RedisError
-from workstealing.queue.consuming import release
+from workstealing.queue.consuming import Report, Taken, exchange, release
 from workstealing.queue.presence import beat
 from workstealing.workers.executing import Executor
 from workstealing.workers.hands import Hands
 from workstealing.workers.member import Member
+from workstealing.workers.upkeep import upkeep
 
 __all__ = ("Heart",)
 
 logger = logging.getLogger(__name__)
 
-_TICK_SECONDS = 0.1
+_TICK_SECONDS = 0.05
 
 
 class Heart:
@@ -42,7 +44,7 @@ class Heart:
         self._hands = hands
         self._executor = executor
         self._clock = clock
-        self._beats_every = member.settings.lease_ms / 3000
+        self._lease = member.settings.lease_ms / 1000
         self._beat_at = clock.monotonic()
         self._stopping = Event()
         self._thread = Thread(target=self._live, name="workstealing-heart", daemon=True)
@@ -62,44 +64,89 @@ class Heart:
 
     def _live(self) -> None:
         begun = self._hands.begun
-        tick = min(_TICK_SECONDS, self._beats_every)
+        tick = min(_TICK_SECONDS, self._lease / 3)
         while not self._stopping.wait(tick):
             try:
-                if self._hands.waiting and self._hands.begun == begun:
-                    self._put_down()
+                is_long = self._executor.context is not None
+                if is_long and self._hands.begun == begun:
+                    self._empty_hands()
                 begun = self._hands.begun
-                if self._clock.monotonic() - self._beat_at >= self._beats_every:
+                if self._silence() >= self._lease / 3:
                     self._beat()
             except RedisError as error:
                 logger.debug("no heartbeat of %s: %r", self._member.name, error)
+                if self._silence() >= self._lease:
+                    self._tell_lease_lost()
             except Exception:
                 logger.exception(
                     "the heart of %s failed; it goes on", self._member.name
                 )
 
-    def _put_down(self) -> None:
-        put_down = self._hands.put_down()
-        if put_down:
-            member = self._member
-            try:
-                self._driver.call(release(member.keys, member.name, put_down))
-            except RedisError:
-                # Whether Redis has them is not known; the next exchange clears it up.
-                self._hands.is_unsure = True
-                raise
+    def _silence(self) -> float:
+        return self._clock.monotonic() - self._beat_at
+
+    def _empty_hands(self) -> None:
+        if not (self._hands.waiting or self._hands.reports):
+            return
+        waiting, reports = self._hands.set_aside()
+        try:
+            if reports:
+                self._deliver(reports)
+            if waiting:
+                self._release(waiting)
+        except RedisError:
+            # Whether Redis was told is not known; the next exchange clears it up.
+            self._hands.keep_reports(reports)
+            self._hands.is_unsure = True
+            raise
+        finally:
+            self._hands.set_free()
+
+    def _deliver(self, reports: Sequence[Report]) -> None:
+        member = self._member
+        exchanged = self._driver.call(
+            exchange(
+                member.keys,
+                member.settings,
+                member.name,
+                member.incarnation,
+                want=0,
+                keep=0,
+                reports=reports,
+            )
+        )
+        if exchanged is None:
+            self._tell_lease_lost()
+            return
+        self.renewed()
+        self._tell_cancelled(exchanged.cancelled)
+        if exchanged.is_overdue:
+            self._driver.run(upkeep(member.keys, member.settings, "worker"))
+
+    def _release(self, waiting: Sequence[Taken]) -> None:
+        self._driver.call(release(self._member.keys, self._member.name, waiting))
 
     def _beat(self) -> None:
         member = self._member
         cancelled = self._driver.call(
             beat(member.keys, member.settings, member.name, member.incarnation)
         )
-        self._beat_at = self._clock.monotonic()
-        context = self._executor.context
-        if cancelled is not None:
-            self._hands.cancelled.update(cancelled)
-        if context is None:
-            return
+        self.renewed()
         if cancelled is None:
+            self._tell_lease_lost()
+        else:
+            self._tell_cancelled(cancelled)
+
+    def _tell_lease_lost(self) -> None:
+        # What is not begun is another's by now, or will be.
+        if self._hands.put_down():
+            self._hands.is_unsure = True
+        context = self._executor.context
+        if context is not None:
             context.tell_lease_lost()
-        elif context.id in cancelled:
+
+    def _tell_cancelled(self, cancelled: Sequence[str]) -> None:
+        self._hands.cancelled.update(cancelled)
+        context = self._executor.context
+        if context is not None and context.id in cancelled:
             context.tell_cancelled()

@@ -28,7 +28,7 @@ __all__ = ("Life", "LifeStats")
 
 logger = logging.getLogger(__name__)
 
-_REST_SECONDS = 1.0
+_HURRIED_REST = 0.1
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 _REPORT_EVERY = 600
@@ -59,6 +59,7 @@ class Life:
         is_stopping: whether to come to an end.
         renewed: is told that an exchange renewed the lease.
         until_empty: end when nothing is left in the queue.
+        rest: seconds to wait for work before it looks again.
         chance: jitter for pauses.
     """
 
@@ -73,6 +74,7 @@ class Life:
         is_stopping: Callable[[], bool],
         renewed: Callable[[], None],
         until_empty: bool,
+        rest: float,
         chance: Chance,
     ) -> None:
         self._member = member
@@ -83,6 +85,7 @@ class Life:
         self._is_stopping = is_stopping
         self._renewed = renewed
         self._until_empty = until_empty
+        self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
         self._chance = chance
         self._is_over = False
         self._failures_in_a_row = 0
@@ -103,7 +106,29 @@ class Life:
             except RedisError as error:
                 yield from self._doubt(error)
         if is_member:
-            yield from self._leave()
+            yield from self.leave()
+
+    def leave(self) -> Flow[None]:
+        """Report what is finished, hand back the rest; never at any price."""
+        member, hands = self._member, self._hands
+        try:
+            put_down = hands.put_down()
+            if put_down:
+                yield from ask(release(member.keys, member.name, put_down))
+            yield from self._exchange(0)
+            left = 1
+            while left:
+                _, left = yield from ask(
+                    presence.leave(
+                        member.keys, member.name, member.incarnation, final=True
+                    )
+                )
+        except RedisError as error:
+            logger.warning(
+                "worker %s could not hand back; others will, when its lease ends: %s",
+                member.name,
+                error,
+            )
 
     def _join(self) -> Flow[None]:
         member = self._member
@@ -143,31 +168,36 @@ class Life:
 
     def _exchange(self, want: int) -> Flow[Exchanged | None]:
         member, hands, stats = self._member, self._hands, self.stats
-        reports = tuple(hands.reports)
+        reports = hands.take_reports()
         stats.exchanges += 1
-        exchanged = yield from ask(
-            exchange(
-                member.keys,
-                member.settings,
-                member.name,
-                member.incarnation,
-                want=max(0, want - hands.waiting),
-                keep=self._batching.keep,
-                reports=reports,
-                known=hands.known,
-            )
+        call = exchange(
+            member.keys,
+            member.settings,
+            member.name,
+            member.incarnation,
+            want=max(0, want - hands.waiting),
+            keep=self._batching.keep,
+            reports=reports,
+            known=hands.known(),
         )
+        try:
+            exchanged = yield from ask(call)
+        except BaseException:
+            # Whether Redis has them is not known. A worker that is interrupted here
+            # leaves with them.
+            hands.keep_reports(reports)
+            hands.is_unsure = True
+            raise
         if exchanged is None:
             stats.lost_leases += 1
             logger.warning("worker %s was taken for dead; it joins anew", member.name)
             hands.drop_all()
             return None
-        hands.delivered(len(reports))
         if exchanged.refused:
             stats.refused += len(exchanged.refused)
             logger.warning("too late, another has them: %s", exchanged.refused)
         self._renewed()
-        hands.cancelled.update(exchanged.cancelled)
+        hands.cancelled = set(exchanged.cancelled)
         stats.taken += len(exchanged.tasks)
         hands.take(exchanged.tasks)
         return exchanged
@@ -190,10 +220,8 @@ class Life:
             self._is_over = True
             return
         yield Consult(self._idle, ())
-        seconds = _REST_SECONDS
-        if self._until_empty:
-            seconds = min(seconds, 0.1)
-        yield from ask(Command(("BLPOP", self._member.keys.bell, seconds), parse=bool))
+        bell = ("BLPOP", self._member.keys.bell, self._rest_seconds)
+        yield from ask(Command(bell, parse=bool))
 
     def _doubt(self, error: RedisError) -> Flow[None]:
         self._hands.is_unsure = True
@@ -203,25 +231,3 @@ class Life:
         longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
         self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)
         yield Nap(longest * (0.5 + 0.5 * self._chance.random()))
-
-    def _leave(self) -> Flow[None]:
-        """Report what is finished, hand back the rest; never at any price."""
-        member, hands = self._member, self._hands
-        try:
-            put_down = hands.put_down()
-            if put_down:
-                yield from ask(release(member.keys, member.name, put_down))
-            yield from self._exchange(0)
-            left = 1
-            while left:
-                _, left = yield from ask(
-                    presence.leave(
-                        member.keys, member.name, member.incarnation, final=True
-                    )
-                )
-        except RedisError as error:
-            logger.warning(
-                "worker %s could not hand back; others will, when its lease ends: %s",
-                member.name,
-                error,
-            )

@@ -9,6 +9,9 @@ may install it on its recruiter.
 from __future__ import annotations
 
 from workstealing.client.queue import AsyncTaskQueue, TaskQueue
+from workstealing.drivers.aio import AsyncDriver
+from workstealing.drivers.connect import async_driver, driver
+from workstealing.drivers.sync import Driver
 from workstealing.queue import maintaining
 from workstealing.queue.call import Flow, ask
 from workstealing.queue.consuming import steal
@@ -28,11 +31,16 @@ _RECONCILE_EVERY_MS = 10_000
 
 
 class WorkStealer:
-    """The upkeep of a queue as a `Job`; *by* tells in `stat` who did it."""
+    """The upkeep of a queue as a `Job`; *by* tells in `stat` who did it.
+
+    Unless the queue was given a client, it has one of its own that waits no longer for
+    a reply than other side work does: its host must not hang with Redis.
+    """
 
     def __init__(self, queue: TaskQueue, *, by: str = "recruit") -> None:
         self._queue = queue
         self._by = checked_queue_name(by, "by")
+        self._driver: Driver | None = None
 
     @property
     def target(self) -> str:
@@ -41,17 +49,19 @@ class WorkStealer:
 
     def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        return self._queue.driver.run(
-            upkeep(self._queue.keys, self._queue.settings, self._by)
-        )
+        if self._driver is None:
+            self._driver = driver(self._queue.redis)
+        flow = upkeep(self._queue.keys, self._queue.settings, self._by)
+        return self._driver.run(flow)
 
 
 class AsyncWorkStealer:
-    """The upkeep of a queue as a job; the asyncio face."""
+    """The upkeep of a queue as a job; the asyncio face of `WorkStealer`."""
 
     def __init__(self, queue: AsyncTaskQueue, *, by: str = "recruit") -> None:
         self._queue = queue
         self._by = checked_queue_name(by, "by")
+        self._driver: AsyncDriver | None = None
 
     @property
     def target(self) -> str:
@@ -60,9 +70,10 @@ class AsyncWorkStealer:
 
     async def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        return await self._queue.driver.run(
-            upkeep(self._queue.keys, self._queue.settings, self._by)
-        )
+        if self._driver is None:
+            self._driver = async_driver(self._queue.redis)
+        flow = upkeep(self._queue.keys, self._queue.settings, self._by)
+        return await self._driver.run(flow)
 
 
 def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:

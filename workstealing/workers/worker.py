@@ -9,7 +9,9 @@ import time
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.client.queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.drivers.patience import patience_of
 from workstealing.recruiting.recruiter import Recruiter
+from workstealing.tasks.checking import checked_whole
 from workstealing.workers.batching import SPAN_SECONDS, Batching
 from workstealing.workers.executing import Executor, Unable
 from workstealing.workers.hands import Hands
@@ -19,6 +21,10 @@ from workstealing.workers.member import Member
 from workstealing.workers.naming import default_pool, new_incarnation, worker_name
 
 __all__ = ("Worker",)
+
+# More than that does not fit into one call of a script.
+_LARGEST_BATCH = 1000
+_REST_SECONDS = 1.0
 
 
 class Worker:
@@ -48,7 +54,7 @@ class Worker:
     ) -> None:
         self.name = worker_name(pool or default_pool(), index)
         self._queue = queue
-        self._batch = batch
+        self._batch = checked_whole(batch, "batch", 1, _LARGEST_BATCH)
         self._recruiter = recruiter
         self._chance = chance
         self._clock = clock
@@ -57,7 +63,6 @@ class Worker:
 
     def run(self, *, until_empty: bool = False) -> None:
         """Work until `stop()`, or until nothing is left in the queue."""
-        self._is_stopping = False
         queue, hands, batching = self._queue, Hands(), Batching(self._batch)
         member = Member(
             queue.keys, queue.settings, self.name, new_incarnation(), self._describe()
@@ -77,23 +82,38 @@ class Worker:
             is_stopping=lambda: self._is_stopping,
             renewed=heart.renewed,
             until_empty=until_empty,
+            rest=self._rest(),
             chance=self._chance,
         )
         self.stats = life.stats
         heart.start()
         try:
             queue.driver.run(life.live())
+        except BaseException:
+            # An interrupt, for one: what it held need not wait for the lease to end.
+            queue.driver.run(life.leave())
+            raise
         finally:
             heart.stop()
             executor.close()
+            self._is_stopping = False
 
     def stop(self) -> None:
-        """Finish what runs, hand back what waits, and end; from any thread."""
+        """Finish what runs, hand back what waits, and end; from any thread.
+
+        A worker that has not begun to run will end at once when it does.
+        """
         self._is_stopping = True
+
+    def _rest(self) -> float:
+        # A client that gives up earlier would take every rest for a failure.
+        patience = patience_of(self._queue.driver.client)
+        return _REST_SECONDS if not patience else min(_REST_SECONDS, patience / 2)
 
     def _describe(self) -> dict[str, object]:
         return {
             "abilities": list(self._queue.registry.abilities()),
+            "lease_ms": self._queue.settings.lease_ms,
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "since": time.time_ns() // 1_000_000,

@@ -21,6 +21,13 @@ def lfu_server() -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture
+def quiet_server() -> Iterator[Server]:
+    """A server without other keys, which one page of a scan shows whole."""
+    with Server() as server:
+        yield server
+
+
 def fill(client: Redis, prefix: str, idle: dict[str, int], size: int = 10) -> list[str]:
     """Write keys that were last used so many seconds ago."""
     names = []
@@ -190,6 +197,61 @@ def test_a_key_that_is_added_again_after_its_eviction_stays_in_the_index(
     eviction.finish()
 
     assert job.usage().keys == 2
+
+
+def test_an_entry_of_the_same_millisecond_as_the_look_is_dropped_with_its_key(
+    redis_client: Redis, key_prefix: str
+) -> None:
+    job = budget(redis_client, key_prefix, most_keys=1)
+    ahead = redis_client.time()[0] * 1000 + 3_600_000
+    redis_client.hset(f"{{{key_prefix}-budget}}:state", "stamp", ahead)
+    job.add(*fill(redis_client, key_prefix, {"cold": 100, "warm": 50}))
+
+    job.recruited()
+
+    assert left(redis_client, key_prefix) == {"warm"}
+    assert job.usage().keys == 1
+
+
+def scanning(job: NamespaceBudget, stepped: Callable[..., Any]) -> Any:
+    """Begin a slice that has read a page with all keys."""
+    scan = stepped(job._driver, job._body.hold())
+    for _ in range(4):
+        scan.step()  # the turn, the nodes, the place, the page
+    return scan
+
+
+def test_a_scan_does_not_bring_back_what_was_evicted_after_its_page(
+    quiet_server: Server, key_prefix: str, stepped: Callable[..., Any]
+) -> None:
+    with Redis.from_url(quiet_server.url) as client:
+        roomy = budget(client, key_prefix, most_keys=9)
+        roomy.add(*fill(client, key_prefix, {"cold": 100, "warm": 50}))
+        scan = scanning(roomy, stepped)
+        budget(client, key_prefix, most_keys=1).recruited()
+
+        scan.finish()
+
+        assert left(client, key_prefix) == {"warm"}
+        assert roomy.usage().keys == 1
+
+
+def test_a_scan_does_not_renew_an_entry_whose_key_is_being_evicted(
+    quiet_server: Server, key_prefix: str, stepped: Callable[..., Any]
+) -> None:
+    with Redis.from_url(quiet_server.url) as client:
+        roomy = budget(client, key_prefix, most_keys=9)
+        roomy.add(*fill(client, key_prefix, {"cold": 100, "warm": 50}))
+        scan = scanning(roomy, stepped)
+        tight = budget(client, key_prefix, most_keys=1)
+        eviction = stepped(tight._driver, tight._body.hold())
+        while client.exists(f"{key_prefix}:cold"):
+            eviction.step()
+        scan.finish()
+
+        eviction.finish()
+
+        assert roomy.usage().keys == 1
 
 
 def test_a_recruit_that_dies_while_it_evicts_leaves_an_index_that_heals(

@@ -151,6 +151,18 @@ def test_a_clock_that_goes_back_loses_no_id(
     assert any_redis.zscore(key_prefix, "1") >= ahead
 
 
+def test_an_id_of_the_same_millisecond_is_removed_when_it_is_gone(
+    tracker: QueueTracker, any_redis: Redis, key_prefix: str, table: Table
+) -> None:
+    ahead = int(any_redis.time()[0]) * 1000 + 3_600_000
+    any_redis.hset(f"{{{key_prefix}}}:tracking", mapping={"stamp": ahead, "turn": 1})
+    tracker.add(500)
+
+    tracker.recruited()
+
+    assert not tracker.contains(500)
+
+
 def test_more_rows_than_asked_for_do_no_harm(
     any_redis: Redis, key_prefix: str, table: Table
 ) -> None:

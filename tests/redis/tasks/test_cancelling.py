@@ -10,8 +10,11 @@ import pytest
 
 from workstealing import TaskQueue, Worker
 from workstealing.errors import TaskCancelled
+from workstealing.queue import presence
+from workstealing.queue.consuming import exchange
 from workstealing.tasks.context import TaskContext, current_context
 from workstealing.tasks.outcome import State
+from workstealing.tasks.retry import RetryPolicy
 from workstealing.testing import wait_until
 
 
@@ -149,9 +152,57 @@ def test_tasks_that_a_worker_holds_but_has_not_begun_are_cancelled(
     # By then the worker takes many at once.
     wait_until(lambda: handles[100].state().state is State.RUNNING, 10, "the 101st")
     cancelled = [handle for handle in handles[101:] if handle.cancel() != "ended"]
+    client: Any = queue.driver.client
+    wait_until(lambda: client.keys(queue.keys.deque("*")), 10, "it to put them down")
     release.set()
     queue.wait(timeout=20)
 
     assert len(cancelled) == 99
     assert runs == list(range(101))
     assert {h.state().state for h in cancelled} == {State.CANCELLED}
+
+
+def test_a_task_that_fails_before_it_learns_of_its_cancellation_is_not_tried_again(
+    queue: TaskQueue, crew: Any
+) -> None:
+    release, attempts = Event(), []
+
+    @queue.task(retries=RetryPolicy(retries=5, first=0.01, most=0.01))
+    def fail(context: TaskContext) -> None:
+        attempts.append(context.attempt)
+        release.wait(20)
+        raise ValueError
+
+    handle = fail.submit()
+    crew.start(queue)
+    wait_until(lambda: attempts, 10, "it to run")
+    assert handle.cancel() == "asked"
+    release.set()
+
+    with pytest.raises(TaskCancelled):
+        handle.result(timeout=20)
+    assert attempts == [1]
+
+
+def test_a_cancelled_task_does_not_come_back_when_its_worker_dies(
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    """Pain 5: cancelled tasks come back after a restart."""
+    queue = make_queue(lease=0.05)
+    runs: list[int] = []
+
+    @queue.task
+    def note() -> None:
+        runs.append(1)
+
+    handle = note.submit()
+    abilities = {"abilities": list(queue.registry.abilities())}
+    call = queue.driver.call
+    call(presence.join(queue.keys, queue.settings, "dead.0", "i", abilities))
+    call(exchange(queue.keys, queue.settings, "dead.0", "i", want=1, keep=4))
+    assert handle.cancel() == "asked"
+    drain(queue)
+
+    assert runs == []
+    with pytest.raises(TaskCancelled):
+        handle.result(timeout=5)

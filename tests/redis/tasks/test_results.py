@@ -286,7 +286,7 @@ def test_a_queue_without_retention_keeps_no_outcome_but_tells_it(
         handle.result(timeout=5)
 
 
-def test_waiting_for_a_dead_letter_ends_although_its_outcome_is_gone(
+def test_waiting_for_a_dead_letter_ends_although_outcomes_are_not_kept(
     make_queue: Callable[..., TaskQueue],
 ) -> None:
     queue = make_queue(retention=0)
@@ -297,6 +297,23 @@ def test_waiting_for_a_dead_letter_ends_although_its_outcome_is_gone(
 
     handle = fail.submit()
     drain(queue)
+
+    assert handle.state().state in (State.FAILED, State.DEAD)
+    with pytest.raises((TaskFailed, TaskDead)):
+        handle.result(timeout=5)
+
+
+def test_waiting_for_a_dead_letter_ends_although_its_outcome_is_gone(
+    queue: TaskQueue,
+) -> None:
+    @queue.task
+    def fail() -> None:
+        raise ValueError
+
+    handle = fail.submit()
+    drain(queue)
+    client: Any = queue.driver.client
+    client.hdel(queue.keys.done, handle.id)
 
     assert handle.state().state is State.DEAD
     with pytest.raises(TaskDead):

@@ -307,13 +307,11 @@ def test_a_queue_goes_on_after_a_fork_on_both_sides(
     "options",
     [
         {"decode_responses": True},
-        {"protocol": 3},
         {"protocol": 3, "decode_responses": True},
         {"socket_timeout": 0.5},
         {"retry": Retry(NoBackoff(), 3), "retry_on_error": [ConnectionError]},
-        {"single_connection_client": False, "health_check_interval": 1},
     ],
-    ids=str,
+    ids=["text", "resp3-text", "impatient", "repeats"],
 )
 def test_any_client_that_a_user_brings_will_do(
     make_queue: Callable[..., TaskQueue],
@@ -330,7 +328,7 @@ def test_any_client_that_a_user_brings_will_do(
 
         worker = crew.start(queue)
         # Some rests on the bell go by before there is anything to do.
-        wait_until(lambda: worker.stats.exchanges >= 3, 10, "the worker to be idle")
+        wait_until(lambda: worker.stats.exchanges >= 2, 10, "the worker to be idle")
         handles = greet.submit_many([("Ann",), ("Bjørn",)])
         later = greet.submit_in(0.01, "Cleo")
 

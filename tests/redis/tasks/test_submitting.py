@@ -207,7 +207,7 @@ def test_a_task_that_was_due_long_ago_is_run(queue: TaskQueue) -> None:
     "options",
     [
         {"delay": 1, "at": datetime(2001, 1, 1, tzinfo=timezone.utc)},
-        {"at": datetime(2001, 1, 1)},  # noqa: DTZ001 - that is the point
+        {"at": datetime(2001, 1, 1)},
         {"delay": -1},
         {"priority": 3},
         {"id": "two words"},

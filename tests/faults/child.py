@@ -1,0 +1,105 @@
+"""A worker in a process of its own, to be killed, stopped and starved.
+
+What its tasks do is written to Redis, by a connection of their own that no fault meets:
+the list `<queue>:ran` has an entry for each time that a task was begun.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from redis import Redis
+
+from workstealing import TaskQueue, Worker
+from workstealing.client.task import Task
+from workstealing.tasks.context import TaskContext
+
+__all__ = ("Story",)
+
+
+@dataclass
+class Story:
+    """A queue, its tasks, and what they left behind."""
+
+    name: str
+    url: str
+    sound_url: str
+    """Where notes are taken, past all faults."""
+    lease: float
+
+    def __post_init__(self) -> None:
+        self.queue = queue = TaskQueue(self.name, self.url, lease=self.lease)
+
+        def note(number: int) -> int:
+            self.ran(number)
+            return number
+
+        def pause(number: int, seconds: float) -> int:
+            self.ran(number)
+            time.sleep(seconds)
+            return number
+
+        def hold(number: int, context: TaskContext) -> str:
+            """Go on until the test says so, and tell what is seen meanwhile."""
+            self.ran(number)
+            while not self.sound.exists(self.key("go")):
+                if context.lease_lost:
+                    self.sound.rpush(self.key("lost"), context.worker)
+                    return "late"
+                time.sleep(0.01)
+            return "done"
+
+        def compute(number: int, seconds: float) -> int:
+            """Do not let other threads run more than Python makes it."""
+            self.ran(number)
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                sum(range(1_000))
+            return number
+
+        def poison(number: int) -> None:
+            self.ran(number)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        self.note: Task[Any, Any] = queue.task(name="note")(note)
+        self.pause: Task[Any, Any] = queue.task(name="pause")(pause)
+        self.hold: Task[Any, Any] = queue.task(name="hold")(hold)
+        self.compute: Task[Any, Any] = queue.task(name="compute")(compute)
+        self.poison: Task[Any, Any] = queue.task(name="poison")(poison)
+
+    @cached_property
+    def sound(self) -> Redis:
+        return Redis.from_url(self.sound_url, socket_timeout=30)
+
+    def key(self, word: str) -> str:
+        return f"{self.name}:{word}"
+
+    def ran(self, number: int) -> None:
+        self.sound.rpush(self.key("ran"), number)
+
+    def runs(self) -> list[int]:
+        return [int(number) for number in self.sound.lrange(self.key("ran"), 0, -1)]
+
+    def close(self) -> None:
+        self.sound.close()
+        if self.queue._driver is not None:
+            self.queue.driver.close()
+            self.queue.driver.client.close()
+
+
+def main() -> None:
+    name, url, sound_url, lease, pool, batch = sys.argv[1:]
+    story = Story(name, url, sound_url, float(lease))
+    worker = Worker(story.queue, pool=pool, batch=int(batch))
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+    worker.run()
+
+
+if __name__ == "__main__":
+    main()

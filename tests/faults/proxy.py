@@ -1,0 +1,109 @@
+"""A TCP proxy between clients and a server, to cut and delay what passes.
+
+It forwards bytes. A test says what is to happen to the replies; requests always reach
+the server, which is the worst case: it has done what the client does not know of.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+
+__all__ = ("Proxy",)
+
+_CHUNK = 65_536
+
+
+class Proxy:
+    """Listens on a port of its own and forwards to a server."""
+
+    def __init__(self, port: int) -> None:
+        self._server = ("127.0.0.1", port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._mutex = threading.Lock()
+        self._doom: Callable[[bytes], bool] | None = None
+        self._doomed: set[socket.socket] = set()
+        self.cuts = 0
+        """How many replies were cut."""
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """What to give to `connect()`."""
+        return f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
+
+    def cut_reply_if(self, condition: Callable[[bytes], bool] | None) -> None:
+        """Cut the connection instead of the reply to requests that fulfil this."""
+        self._doom = condition
+
+    def cut_all(self) -> None:
+        """Cut all connections; new ones are welcome."""
+        with self._mutex:
+            pairs = list(self._pairs)
+        for pair in pairs:
+            self._end(*pair)
+
+    def close(self) -> None:
+        """End it all."""
+        self._listener.close()
+        self.cut_all()
+
+    def __enter__(self) -> Proxy:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(self._server)
+            except OSError:
+                client.close()
+                continue
+            with self._mutex:
+                self._pairs.add((client, server))
+            for pump in (self._requests, self._replies):
+                threading.Thread(
+                    target=pump, args=(client, server), daemon=True
+                ).start()
+
+    def _requests(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(_CHUNK):
+                doom = self._doom
+                if doom is not None and doom(data):
+                    self._doomed.add(client)
+                server.sendall(data)
+        self._end(client, server)
+
+    def _replies(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(_CHUNK):
+                if client in self._doomed:
+                    self._doomed.discard(client)
+                    self.cuts += 1
+                    break
+                client.sendall(data)
+        self._end(client, server)
+
+    def _end(self, client: socket.socket, server: socket.socket) -> None:
+        with self._mutex:
+            self._pairs.discard((client, server))
+        for one in (client, server):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()

@@ -1,0 +1,163 @@
+"""The upkeep of a queue is side work: whoever has a moment does it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from threading import Event
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis as AsyncRedis
+
+from workstealing import (
+    AsyncTaskQueue,
+    AsyncWorkStealer,
+    Duty,
+    Recruiter,
+    TaskQueue,
+    Worker,
+    WorkStealer,
+)
+from workstealing.errors import RedisUnavailable
+from workstealing.queue import presence
+from workstealing.queue.consuming import exchange
+from workstealing.tasks.outcome import State
+from workstealing.testing import wait_until
+
+
+def short_lived(queue: TaskQueue, name: str, want: int) -> None:
+    """Be a worker that takes some tasks and is never heard of again."""
+    abilities = {"abilities": list(queue.registry.abilities())}
+    call = queue.driver.call
+    call(presence.join(queue.keys, queue.settings, name, "i", abilities))
+    call(exchange(queue.keys, queue.settings, name, "i", want=want, keep=4))
+
+
+def test_a_web_process_gives_back_the_tasks_of_a_dead_worker(
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    queue, web = make_queue(lease=0.05), make_queue()
+
+    @queue.task
+    def one() -> int:
+        return 1
+
+    handles = one.submit_many([()] * 5)
+    short_lived(queue, "dead.0", 3)
+    assert handles[0].state().state is State.RUNNING
+    recruiter = Recruiter(share=None)
+    recruiter.install(WorkStealer(web), "tasks", rate=1.0)
+
+    def is_free() -> bool:
+        recruiter.enlist()
+        return {handle.state().state for handle in handles} == {State.WAITING}
+
+    wait_until(is_free, 10, "the tasks to be free again")
+    counts = queue.counts()
+    assert counts.leases == {}
+    assert counts.stats["reassigned"] == 3
+    assert counts.stats["upkeep:recruit"] >= 1
+    Worker(queue).run(until_empty=True)
+    assert [handle.result(timeout=5) for handle in handles] == [1] * 5
+
+
+def test_the_upkeep_of_a_queue_with_nothing_to_do_is_dismissed(
+    queue: TaskQueue,
+) -> None:
+    job = WorkStealer(queue)
+    job.recruited()
+
+    assert job.recruited() is Duty.DISMISSED
+    assert queue.target == job.target
+
+
+def test_upkeep_promotes_what_is_due_and_says_by_whom(queue: TaskQueue) -> None:
+    @queue.task
+    def one() -> int:
+        return 1
+
+    handle = one.submit_in(0.01)
+    job = WorkStealer(queue, by="nightly")
+
+    def is_promoted() -> bool:
+        job.recruited()
+        return handle.state().state is State.WAITING
+
+    wait_until(is_promoted, 10, "it to be due")
+    counts = queue.counts()
+    assert counts.stats["upkeep:nightly"] >= 1
+    assert "promote" in counts.upkeep
+
+
+async def test_the_asyncio_face_does_the_same(
+    async_redis_client: AsyncRedis,
+    key_prefix: str,
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    queue = make_queue(lease=0.01)
+    async_queue = AsyncTaskQueue(key_prefix, async_redis_client)
+
+    @queue.task
+    def one() -> int:
+        return 1
+
+    handle = one.submit()
+    short_lived(queue, "dead.0", 1)
+    job = AsyncWorkStealer(async_queue)
+    for _ in range(200):
+        await job.recruited()
+        if handle.state().state is State.WAITING:
+            break
+
+    assert handle.state().state is State.WAITING
+    assert job.target == async_queue.target
+
+
+def test_a_task_whose_workers_keep_dying_is_given_up_and_says_so(
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    queue = make_queue(lease=0.02)
+
+    @queue.task
+    def deadly() -> None: ...
+
+    handle, job = deadly.submit(), WorkStealer(queue)
+    for death in range(3):
+        assert handle.state().state is State.WAITING
+        short_lived(queue, f"dead.{death}", 1)
+        wait_until(lambda: job.recruited() is Duty.RECRUITED, 10, "its lease to end")
+
+    state = handle.state()
+    assert state.state is State.DEAD
+    assert "died 3 times" in state.reason
+    assert queue.replay(handle.id)
+
+
+def test_a_worker_uses_its_idle_moments_for_side_work(
+    queue: TaskQueue, crew: Any
+) -> None:
+    recruited = Event()
+    recruiter = Recruiter(share=None)
+    recruiter.install(recruited.set, "side-work", rate=1.0)
+    crew.start(queue, recruiter=recruiter)
+
+    assert recruited.wait(10)
+
+
+@pytest.fixture
+def hanging_url() -> Iterator[str]:
+    """A server that accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"redis://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.timeout(30)  # as patient as a worker, it would take a hundred seconds
+def test_promise_1_a_host_waits_for_a_dead_redis_no_longer_than_other_side_work(
+    hanging_url: str,
+) -> None:
+    job = WorkStealer(TaskQueue("q", hanging_url))
+
+    for _ in range(20):
+        with pytest.raises(RedisUnavailable):
+            job.recruited()

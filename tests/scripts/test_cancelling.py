@@ -1,0 +1,183 @@
+"""Cancelling: at once what waits, by asking what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from workstealing.queue.consuming import park, release
+from workstealing.queue.maintaining import promote, unpark
+from workstealing.queue.presence import leave
+from workstealing.queue.producing import cancel
+from workstealing.queue.reading import counts, trace
+
+
+def cancelling(queue: Any, name: str, worker: str = "") -> Any:
+    return cancel(queue.keys, queue.settings, name, worker, b"cancelled")
+
+
+def test_a_waiting_task_is_cancelled_and_passed_over(queue: Any) -> None:
+    queue.submit("a", "b", "c")
+    call = cancelling(queue, "b")
+
+    assert queue.do(call) == "cancelled"
+    assert queue.again(call) == "ended"
+    assert queue.state()["done"] == {"b": "cancelled"}
+    assert queue.do(counts(queue.keys)).unfinished == 2
+    queue.join("w")
+    assert [task.id for task in queue.take("w")] == ["a", "c"]
+    assert queue.exchange("w").held == 2
+    assert "graves" not in queue.state()
+
+
+def test_an_assigned_task_is_cancelled_in_its_deque(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit(*"abcdef")
+    queue.take("v", 1, keep=2)
+
+    assert queue.do(cancelling(queue, "b")) == "moved"
+    assert queue.do(cancelling(queue, "b", "w")) == "moved"
+    assert queue.do(cancelling(queue, "b", "v")) == "cancelled"
+
+    assert queue.deque("v") == ["c"]
+    assert queue.state()["loads"] == {"v": 1}
+    assert queue.do(cancelling(queue, "c", "v")) == "cancelled"
+    assert "loads" not in queue.state()
+
+
+def test_a_running_task_is_asked_to_stop(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a", "b")
+    a, _ = queue.take("v")
+    call = cancelling(queue, "a", "v")
+
+    assert queue.do(call) == "asked"
+    assert queue.again(call) == "asked"
+    assert queue.do(trace(queue.keys, "a")).is_cancelling
+    assert queue.exchange("v").cancelled == ("a",)
+
+    queue.report("v", "cancelled", a)
+
+    state = queue.state()
+    assert "cancels" not in state
+    assert state["stats"]["cancelled"] == "1"
+    assert queue.do(call) == "ended"
+
+
+def test_a_task_that_was_asked_and_failed_stays_cancelled(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a")
+    queue.do(cancelling(queue, "a", "v"))
+    taken = queue.take("v")
+    queue.do(cancelling(queue, "a", "v"))
+
+    queue.report("v", "retry", *taken)
+
+    exchanged = queue.exchange("v", want=1)
+    assert [task.id for task in exchanged.tasks] == ["a"]
+    assert exchanged.cancelled == ("a",)
+
+
+def test_one_that_was_asked_and_handed_back_can_be_cancelled_at_once(
+    queue: Any,
+) -> None:
+    queue.join("v")
+    queue.submit("a", "b")
+    taken = queue.take("v")
+    for task in taken:
+        queue.do(cancelling(queue, task.id, "v"))
+    queue.do(release(queue.keys, "v", taken[1:]))
+    assert queue.do(cancelling(queue, "b", "v")) == "cancelled"
+    queue.do(leave(queue.keys, "v", "1", final=True))
+    assert queue.do(cancelling(queue, "a")) == "cancelled"
+
+    assert "cancels" not in queue.state()
+
+
+def test_a_delayed_task_is_cancelled(queue: Any) -> None:
+    queue.submit("a", delay_ms=60_000)
+    call = cancelling(queue, "a")
+
+    assert queue.do(call) == "cancelled"
+    assert queue.again(call) == "ended"
+    queue.client.zadd(queue.keys.later, {"a": 1}, xx=True)
+    assert queue.do(promote(queue.keys, most=10)) == 0
+    assert queue.waiting() == []
+
+
+def test_a_parked_task_is_cancelled(queue: Any) -> None:
+    queue.join("v", abilities=["x@1"])
+    queue.submit("a", "b")
+    for task in queue.take("v"):
+        queue.do(park(queue.keys, "v", task, "x@1"))
+    call = cancelling(queue, "a")
+
+    assert queue.do(call) == "cancelled"
+    assert queue.again(call) == "ended"
+    assert queue.do(counts(queue.keys)).parked == 1
+    assert queue.do(unpark(queue.keys, "x@1", most=10)) == 1
+    assert queue.waiting() == ["b"]
+
+
+def test_what_is_not_there_cannot_be_cancelled(queue: Any) -> None:
+    assert queue.again(cancelling(queue, "never")) == "unknown"
+
+
+def test_what_has_ended_cannot_be_cancelled(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a", "b")
+    a, b = queue.take("v")
+    queue.report("v", "done", a)
+    queue.report("v", "dead", b)
+
+    assert queue.again(cancelling(queue, "a")) == "ended"
+    assert queue.again(cancelling(queue, "b")) == "ended"
+
+
+def test_without_retention_nothing_is_left_of_a_cancelled_task(
+    make_queue: Callable[..., Any],
+) -> None:
+    queue = make_queue(retention_ms=0)
+    queue.join("v")
+    queue.submit("a")
+
+    assert queue.do(cancelling(queue, "a")) == "cancelled"
+    assert queue.again(cancelling(queue, "a")) == "unknown"
+    assert queue.take("v") == ()
+    assert set(queue.state()) == {"workers", "members", "stats"}
+
+
+def test_a_cancelled_task_takes_its_history_along(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a")
+    queue.report("v", "retry", *queue.take("v"))
+
+    queue.do(cancelling(queue, "a"))
+
+    assert "history" not in queue.state()
+
+
+def test_many_cancelled_tasks_are_passed_over_a_part_at_a_time(queue: Any) -> None:
+    queue.join("w")
+    names = [f"{number}" for number in range(3000)]
+    for start in range(0, 3000, 1000):
+        queue.submit(*names[start : start + 1000])
+    queue.submit("last")
+    queue.client.hdel(queue.keys.task, *names)
+    queue.client.sadd(queue.keys.graves, *names)
+
+    assert [task.id for task in queue.take("w", 1)] == ["last"]
+    assert "graves" not in queue.state()
+
+
+def test_cancelled_tasks_are_not_assigned(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit(*"abcdef")
+    for name in "bd":
+        queue.do(cancelling(queue, name))
+
+    queue.take("v", 1, keep=3)
+
+    assert queue.deque("v") == ["c"]
+    assert "graves" not in queue.state()
+    assert set(queue.state()["lock"]) == {"a", "c"}

@@ -1,0 +1,170 @@
+"""How workers come, stay, are replaced and go."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workstealing.queue.consuming import Report
+from workstealing.queue.presence import beat, join, leave
+from workstealing.queue.producing import cancel
+from workstealing.queue.reading import counts, trace
+
+
+def joining(queue: Any, worker: str, incarnation: str, *abilities: str) -> Any:
+    description = {"abilities": list(abilities), "host": "h|#1 ☃"}
+    return join(queue.keys, queue.settings, worker, incarnation, description)
+
+
+def test_a_worker_that_joins_has_a_lease_and_abilities(queue: Any) -> None:
+    call = joining(queue, "pool.a.0", "i1", "resize@1", "crop@2")
+
+    now = queue.do(call)
+
+    seen = queue.do(counts(queue.keys))
+    assert seen.leases == {"pool.a.0": now + queue.settings.lease_ms}
+    assert seen.abilities == {"resize@1": 1, "crop@2": 1}
+    queue.again(call)
+
+
+def test_abilities_are_counted_over_all_workers(queue: Any) -> None:
+    queue.do(joining(queue, "v", "i1", "x", "y"))
+    queue.do(joining(queue, "w", "i2", "x"))
+    assert queue.do(counts(queue.keys)).abilities == {"x": 2, "y": 1}
+
+    queue.do(leave(queue.keys, "v", "i1", final=True))
+    assert queue.do(counts(queue.keys)).abilities == {"x": 1}
+
+    queue.do(joining(queue, "w", "i3"))
+    assert queue.do(counts(queue.keys)).abilities == {}
+
+
+def test_a_new_incarnation_inherits_the_deque_but_not_what_ran(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit(*"abcdefgh")
+    old = queue.take("v", 2, keep=3)
+    call = joining(queue, "v", "2")
+
+    queue.do(call)
+
+    assert queue.deque("v") == ["c", "d", "e"]
+    assert queue.waiting()[:2] == ["a", "b"]
+    assert queue.do(trace(queue.keys, "a")).deaths == 1
+    assert queue.do(trace(queue.keys, "c")).deaths == 0
+    queue.again(call)
+    (task,) = queue.exchange("v", incarnation="2", want=1).tasks
+    assert task.id == "c"
+    late = queue.exchanging("v", incarnation="1", want=5)
+    assert queue.again(late) is None
+    assert queue.report("w", "done", *old).refused == ("a", "b")
+
+
+def test_a_former_incarnation_cannot_report_beat_or_leave(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a")
+    (old,) = queue.take("v")
+    queue.join("v", incarnation="2")
+    (new,) = queue.exchange("v", incarnation="2", want=1).tasks
+    before = queue.state()
+
+    report = [Report("a", old.token, "done", b"late")]
+    assert queue.do(queue.exchanging("v", incarnation="1", reports=report)) is None
+    assert queue.do(beat(queue.keys, queue.settings, "v", "1")) is None
+    assert queue.do(leave(queue.keys, "v", "1", final=True)) == (0, 0)
+
+    assert queue.state() == before
+    report = [Report("a", new.token, "done", b"fine")]
+    done = queue.do(queue.exchanging("v", incarnation="2", reports=report))
+    assert done.refused == ()
+
+
+def test_an_incarnation_is_not_taken_for_one_whose_name_it_begins(queue: Any) -> None:
+    queue.join("v", incarnation="12")
+
+    assert queue.do(beat(queue.keys, queue.settings, "v", "1")) is None
+    assert queue.do(beat(queue.keys, queue.settings, "v", "12")) == ()
+
+
+def test_a_beat_renews_the_lease_and_tells_what_to_stop(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit("a", "b", "c")
+    queue.take("v", 2)
+    queue.take("w", 1)
+    for name, worker in (("b", "v"), ("c", "w")):
+        asked = cancel(queue.keys, queue.settings, name, worker, b"cancelled")
+        assert queue.do(asked) == "asked"
+    queue.end_lease("v")
+
+    call = beat(queue.keys, queue.settings, "v", "1")
+
+    assert queue.do(call) == ("b",)
+    assert queue.again(call) == ("b",)
+    assert queue.client.zscore(queue.keys.workers, "v") > 1
+
+
+def test_who_never_joined_has_no_lease_to_renew(queue: Any) -> None:
+    assert queue.do(beat(queue.keys, queue.settings, "v", "1")) is None
+    assert queue.state() == {"workers": []}
+
+
+def test_who_leaves_hands_back_all_in_order(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit(*"abcdefgh")
+    queue.take("v", 2, keep=3)
+    call = leave(queue.keys, "v", "1", final=True)
+
+    assert queue.do(call) == (5, 0)
+    assert queue.waiting() == list("abcdefgh")
+    assert queue.state()["workers"] == ["w"]
+    assert "history" not in queue.state()
+    assert queue.again(call) == (0, 0)
+
+
+def test_who_stays_hands_back_only_what_waits(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit(*"abcdefgh")
+    taken = queue.take("v", 2, keep=3)
+    call = leave(queue.keys, "v", "1", final=False)
+
+    assert queue.do(call) == (3, 0)
+    assert queue.again(call) == (0, 0)
+    assert queue.waiting() == list("cdefgh")
+    assert queue.report("v", "done", *taken).refused == ()
+
+
+def test_much_is_handed_back_in_parts(queue: Any) -> None:
+    queue.join("v", "w")
+    for start in range(0, 3000, 1000):
+        queue.submit(*(f"{number:04}" for number in range(start, start + 1000)))
+    queue.take("v", 100, keep=1000)
+    waited = queue.waiting()
+
+    replies = []
+    while not replies or replies[-1][1]:
+        replies.append(queue.do(leave(queue.keys, "v", "1", most=400, final=True)))
+        queue.check()
+
+    assert replies == [(400, 700), (400, 300), (300, 0)]
+    handed_back = queue.waiting()[: -len(waited)]
+    assert handed_back == [f"{number:04}" for number in range(1100)]
+
+
+def test_each_priority_is_handed_back_to_its_inbox(queue: Any) -> None:
+    queue.join("v")
+    for priority in (2, 1, 0):
+        queue.submit(f"p{priority}", priority=priority)
+    queue.take("v")
+
+    queue.do(leave(queue.keys, "v", "1", final=True))
+
+    assert queue.waiting() == ["p0", "p1", "p2"]
+
+
+def test_a_description_may_hold_anything(queue: Any) -> None:
+    queue.do(joining(queue, "v", "i", "a|b@1"))
+
+    member = queue.state()["members"]["v"]
+
+    assert json.loads(member.removeprefix("i|"))["host"] == "h|#1 ☃"
+    queue.do(leave(queue.keys, "v", "i", final=True))
+    assert "able" not in queue.state()

@@ -1,0 +1,136 @@
+"""What those who only look are told, and who is told when a task ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from workstealing.queue.consuming import steal
+from workstealing.queue.maintaining import reassign
+from workstealing.queue.producing import cancel
+from workstealing.queue.reading import begun_at, counts, trace
+
+
+def test_nothing_is_known_of_a_stranger(queue: Any) -> None:
+    seen = queue.again(trace(queue.keys, "never", channel="c"))
+
+    assert (seen.envelope, seen.worker, seen.token, seen.outcome) == (b"", "", "", b"")
+    assert (seen.due_ms, seen.dead_at_ms, seen.needs) == (None, None, "")
+    assert queue.do(begun_at(queue.keys, "w", "never")) is None
+
+
+def test_a_task_is_followed_through_its_life(queue: Any) -> None:
+    queue.join("v.0", "w.#0")
+    queue.submit(*"abcd", due_ms=1)
+    assert queue.do(trace(queue.keys, "c")).due_ms == 1
+    queue.take("v.0", 1, keep=2)
+    assert queue.do(trace(queue.keys, "c")).worker == "v.0"
+    queue.do(steal(queue.keys, "v.0", "w.#0"))
+
+    task = queue.take("w.#0", 1)[0]
+    seen = queue.do(trace(queue.keys, task.id))
+
+    assert (seen.worker, seen.token, seen.steals) == ("w.#0", task.token, 1)
+    assert seen.envelope == task.envelope
+    assert queue.do(begun_at(queue.keys, "w.#0", task.id)) is not None
+    queue.report("w.#0", "done", task, outcome=b"\xff")
+    seen = queue.do(trace(queue.keys, task.id))
+    assert (seen.envelope, seen.worker, seen.outcome) == (b"", "", b"\xff")
+
+
+def test_all_places_are_counted(queue: Any) -> None:
+    queue.join("v", "w", abilities=["x@1"])
+    queue.submit("low", priority=2)
+    queue.submit(*"abcdefgh")
+    queue.submit("later", delay_ms=60_000)
+    taken = queue.take("v", 2, keep=2)
+    queue.report("v", "done", taken[0])
+    queue.report("v", "dead", taken[1])
+
+    seen = queue.do(counts(queue.keys))
+
+    assert seen.inbox == (0, 4, 1)
+    assert (seen.tasks, seen.assigned, seen.outcomes) == (9, 2, 1)
+    assert (seen.delayed, seen.dead, seen.parked) == (1, 1, 0)
+    assert seen.unfinished == 8
+    assert seen.loads == {"v": 2}
+    assert seen.abilities == {"x@1": 2}
+    assert set(seen.leases) == {"v", "w"}
+    assert seen.stats["submitted"] == 10
+    assert not seen.is_closed
+
+
+@pytest.fixture
+def heard(queue: Any) -> Any:
+    """Listen on two channels; return what was told by now."""
+    listener = queue.client.pubsub(ignore_subscribe_messages=True)
+    listener.subscribe("told-1", "told-12")
+    listener.get_message(timeout=10)  # that it listens
+
+    def told(number: int) -> list[tuple[bytes, bytes]]:
+        messages: list[tuple[bytes, bytes]] = []
+        for _ in range(200):
+            message = listener.get_message(timeout=0.05)
+            if message:
+                messages.append((message["channel"], message["data"]))
+            if len(messages) >= number:
+                break
+        return sorted(messages)
+
+    yield told
+    listener.close()
+
+
+def ended(queue: Any) -> None:
+    queue.report("w", "done", *queue.take("w"), outcome=b"fine \xff")
+
+
+def given_up(queue: Any) -> None:
+    queue.client.hset(queue.keys.history, "a", "0:2:0")
+    queue.take("w")
+    queue.end_lease("w")
+    queue.do(reassign(queue.keys, queue.settings, "w", b"fine \xff", most=9))
+
+
+def cancelled(queue: Any) -> None:
+    queue.do(cancel(queue.keys, queue.settings, "a", "", b"fine \xff"))
+
+
+@pytest.mark.parametrize("happen", [ended, given_up, cancelled])
+def test_each_who_waits_is_told_once(
+    queue: Any, heard: Any, happen: Callable[[Any], None]
+) -> None:
+    queue.join("w")
+    queue.submit("a")
+    for channel in ("told-12", "told-1", "told-12"):
+        queue.do(trace(queue.keys, "a", channel=channel))
+    queue.again(trace(queue.keys, "a", channel="told-1"))
+
+    happen(queue)
+
+    data = b"a fine \xff"
+    assert heard(2) == [(b"told-1", data), (b"told-12", data)]
+    assert "awaited" not in queue.state()
+
+
+def test_only_the_last_few_who_wait_are_remembered(queue: Any) -> None:
+    queue.submit("a")
+    for number in range(10):
+        queue.do(trace(queue.keys, "a", channel=f"channel-{number}"))
+
+    awaited = queue.state()["awaited"]["a"].split()
+
+    assert awaited == [f"channel-{number}" for number in range(6, 10)]
+
+
+def test_nobody_waits_for_what_has_ended(queue: Any) -> None:
+    queue.join("w")
+    queue.submit("a", "b")
+    a, b = queue.take("w")
+    queue.report("w", "done", a)
+    queue.report("w", "dead", b)
+
+    for name in "ab":
+        queue.again(trace(queue.keys, name, channel="c"))
