@@ -163,7 +163,7 @@ class ScriptedQueue:
         assert state.get("loads", {}) == deques
         members = state.get("members", {})
         assert set(state["workers"]) == set(members)
-        assert {worker for worker in held.values()} <= set(members)
+        assert set(held.values()) <= set(members)
         able = Counter(
             ability
             for member in members.values()
