@@ -151,10 +151,12 @@ def test_no_slice_evicts_more_than_the_budget_asks_for(
         story.play("write", number)
 
     for change, number in history:
-        before = len(story.keys)
+        before = story.keys
+        # An entry whose key was just evicted counts until a slice has looked at it.
+        ghosts = len(story.index - before)
         story.play(change, number)
         if change == "step":
-            assert len(story.keys) >= min(before, MOST)
+            assert len(story.keys) >= min(len(before), MOST - ghosts)
 
     story.settle()
     quiet_client.unlink(*quiet_client.keys())
