@@ -144,11 +144,13 @@ class MissingExtra(ConfigurationError):
     """A feature needs a package that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"{package} is not installed: run  pip install 'workstealing[{extra}]'"
-        )
+        super().__init__(package, extra)
         self.package = package
         self.extra = extra
+
+    def __str__(self) -> str:
+        command = f"pip install 'workstealing[{self.extra}]'"
+        return f"{self.package} is not installed: run  {command}"
 
 
 class Conflict(WorkStealingError):

@@ -106,7 +106,7 @@ async def _reports(
     for name, before in recruiter.stats().jobs.items():
         if stop.is_set():
             return
-        if before.rate == 0.0:
+        if before.rate == 0.0 or name not in recruiter.stats().jobs:
             continue
         if isinstance(recruiter, AsyncRecruiter):
             outcome = await recruiter.muster(name)
@@ -114,8 +114,9 @@ async def _reports(
             # In a thread, so that a job may run an event loop of its own.
             outcome = await asyncio.to_thread(recruiter.muster, name)
         assert outcome is not None
-        seconds = recruiter.stats().jobs[name].seconds - before.seconds
-        yield _Report(name, outcome, seconds)
+        # A job may have uninstalled itself.
+        after = recruiter.stats().jobs.get(name, before)
+        yield _Report(name, outcome, after.seconds - before.seconds)
 
 
 def _stopped_by_signals() -> asyncio.Event:
@@ -127,6 +128,8 @@ def _stopped_by_signals() -> asyncio.Event:
         stop.set()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+            # Python's own answer to Ctrl-C would wait for a job that hangs.
+            signal.signal(number, signal.SIG_DFL)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)

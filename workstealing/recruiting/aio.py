@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import wraps
+from threading import Event
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from workstealing.errors import ConfigurationError
@@ -126,10 +127,15 @@ class AsyncRecruiter(RecruiterFace):
         if drawn.entry.is_coroutine:
             answer: Any = drawn.entry.recruited()
             return await asyncio.wait_for(answer, limit)
-        loop = asyncio.get_running_loop()
-        thread = loop.run_in_executor(None, copy_context().run, drawn.entry.recruited)
-        try:
-            return await asyncio.wait_for(asyncio.shield(thread), limit)
-        except BaseException:
-            drawn.linger(thread)
-            raise
+        # The thread says so itself: it may outlive this event loop.
+        done = drawn.entry.thread_done = Event()
+        work = copy_context().run
+
+        def recruited() -> Any:
+            try:
+                return work(drawn.entry.recruited)
+            finally:
+                done.set()
+
+        thread = asyncio.get_running_loop().run_in_executor(None, recruited)
+        return await asyncio.wait_for(asyncio.shield(thread), limit)

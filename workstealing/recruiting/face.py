@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import iscoroutinefunction
-from threading import Lock
 from typing import Any, ClassVar, TypeVar, cast
 
 from workstealing.errors import ConfigurationError
@@ -22,15 +21,14 @@ class RecruiterFace(Office):
     """Decorators and loaders; see `Office` for the arguments."""
 
     _masters: ClassVar[dict[type[RecruiterFace], RecruiterFace]] = {}
-    _masters_lock: ClassVar[Lock] = Lock()
 
     @classmethod
     def master(cls: type[Self]) -> Self:
         """Return the one of this process, made with defaults when first asked for."""
+        # One operation of a dictionary: no lock that a forked child could inherit.
         masters = RecruiterFace._masters
-        with RecruiterFace._masters_lock:
-            if cls not in masters:
-                masters[cls] = cls()
+        if cls not in masters:
+            masters.setdefault(cls, cls())
         return cast("Self", masters[cls])
 
     def job(

@@ -10,6 +10,7 @@ from workstealing.recruiting.protection import (
     DebtBucket,
     GateKeeper,
     StoreGate,
+    is_above_zero,
     is_absence,
 )
 from workstealing.recruiting.roster import Entry
@@ -35,10 +36,14 @@ class Guard:
         chance: Chance,
         now: float,
     ) -> None:
-        if deadline is not None and not deadline > 0.0:
+        if deadline is not None and not is_above_zero(deadline):
             raise ConfigurationError(
-                f"deadline must be above 0 seconds, not {deadline}"
+                f"deadline must be above 0 seconds, not {deadline!r}"
             )
+        if not isinstance(breaker, Breaker | None):
+            raise ConfigurationError(f"breaker= takes a Breaker, not {breaker!r}")
+        if not isinstance(gate, StoreGate | None):
+            raise ConfigurationError(f"gate= takes a StoreGate, not {gate!r}")
         self._deadline = deadline
         self._chance = chance
         self._breakers = Breakers(breaker)
@@ -57,7 +62,7 @@ class Guard:
 
     def hindrance(self, entry: Entry, now: float) -> Outcome | None:
         """Say why a job cannot run, even where there is time enough."""
-        if entry.running or inside_slice():
+        if entry.is_busy or inside_slice():
             return Outcome.BUSY
         admit = self._breakers.admit
         is_open = not (admit(entry.own_target, now) and admit(entry.target, now))
@@ -78,14 +83,18 @@ class Guard:
             target = shared if is_absence(ended.error) else own
             pause = self._breakers.failed(target, ended.ended_at)
             return [BreakerOpened(target, pause)] if pause else []
-        if not self._breakers.has_failures:
+        if ended.outcome is Outcome.INTERRUPTED or not self._breakers.has_failures:
             return []
         closed = [t for t in (own, shared) if self._breakers.succeeded(t)]
         return [BreakerClosed(target) for target in closed]
 
+    def forget(self, entry: Entry) -> None:
+        """Let go of what is held against a job that is uninstalled."""
+        self._breakers.succeeded(entry.own_target)
+
     def heard(self, rtt: float, now: float) -> None:
-        """Pass a round trip of the caller on to the store gate."""
-        if self._gate is not None:
+        """Pass a round trip of the caller on to the store gate; ignore nonsense."""
+        if self._gate is not None and is_above_zero(rtt):
             self._gate.heard(rtt, now)
 
     def open_targets(self, now: float) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
-from workstealing.errors import CoroutineJob
+from workstealing.errors import ConfigurationError, CoroutineJob
 from workstealing.recruiting.forking import started_anew_in_children
 from workstealing.recruiting.guard import Guard
 from workstealing.recruiting.lottery import Lottery
@@ -125,7 +125,7 @@ class Office:
             recruited,
             is_coroutine,
             pace(rate, every),
-            target or getattr(job, "target", None) or name,
+            _target_of(job, name) if target is None else _checked_target(target),
             by_setup=in_setup(),
         )
         with self._lock:
@@ -136,6 +136,7 @@ class Office:
     def uninstall(self, name: str) -> None:
         """Strike a job off the roster; a slice in flight ends as usual."""
         with self._lock:
+            self._guard.forget(self._roster[name])
             self._roster.remove(name)
             self._redraw()
 
@@ -165,13 +166,12 @@ class Office:
         """Take note of how a slice ended; called by the slice itself."""
         entry = ended.entry
         with self._lock:
-            entry.running = ended.lingers
+            entry.running = False
             entry.tally.note(ended)
             changes = self._guard.settle(ended)
             calls = self._unreported_calls()
         if ended.outcome is Outcome.ERROR and ended.error is not None:
-            subject = f"job {entry.name!r}"
-            self._throttle.report(logger, subject, ended.error, ended.ended_at)
+            self._log(f"job {entry.name!r}", ended.error)
         if self._observers:
             for change in changes:
                 self._observers.observe(change)
@@ -194,10 +194,13 @@ class Office:
         has_setups = self._setups.start_anew(now)
         for entry in self._roster:
             entry.running = False
+            entry.thread_done = None
             entry.tally = Tally()
             self._lottery.schedule(entry, now)
             if entry.by_setup and has_setups:
                 self._roster.remove(entry.name)
+        # Another thread may have been changing it when the process forked.
+        self._roster.refresh()
         self._lottery.forget_calls()
         self._reported_calls = 0
         self._redraw()
@@ -263,13 +266,15 @@ class Office:
         return unreported
 
     def _fault(self, error: Exception) -> None:
-        """Survive an error of our own, or of a logging handler."""
+        """Survive an error of our own."""
         self._faults += 1
+        self._log("enlist()", error)
+
+    def _log(self, subject: str, error: Exception) -> None:
         try:
-            now = self._clock.monotonic()
-            self._throttle.report(logger, "enlist()", error, now)
-        except Exception:  # noqa: BLE001, S110 - logging itself failed; it is counted
-            pass
+            self._throttle.report(logger, subject, error, self._clock.monotonic())
+        except Exception:  # noqa: BLE001 - a logging handler failed; it is counted
+            self._faults += 1
 
     def _add_setup(self, function: Setup) -> None:
         with self._lock:
@@ -305,8 +310,7 @@ class Office:
             if not isinstance(error, Exception):
                 raise
             name = getattr(function, "__qualname__", repr(function))
-            now = self._clock.monotonic()
-            self._throttle.report(logger, f"setup {name}", error, now)
+            self._log(f"setup {name}", error)
             self._observers.observe(
                 SetupFailed(name, error, self._setups.retry_seconds)
             )
@@ -318,3 +322,14 @@ class Office:
         with self._lock:
             self._setups.end(self._clock.monotonic())
             self._redraw()
+
+
+def _target_of(job: object, name: str) -> str:
+    own = getattr(job, "target", None)
+    return own if isinstance(own, str) and own else name
+
+
+def _checked_target(target: object) -> str:
+    if not isinstance(target, str):
+        raise ConfigurationError(f"a target is named by a string, not {target!r}")
+    return target

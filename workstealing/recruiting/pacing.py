@@ -61,7 +61,7 @@ def pace(rate: float | None, every: Every | None) -> Pace:
 def _checked_rate(rate: Any) -> float:
     if isinstance(rate, bool) or not isinstance(rate, Real):
         raise InvalidRate(f"a rate must be a number from 0.0 to 1.0, not {rate!r}")
-    checked = float(rate)
+    checked = _float(rate)
     if not 0.0 <= checked <= 1.0:
         raise InvalidRate(f"a rate must be from 0.0 to 1.0, not {rate}")
     return checked
@@ -71,7 +71,14 @@ def _checked_interval(every: Every) -> float:
     seconds: Any = every.total_seconds() if isinstance(every, timedelta) else every
     if isinstance(seconds, bool) or not isinstance(seconds, Real):
         raise InvalidInterval(f"every= must be seconds or a timedelta, not {every!r}")
-    checked = float(seconds)
+    checked = _float(seconds)
     if not 0.0 < checked < math.inf:
         raise InvalidInterval(f"every= must be above 0 seconds, not {every!r}")
     return checked
+
+
+def _float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 from types import TracebackType
 
 from workstealing.recruiting.pacing import Every, PerTime, pace
@@ -48,8 +48,10 @@ class Patrol:
     def stop(self, timeout: float | None = 5.0) -> None:
         """End after the slice in flight, and wait for that."""
         self._stopping.set()
-        if self._thread is not None and self.is_running:
-            self._thread.join(timeout)
+        thread = self._thread
+        # A job may stop the patrol that it runs on: that one cannot wait for itself.
+        if thread is not None and thread is not current_thread() and self.is_running:
+            thread.join(timeout)
 
     def __enter__(self) -> Patrol:
         return self.start()

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from workstealing.chance import Chance
 from workstealing.errors import ConfigurationError
 
-__all__ = ("Breaker", "Breakers", "DebtBucket", "GateKeeper", "StoreGate", "is_absence")
+__all__ = (
+    "Breaker",
+    "Breakers",
+    "DebtBucket",
+    "GateKeeper",
+    "StoreGate",
+    "is_above_zero",
+    "is_absence",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,8 @@ class Breaker:
     most: float = 10.0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.first <= self.most < math.inf:
+        times = (self.first, self.most)
+        if not (all(map(is_above_zero, times)) and self.first <= self.most):
             raise ConfigurationError(
                 f"a breaker needs 0 < first <= most seconds, not {self.first} and"
                 f" {self.most}"
@@ -91,7 +100,7 @@ class DebtBucket:
     """
 
     def __init__(self, share: float | None, savings: float, now: float) -> None:
-        if share is not None and not 0.0 < share <= 1.0:
+        if share is not None and not (is_above_zero(share) and share <= 1.0):
             raise ConfigurationError(f"share must be above 0.0, up to 1.0, not {share}")
         self._share = share
         self._savings = savings
@@ -159,8 +168,6 @@ class GateKeeper:
 
     def heard(self, rtt: float, now: float) -> None:
         """Learn from one round trip."""
-        if not rtt > 0.0:
-            return
         if now >= self._turn_at:
             self._older_base, self._base = self._base, math.inf
             self._turn_at = now + self._gate.memory / 2.0
@@ -182,3 +189,8 @@ def is_absence(error: BaseException) -> bool:
     """
     names = {kind.__name__ for kind in type(error).__mro__}
     return not names.isdisjoint(("ConnectionError", "TimeoutError", "RedisUnavailable"))
+
+
+def is_above_zero(number: object) -> bool:
+    """Tell whether it is a number of seconds, or a share, that makes sense."""
+    return isinstance(number, int | float) and 0.0 < number < math.inf

@@ -13,7 +13,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
+from threading import Event
 from typing import Any
 
 from workstealing.chance import Chance
@@ -32,6 +34,8 @@ __all__ = ("Entry", "Recruited", "Roster", "checked_name", "slice_of")
 
 # Floats that should add up to 1.0 often add up to a little more.
 _TOLERANCE = 1e-9
+# Longer than any process lives; the smallest rates would draw infinity.
+_LONGEST_GAP = 2.0**62
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}")
 
 Recruited = Callable[[], "Duty | Awaitable[Duty | None] | None"]
@@ -53,10 +57,18 @@ class Entry:
     due_at: float = math.inf
     drawn_at: float = -math.inf
     running: bool = False
+    thread_done: Event | None = None
+    """Set when a plain function that an event loop sent to a thread has returned."""
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
         self.own_target = f"job:{self.name}"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a slice is in flight, or a thread that its host gave up on."""
+        done = self.thread_done
+        return self.running or (done is not None and not done.is_set())
 
     def stats(self, now: float) -> JobStats:
         """Freeze what was counted."""
@@ -70,7 +82,7 @@ class Roster:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._refresh()
+        self.refresh()
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(tuple(self._entries.values()))
@@ -93,12 +105,12 @@ class Roster:
             )
         self._check_total(entry.name, entry.pace)
         self._entries[entry.name] = entry
-        self._refresh()
+        self.refresh()
 
     def remove(self, name: str) -> None:
         """Strike a job off the roster."""
         del self._entries[self[name].name]
-        self._refresh()
+        self.refresh()
 
     def set_pace(self, name: str, pace: Pace) -> None:
         """Change how often a job is wanted."""
@@ -106,19 +118,31 @@ class Roster:
         self._check_total(name, pace)
         entry.pace = pace
         entry.due_at = math.inf
-        self._refresh()
+        self.refresh()
 
     def gap(self, chance: Chance) -> int:
         """Draw how many calls to dismiss before the next recruit."""
         if self._total >= 1.0:
             return 0
-        return int(math.log1p(-chance.random()) / math.log1p(-self._total))
+        gap = math.log1p(-chance.random()) / math.log1p(-self._total)
+        return int(min(gap, _LONGEST_GAP))
 
     def pick(self, chance: Chance) -> Entry:
         """Draw the job of a recruit, by its share of the total rate."""
         number = chance.random() * self._total
         index = bisect_right(self._cumulative, number)
         return self._drawable[min(index, len(self._drawable) - 1)]
+
+    def refresh(self) -> None:
+        """Make the lottery anew from the installed jobs."""
+        entries = self._entries.values()
+        self._timed = tuple(e for e in entries if isinstance(e.pace, PerTime))
+        # A job of rate 0 has no place in the lottery, not even at a boundary.
+        drawable = [(e, e.pace.rate) for e in entries if isinstance(e.pace, PerCall)]
+        drawable = [(entry, rate) for entry, rate in drawable if rate > 0.0]
+        self._drawable = tuple(entry for entry, _ in drawable)
+        self._cumulative = tuple(accumulate(rate for _, rate in drawable))
+        self._total = min(1.0, math.fsum(rate for _, rate in drawable))
 
     @property
     def has_rates(self) -> bool:
@@ -129,16 +153,6 @@ class Roster:
     def timed(self) -> tuple[Entry, ...]:
         """The jobs with an interval."""
         return self._timed
-
-    def _refresh(self) -> None:
-        entries = self._entries.values()
-        self._timed = tuple(e for e in entries if isinstance(e.pace, PerTime))
-        # A job of rate 0 has no place in the lottery, not even at a boundary.
-        drawable = [(e, e.pace.rate) for e in entries if isinstance(e.pace, PerCall)]
-        drawable = [(entry, rate) for entry, rate in drawable if rate > 0.0]
-        self._drawable = tuple(entry for entry, _ in drawable)
-        self._cumulative = tuple(accumulate(rate for _, rate in drawable))
-        self._total = min(1.0, math.fsum(rate for _, rate in drawable))
 
     def _check_total(self, name: str, pace: Pace) -> None:
         if not isinstance(pace, PerCall):
@@ -178,7 +192,7 @@ def checked_name(name: str) -> str:
 
 
 def _is_coroutine_function(function: Any) -> bool:
-    while hasattr(function, "func"):
+    while isinstance(function, partial):
         function = function.func
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - its kind, not its presence

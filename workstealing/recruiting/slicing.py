@@ -10,16 +10,13 @@ import inspect
 import math
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from workstealing.clock import Clock
 from workstealing.errors import Conflict, InvalidDuty
 from workstealing.recruiting.job import Duty
 from workstealing.recruiting.roster import Entry
 from workstealing.telemetry.events import Outcome
-
-if TYPE_CHECKING:
-    from asyncio import Future
 
 __all__ = ("Books", "Slice", "inside_slice", "time_left")
 
@@ -70,7 +67,6 @@ class Slice:
         "ended_at",
         "entry",
         "error",
-        "lingers",
         "outcome",
         "over",
         "rounds",
@@ -90,7 +86,6 @@ class Slice:
         self.rounds = 0
         self.worked = False
         self.over = False
-        self.lingers = False
         self.outcome = Outcome.EMPTY
         self.error: Exception | None = None
 
@@ -122,14 +117,6 @@ class Slice:
             return False
         return self.deadline - now > _MARGIN * self._longest
 
-    def linger(self, thread: Future[Any]) -> None:
-        """Let the job count as busy until a thread that was not awaited is done."""
-        self.lingers = True
-        thread.add_done_callback(self._leave)
-
-    def _leave(self, _: Future[Any]) -> None:
-        self.entry.running = False
-
     def __enter__(self) -> Slice:
         self._token = _current.set(self)
         return self
@@ -150,6 +137,8 @@ class Slice:
             is_conflict = isinstance(error, Conflict)
             self.outcome = Outcome.CONFLICT if is_conflict else Outcome.ERROR
             self.error = error
+        elif error is not None:
+            self.outcome = Outcome.INTERRUPTED
         self._books.close(self)
         return self.error is not None
 

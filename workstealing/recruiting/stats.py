@@ -40,7 +40,7 @@ class Tally:
         if ended.worked:
             self.productive_at = ended.ended_at
         if ended.outcome is Outcome.ERROR:
-            self.last_error = repr(ended.error)
+            self.last_error = _described(ended.error)
 
     def snapshot(self, rate: float | None, every: float | None, now: float) -> JobStats:
         """Freeze the count, with the age of the last productive slice."""
@@ -100,3 +100,10 @@ class RecruiterStats:
     setup_failures: int
     faults: int
     """Errors of the recruiter itself, or of a logging handler: none reached a host."""
+
+
+def _described(error: BaseException | None) -> str:
+    try:
+        return repr(error)
+    except Exception:  # noqa: BLE001 - it is the job's own class
+        return f"{type(error).__name__}, which has no text"

@@ -36,6 +36,8 @@ class Outcome(str, Enum):
     """Another recruit was at it."""
     ERROR = "error"
     """The job raised."""
+    INTERRUPTED = "interrupted"
+    """The host was asked to stop, or cancelled, while it worked."""
     BUSY = "busy"
     """Refused: a slice of this job, or of this thread, is in flight."""
     OPEN = "open"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Protocol
 
 from workstealing.clock import Clock
@@ -44,9 +45,9 @@ class FanOut:
             try:
                 observer.observe(event)
             except Exception as error:  # noqa: BLE001 - telemetry never hurts the host
-                self._throttle.report(
-                    logger,
-                    f"observer {type(observer).__name__}",
-                    error,
-                    self._clock.monotonic(),
-                )
+                self._log(f"observer {type(observer).__name__}", error)
+
+    def _log(self, subject: str, error: Exception) -> None:
+        # A logging handler may fail too, and then there is nobody left to tell.
+        with suppress(Exception):
+            self._throttle.report(logger, subject, error, self._clock.monotonic())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import pickle
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from unittest.mock import Mock
+from xmlrpc.client import ServerProxy
 
 import pytest
 
@@ -17,6 +20,7 @@ from workstealing.errors import (
     DuplicateJob,
     InvalidInterval,
     InvalidRate,
+    MissingExtra,
     NotAJob,
     RateExceeded,
     UnknownJob,
@@ -201,3 +205,45 @@ def test_the_master_is_one_per_process_and_kind() -> None:
     assert Recruiter.master() is Recruiter.master()
     assert AsyncRecruiter.master() is AsyncRecruiter.master()
     assert isinstance(AsyncRecruiter.master(), AsyncRecruiter)
+
+
+def test_an_object_that_answers_every_attribute_is_a_job() -> None:
+    recruiter = Recruiter(share=None)
+    recruiter.install(Mock(return_value=None, spec=[]), "mock", rate=0.5)
+    recruiter.install(ServerProxy("http://localhost:1").cleanup, "remote", rate=0.5)
+
+    assert len(recruiter.stats().jobs) == 2
+
+
+@pytest.mark.parametrize("paces", [{"rate": 10**400}, {"every": 10**400}])
+def test_numbers_beyond_all_measure_are_refused(paces: dict[str, int]) -> None:
+    with pytest.raises(ConfigurationError):
+        Recruiter().install(work, "job", **paces)
+
+
+def test_the_smallest_rate_is_a_rate() -> None:
+    recruiter = Recruiter()
+    recruiter.install(work, "job", rate=5e-324)
+
+    assert recruiter.enlist() is Duty.DISMISSED
+    assert (recruiter.stats().calls, recruiter.stats().faults) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"deadline": "x"}, {"share": "x"}, {"breaker": 5}, {"gate": 5}],
+)
+def test_protections_of_another_kind_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError):
+        Recruiter(**options)  # type: ignore[arg-type]
+
+
+def test_a_target_is_named_by_a_string() -> None:
+    with pytest.raises(ConfigurationError, match="target"):
+        Recruiter().install(work, "job", rate=0.1, target=["a"])  # type: ignore[arg-type]
+
+
+def test_errors_can_be_pickled() -> None:
+    copy = pickle.loads(pickle.dumps(MissingExtra("click", "cli")))
+
+    assert str(copy) == str(MissingExtra("click", "cli"))

@@ -330,3 +330,93 @@ async def test_a_task_that_outlives_the_slice_that_began_it_may_enlist() -> None
 class _no_limit:
     async def __aenter__(self) -> None: ...
     async def __aexit__(self, *_: object) -> None: ...
+
+
+class Unspeakable(Exception):
+    def __repr__(self) -> str:
+        raise RuntimeError("no words for it")
+
+    __str__ = __repr__
+
+
+def test_an_error_that_cannot_be_told_is_charged_and_judged_like_others() -> None:
+    clock = ManualClock()
+    recruiter = Recruiter(clock=clock)
+
+    @recruiter.job(rate=1.0)
+    def unspeakable() -> None:
+        clock.advance(0.2)
+        raise Unspeakable
+
+    assert recruiter.enlist() is Duty.DISMISSED
+    stats = recruiter.stats()
+    assert stats.jobs["unspeakable"].outcomes[Outcome.ERROR] == 1
+    assert stats.debt > 0.0
+    assert list(stats.open_targets) == ["job:unspeakable"]
+
+
+async def test_a_cancelled_slice_is_neither_success_nor_failure() -> None:
+    clock = ManualClock()
+    recruiter = AsyncRecruiter(share=None, deadline=None, clock=clock)
+    fails, begun = [True, True, True, False], asyncio.Event()
+
+    @recruiter.job(rate=1.0)
+    async def away() -> None:
+        if fails.pop(0):
+            raise ConnectionError
+        begun.set()
+        await asyncio.Event().wait()
+
+    for _ in range(3):
+        await recruiter.enlist()
+        clock.advance(10.0)
+    host = asyncio.create_task(recruiter.enlist())
+    await begun.wait()
+    host.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await host
+
+    assert recruiter.stats().jobs["away"].outcomes[Outcome.INTERRUPTED] == 1
+    assert recruiter.stats().open_targets
+
+
+def test_a_thread_that_outlives_its_event_loop_is_not_busy_for_ever() -> None:
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=0.01)
+    may_end, ended = Event(), Event()
+
+    @recruiter.job(rate=1.0)
+    def slow() -> None:
+        if not ended.is_set():
+            may_end.wait(10)
+            ended.set()
+
+    loop = asyncio.new_event_loop()
+    assert loop.run_until_complete(recruiter.enlist()) is Duty.DISMISSED
+    loop.close()
+    may_end.set()
+    assert ended.wait(10)
+    other = asyncio.new_event_loop()
+    try:
+        while other.run_until_complete(recruiter.enlist()) is not Duty.RECRUITED:
+            pass
+    finally:
+        other.run_until_complete(other.shutdown_default_executor())
+        other.close()
+
+
+def test_a_logging_handler_that_raises_hides_nothing_from_observers() -> None:
+    class Vicious(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise RuntimeError("the log disk is full")
+
+    recording = RecordingObserver()
+    recruiter = _recruiter(observers=(recording,))
+    recruiter.install(lambda: 1 / 0, "broken", rate=1.0)
+    logger, handler = logging.getLogger("workstealing"), Vicious()
+    logger.addHandler(handler)
+    try:
+        recruiter.enlist()
+    finally:
+        logger.removeHandler(handler)
+
+    assert len(recording.events) == 1

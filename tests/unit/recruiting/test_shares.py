@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections import Counter
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -124,6 +124,29 @@ def test_changing_rates_at_every_turn_does_not_bend_the_shares() -> None:
     _assert_shares(_drawn(recruiter), 100_000, {"a": 0.05})
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_child_forked_in_the_middle_of_a_change_has_the_rate_that_it_tells() -> None:
+    recruiter = Recruiter(share=None)
+    recruiter.install(lambda: None, "a", rate=0.0)
+    stop = Event()
+
+    def restless() -> None:
+        while not stop.is_set():
+            recruiter.set_rate("a", 0.5)
+            recruiter.set_rate("a", 0.0)
+
+    thread = Thread(target=restless)
+    thread.start()
+    try:
+        reports = [_run_in_child(recruiter, 1000) for _ in range(40)]
+    finally:
+        stop.set()
+        thread.join()
+
+    for report in reports:
+        assert (report["drawn"]["a"] > 0) is (report["rate"] > 0.0)
+
+
 def test_rates_that_add_up_to_one_recruit_every_call() -> None:
     recruiter = Recruiter(share=None)
     for index in range(10):
@@ -149,6 +172,7 @@ def _run_in_child(recruiter: Recruiter, calls: int) -> dict[str, object]:
                 "first": first,
                 "calls": recruiter.stats().calls,
                 "drawn": _drawn(recruiter),
+                "rate": recruiter.stats().jobs["a"].rate,
             }
             os.write(writer, json.dumps(report).encode())
             status = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import click
 from rich.box import SIMPLE_HEAD
 from rich.columns import Columns
@@ -13,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from workstealing.cli.demo.story import KILLED, LATE, Scene, Story
+from workstealing.cli.refusing import refusing
 from workstealing.drivers.embedded import embedded
-from workstealing.errors import WorkStealingError
 from workstealing.telemetry.events import Outcome
 
 __all__ = ("demo_command",)
@@ -36,12 +38,11 @@ _PLOT = (
 def demo_command(url: str | None, tasks: int) -> None:
     """Show the whole story in about a minute."""
     console = Console()
-    try:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with refusing():
         story = Story(url or embedded(), tasks)
         console.print(_PLOT.format(tasks=tasks), highlight=False)
         scene = _play(console, story)
-    except WorkStealingError as error:
-        raise click.ClickException(str(error)) from error
     console.print(_proof(scene, tasks))
     if not _holds(scene, tasks):
         raise click.ClickException("the promises did not hold: please report this")
@@ -95,7 +96,7 @@ def _site(scene: Scene) -> Table:
             str(job.drawn),
             "" if backlog is None else f"{backlog:,}",
         )
-    table.caption = f"{scene.hits:,} cache hits, {_share(scene):.2%} of time spent"
+    table.caption = f"{scene.hits:,} cache hits, {_share(scene):.1%} of time spent"
     return table
 
 

@@ -24,6 +24,7 @@ class Site:
 
     def __init__(self, url: str, prefix: str, queue: TaskQueue) -> None:
         self._client = connect(url, timeout=1.0)
+        self._prefix = prefix
         self._sessions_key = f"{{{prefix}}}:sessions"
         self._log_key = f"{{{prefix}}}:log"
         self.ended_sessions = 0
@@ -48,7 +49,8 @@ class Site:
         """Close it, and remove what it wrote."""
         self._stopping.set()
         self._thread.join()
-        self._client.unlink(self._sessions_key, self._log_key)
+        for key in self._client.scan_iter(f"{{{self._prefix}}}:*"):
+            self._client.unlink(key)
         self._client.close()
 
     def backlog(self) -> dict[str, int]:

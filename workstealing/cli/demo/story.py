@@ -60,6 +60,7 @@ class Story:
 
     def play(self) -> Iterator[Scene]:
         """Yield what is to be seen, until all tasks are done."""
+        self._queue.counts()  # raises if there is no server, before anything begins
         self._site.start()
         try:
             self._feed(unfinished=0)

@@ -36,6 +36,8 @@ def main() -> None:
     queue, _ = make_queue(url, run)
     worker = Worker(queue, pool=POOL, index=int(index))
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+    # A Ctrl-C at the terminal goes to all; the demo itself ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.run()
 
 
