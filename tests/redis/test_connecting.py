@@ -8,12 +8,14 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workstealing.drivers import connect as connecting
+from workstealing.drivers.address import OPTIONS
 from workstealing.drivers.connect import connect, connect_async, target_of
 from workstealing.drivers.sync import Driver
 from workstealing.errors import ConfigurationError, RedisUnavailable
@@ -85,12 +87,23 @@ def test_an_option_in_the_url_wins() -> None:
         ({"timeout": float("inf")}, "timeout must be above 0 seconds"),
         ({"timeout": "1"}, "timeout must be seconds"),
         ({"timeout": True}, "timeout must be seconds"),
+        ({"timeout": 10**5000}, "timeout must be above 0 seconds"),
+        ({"timeout": 1e300}, "timeout must be above 0 seconds"),
+        ({"profile": []}, "profile must be one of 'side-work', 'tasks'"),
         ({"name": "two words"}, "name must be printable ASCII without spaces"),
         ({"name": ""}, "name must be printable ASCII without spaces"),
         ({"persist": "/data"}, "persist= is for the embedded server"),
         ({"url": 6379}, "a URL such as redis://"),
         ({"url": "localhost"}, "write redis://host:6379/0"),
-        ({"url": "redis://h/0?colour=red"}, "redis-py has no option 'colour'"),
+        ({"url": "redis://h/0?colour=red"}, "cannot set 'colour'"),
+        ({"url": "redis://h/0?connection_pool=1"}, "cannot set 'connection_pool'"),
+        ({"url": "redis://h/0?cache=1"}, "cannot set 'cache'"),
+        ({"url": "redis://h/0?event_dispatcher=x"}, "cannot set 'event_dispatcher'"),
+        ({"url": "redis://h/0?retry=5"}, "cannot set 'retry'"),
+        ({"url": "redis://h/0?max_connections=-1"}, "'max_connections' .* above 0"),
+        ({"url": "redis://h/0?socket_timeout=nan"}, "'socket_timeout' .* above 0"),
+        ({"url": "redis://h/0?socket_timeout=1e300"}, "'socket_timeout' .* above 0"),
+        ({"url": "redis://h/0?client_name=a%20b"}, "name must be printable ASCII"),
     ],
 )
 def test_wrong_arguments_are_refused_at_once(
@@ -98,6 +111,22 @@ def test_wrong_arguments_are_refused_at_once(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         build(**{"url": "redis://h/0", **arguments})
+
+
+@pytest.mark.parametrize("option", sorted(OPTIONS))
+def test_every_option_of_a_url_is_taken_or_refused_with_our_error(option: str) -> None:
+    for url in ("redis://h", "rediss://h", "unix:///s", "redis+sentinel://h/main"):
+        for build in (connect, connect_async):
+            with suppress(ConfigurationError):
+                build(f"{url}?{option}=1")
+    with suppress(ConfigurationError):
+        connect_async(f"redis+cluster://h?{option}=1")
+
+
+@pytest.mark.parametrize("persist", ["", 5, b"/data", "a\0b", "~nobody-of-that-name/x"])
+def test_what_is_no_folder_is_refused(persist: Any) -> None:
+    with pytest.raises(ConfigurationError, match="persist must be the path of a"):
+        connect(persist=persist)
 
 
 def test_our_own_variable_comes_before_the_general_one(

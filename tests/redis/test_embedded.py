@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from redis import Redis
@@ -57,7 +58,7 @@ class User:
 
     @property
     def socket(self) -> str:
-        return self.url.removeprefix("unix://")
+        return unquote(self.url.removeprefix("unix://"))
 
     def leave(self) -> str:
         """End in order; return what it wrote after its URL."""
@@ -271,6 +272,12 @@ def test_data_outlives_the_server_where_it_is_persisted(
         assert client.get("key") == b"value"
 
 
+def test_a_new_folder_for_data_is_private(start: Any, project: Path) -> None:
+    assert answers(start(project, str(project / "data")).socket)
+
+    assert stat.S_IMODE((project / "data").stat().st_mode) == 0o700
+
+
 def test_persisted_data_has_one_server_whatever_the_project(
     start: Any, project: Path, tmp_path: Path
 ) -> None:
@@ -280,6 +287,191 @@ def test_persisted_data_has_one_server_whatever_the_project(
 
     assert start(project, data).url == start(other, data).url
     assert start(project).url != start(project, data).url
+
+
+def test_persisted_data_has_one_server_whatever_the_environment(
+    start: Any, project: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = str(project / "data")
+    first = start(project, data)
+    assert answers(first.socket)
+    elsewhere = runtime / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(elsewhere))
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+
+    second = start(project, data)
+
+    assert second.url == first.url
+    first.leave()
+    assert answers(second.socket)
+
+
+def test_persisted_data_may_be_served_at_another_place_later(
+    start: Any, project: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = str(project / "data")
+    first = start(project, data)
+    assert answers(first.socket)
+    first.leave()
+    wait_for_the_end(first)
+    (runtime / "elsewhere").mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime / "elsewhere"))
+
+    second = start(project, data)
+
+    assert second.url != first.url
+    assert answers(second.socket)
+
+
+def test_a_copy_of_served_data_has_a_server_of_its_own(
+    start: Any, project: Path
+) -> None:
+    first = start(project, str(project / "data"))
+    assert answers(first.socket)
+    shutil.copytree(project / "data", project / "copy")
+
+    assert start(project, str(project / "copy")).url != first.url
+
+
+def test_persisting_leaves_the_files_of_a_folder_alone(
+    start: Any, project: Path
+) -> None:
+    for name in ("users", "keeper", "log", "address"):
+        (project / name).write_text("mine")
+
+    assert answers(start(project, str(project)).socket)
+
+    for name in ("users", "keeper", "log", "address"):
+        assert (project / name).read_text() == "mine"
+
+
+def test_new_users_get_a_server_after_its_socket_was_deleted(
+    start: Any, project: Path
+) -> None:
+    old = start(project)
+    assert answers(old.socket)
+    Path(old.socket).unlink()
+
+    assert answers(start(project).socket)
+    assert answers(old.socket)
+
+
+def test_a_user_gets_a_server_after_its_folder_was_deleted(
+    runtime: Path, project: Path
+) -> None:
+    program = (
+        "import shutil\n"
+        "from pathlib import Path\n"
+        "from workstealing.drivers.embedded import embedded\n"
+        "from workstealing.drivers.embedded_keeper import answers\n"
+        "socket = embedded().removeprefix('unix://')\n"
+        "shutil.rmtree(Path(socket).parents[1])\n"
+        "embedded()\n"
+        "assert answers(socket)\n"
+    )
+
+    assert _ran(program, project) == ""
+
+    wait_until(lambda: _running_in(runtime) == [], 30, "server and keeper to end")
+
+
+def test_a_child_forked_during_a_connect_can_connect(
+    runtime: Path, project: Path
+) -> None:
+    program = (
+        "import os, signal, threading\n"
+        "from workstealing.drivers import embedded as embedding\n"
+        "inside, forked = threading.Event(), threading.Event()\n"
+        "def stuck(*_):\n"
+        "    inside.set()\n"
+        "    forked.wait()\n"
+        "original, embedding._hold = embedding._hold, stuck\n"
+        "thread = threading.Thread(target=embedding.embedded)\n"
+        "thread.start()\n"
+        "inside.wait()\n"
+        "embedding._hold = original\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    signal.alarm(20)\n"
+        "    embedding.embedded()\n"
+        "    os._exit(0)\n"
+        "_, status = os.waitpid(child, 0)\n"
+        "forked.set()\n"
+        "thread.join()\n"
+        "assert status == 0, status\n"
+    )
+
+    assert _ran(program, project) == ""
+
+    wait_until(lambda: _running_in(runtime) == [], 30, "server and keeper to end")
+
+
+def _ran(program: str, folder: Path) -> str:
+    """Return what a program wrote that ran in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_file_in_place_of_the_folder_is_refused(runtime: Path) -> None:
+    (runtime / f"workstealing-{os.geteuid()}").touch()
+
+    with pytest.raises(ConfigurationError, match="is not a folder: remove it"):
+        embedding.embedded()
+
+
+def test_a_runtime_folder_that_takes_no_folders_is_passed_over(
+    start: Any, project: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/proc")
+    monkeypatch.setenv("TMPDIR", str(runtime))
+
+    assert start(project).socket.startswith(str(runtime))
+
+
+def test_a_folder_with_unusual_characters_will_do(
+    start: Any, project: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unusual = runtime / "a#b?c%41@d"
+    unusual.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(unusual))
+
+    with Redis.from_url(start(project).url) as client:
+        assert client.ping()
+
+
+@pytest.mark.parametrize("arguments", [[], ["data"]])
+def test_a_current_folder_that_is_gone_is_told(
+    runtime: Path, project: Path, arguments: list[str]
+) -> None:
+    gone = project / "gone"
+    gone.mkdir()
+    program = (
+        "import os\n"
+        "os.rmdir(os.getcwd())\n"
+        "from workstealing.drivers.embedded import embedded\n"
+        "from workstealing.errors import ConfigurationError\n"
+        "try:\n"
+        f"    embedded(*{arguments})\n"
+        "except ConfigurationError as error:\n"
+        "    print(error)\n"
+    )
+
+    assert "change to a folder that exists" in _ran(program, gone)
+
+
+def test_a_file_in_place_of_the_data_is_refused(runtime: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+
+    with pytest.raises(ConfigurationError, match=r"tmp.*data.* cannot be used"):
+        embedding.embedded(tmp_path / "data")
 
 
 def test_a_folder_that_others_can_enter_is_refused(runtime: Path) -> None:

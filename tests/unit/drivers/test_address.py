@@ -114,6 +114,11 @@ def test_what_cannot_be_read_is_refused_with_an_example(url: str) -> None:
         "redis://host/0?db=sesame",
         "redis+cluster://:sesame@a/1",
         "redis://:x@sesame@[host/0",
+        "redis://ann:7/1?sesame=x@host",
+        "redis://ann:7@x?sesame=x@host",
+        "redis://ann:7?db=1&sesame=x@host/0",
+        "redis+sentinel://ann:7/sesame@host",
+        "unix:///run/s?sesame=x@y",
     ],
 )
 def test_an_error_never_repeats_a_password(url: str) -> None:
@@ -126,3 +131,19 @@ def test_an_error_never_repeats_a_password(url: str) -> None:
 
 def test_the_repr_of_an_address_has_no_password() -> None:
     assert "sesame" not in repr(parse_address("redis://:sesame@host/0"))
+
+
+def test_an_unescaped_password_is_told_how_to_be_written() -> None:
+    with pytest.raises(ConfigurationError, match="percent-encode special characters"):
+        parse_address("redis://ann:7/1?sesame=x@host")
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="cannot set 'colour'"):
+        parse_address("redis://ann:sesame@host/0?colour=red")
+
+
+def test_an_escaped_at_sign_may_stand_in_an_option() -> None:
+    options = parse_address("redis://host/0?client_name=a%40b").options
+
+    assert options["client_name"] == "a@b"
