@@ -16,6 +16,7 @@ WorkStealingError
 │   └── MissingExtra        names the extra to install
 ├── Conflict                another recruit is at it; nothing is wrong
 ├── InvalidDuty             a job returned something that is not a Duty
+├── HookFailed              a user's function raised inside a job; the cause is kept
 ├── PayloadInvalid          arguments that do not match the task; names the field
 ├── PayloadTooLarge         more bytes than the queue takes
 ├── ResultInvalid           a result that is not JSON, or not of the wanted type
@@ -55,6 +56,7 @@ __all__ = (
     "CoroutineJob",
     "DuplicateJob",
     "DuplicateTask",
+    "HookFailed",
     "InvalidDuty",
     "InvalidInterval",
     "InvalidName",
@@ -162,6 +164,13 @@ class Conflict(WorkStealingError):
 
 class InvalidDuty(WorkStealingError):
     """A job returned something that is neither a `Duty` nor None."""
+
+
+class HookFailed(WorkStealingError):
+    """A function that the user gave to a job raised; `__cause__` is its error.
+
+    The job is to blame, not the server that it works on.
+    """
 
 
 class PayloadInvalid(WorkStealingError):

@@ -15,10 +15,14 @@ begin with the server's time in ms, so old records can be deleted by age.
 What can be lost: an `increment` that raised may or may not have been counted (it is
 never retried by us), and what the server itself loses, without persistence or by
 evicting our keys.
+
+Of what others write into the hash, a name that is not UTF-8 reaches the sink with
+backslashes (`\\xff`), which any store can take; a value that is no count stays there.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -28,10 +32,11 @@ from workstealing.drivers.sync import Client
 from workstealing.errors import Conflict
 from workstealing.jobs.checking import checked_batch, milliseconds
 from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.leasing import guarded, new_token
-from workstealing.jobs.naming import beside, checked_key
-from workstealing.jobs.wording import pairs, text
-from workstealing.queue.call import Call, Command, Consult, Flow, ask
+from workstealing.jobs.leasing import Leases, guarded, new_token
+from workstealing.jobs.naming import beside, checked_key, checked_name
+from workstealing.jobs.telling import consult
+from workstealing.jobs.wording import text
+from workstealing.queue.call import Call, Command, Flow, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
 
@@ -120,36 +125,51 @@ class _Body:
         self._sink = sink
         self._batch = checked_batch(batch)
         self._lease_ms = milliseconds(lease, "lease")
+        self._leases = Leases()
 
     def increment(self, name: str, by: int) -> Command[int]:
-        return Command(("HINCRBY", self._counters, name, by), int)
+        return Command(("HINCRBY", self._counters, checked_name(name), by), int)
 
     def pending(self) -> Flow[int]:
         waiting = yield from ask(Command(("HLEN", self._counters), int))
         return waiting + (yield from ask(Command(("HLEN", self._taken), int)))
 
     def flush(self) -> Flow[Duty]:
+        yield from self._leases.give_back()
         token = new_token()
+        work = self._flush(token)
+        return (yield from self._leases.noting(self._lease, token, work))
+
+    def _flush(self, token: str) -> Flow[Duty]:
         first, *flat = yield from ask(self._take(token))
         if first == _NOTHING:
             return Duty.DISMISSED
         if first == _BUSY:
             raise Conflict("another recruit gives a batch of counters to the sink")
-        counts = {text(name): int(count) for name, count in pairs(flat).items()}
+        counts = _counts(flat)
         work = self._deliver(text(first), counts, token)
         yield from guarded(self._lease, token, work)
         return duty(len(counts), self._batch)
 
     def _deliver(self, batch_id: str, counts: dict[str, int], token: str) -> Flow[None]:
-        yield Consult(self._sink, (batch_id, counts))
+        yield from consult(self._sink, batch_id, counts)
         yield from ask(self._forget(batch_id, token))
 
     def _take(self, token: str) -> Call[list[Any]]:
         keys = (self._counters, self._taken, self._batch_id, self._lease)
         limits = (self._batch, token, self._lease_ms)
-        return Call(load_script(__package__, "counter_take"), keys, limits, list)
+        script = load_script(__package__, "counter_take")
+        return Call(script, keys, limits, list, is_raw=True)
 
     def _forget(self, batch_id: str, token: str) -> Call[bool]:
         keys = (self._taken, self._batch_id, self._lease)
         script = load_script(__package__, "counter_done")
         return Call(script, keys, (batch_id, token), bool)
+
+
+def _counts(flat: list[Any]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for name, count in zip(flat[::2], flat[1::2], strict=True):
+        # Two names may read alike: what is counted must not get lost.
+        counts[name.decode(errors="backslashreplace")] += int(count)
+    return dict(counts)

@@ -31,6 +31,7 @@ from workstealing.jobs.checking import checked_batch
 from workstealing.jobs.face import AsyncRedisJob, RedisJob
 from workstealing.jobs.naming import checked_key
 from workstealing.jobs.slots import slot_of
+from workstealing.jobs.telling import blaming
 from workstealing.jobs.wording import Value, pairs
 from workstealing.queue.call import Argument, Call, Command, Flow, Nodes, ask
 from workstealing.queue.scripts import load_script
@@ -91,7 +92,8 @@ class _Body:
 
     def repair(self) -> Flow[Duty]:
         scores = yield from ask(self._call("index_sample", pairs, self._batch))
-        keys = {text: self._key_of(member) for text, member in _readable(scores)}
+        with blaming(self._key_of):
+            keys = {name: self._key_of(text) for name, text in _readable(scores)}
         together = yield from self._together(keys)
         apart = {member: key for member, key in keys.items() if member not in together}
         removed = 0

@@ -23,8 +23,8 @@ from workstealing.drivers.sync import Client
 from workstealing.errors import ConfigurationError
 from workstealing.jobs.checking import checked_batch, milliseconds
 from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.naming import beside, checked_key
-from workstealing.jobs.wording import Value, texts
+from workstealing.jobs.naming import beside, checked_key, checked_name
+from workstealing.jobs.wording import Value, sendable, texts
 from workstealing.queue.call import Argument, Call, Flow, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
@@ -138,23 +138,23 @@ class _Body:
 
     def sweep(self) -> Flow[Duty]:
         due = load_script(__package__, "keep_due")
-        call = Call(due, (self._deadlines,), (self._batch,), texts)
+        call = Call(due, (self._deadlines,), (self._batch,), texts, is_raw=True)
         names = yield from ask(call)
         if not names:
             return Duty.DISMISSED
         # A script may not build key names, so its keys are told by the first step.
         keys = (self._deadlines, *map(self._value, names))
         sweep = load_script(__package__, "keep_sweep")
-        removed = yield from ask(Call(sweep, keys, tuple(names), int))
+        removed = yield from ask(Call(sweep, keys, tuple(map(sendable, names)), int))
         return duty(removed, self._batch)
 
     def _value(self, name: str) -> str:
-        return beside(self._key, f"value:{name}")
+        return sendable(beside(self._key, f"value:{name}"))
 
     def _call(
         self, script: str, name: str, parse: Callable[[Any], Any], *arguments: Argument
     ) -> Call[Any]:
-        keys = (self._value(name), self._deadlines)
+        keys = (self._value(checked_name(name)), self._deadlines)
         return Call(load_script(__package__, script), keys, arguments, parse)
 
 

@@ -30,7 +30,7 @@ from workstealing.jobs.face import AsyncRedisJob, RedisJob
 from workstealing.jobs.naming import beside, checked_key
 from workstealing.jobs.scanning import SharedScan
 from workstealing.jobs.slots import declared, together
-from workstealing.jobs.wording import Value
+from workstealing.jobs.wording import Value, is_text
 from workstealing.queue.call import Call, Command, Flow, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
@@ -130,7 +130,7 @@ class _Body:
         batch: int,
         chance: Chance,
     ) -> None:
-        if not isinstance(pattern, str) or not pattern:
+        if not isinstance(pattern, str) or not pattern or not is_text(pattern):
             raise ConfigurationError(f"a pattern is like 'cache:*', not {pattern!r}")
         if not math.isfinite(jitter) or jitter < 0:
             raise ConfigurationError(f"jitter must be 0.0 or more, not {jitter!r}")

@@ -39,11 +39,11 @@ from workstealing.drivers.sync import Client
 from workstealing.errors import ConfigurationError, Conflict
 from workstealing.jobs.checking import checked_batch
 from workstealing.jobs.face import AsyncRedisJob, RedisJob
-from workstealing.jobs.leasing import guarded, new_token, release
+from workstealing.jobs.leasing import Leases, guarded, new_token, release
 from workstealing.jobs.naming import beside, checked_key
 from workstealing.jobs.scanning import SharedScan
 from workstealing.jobs.slots import declared, together
-from workstealing.jobs.wording import Value
+from workstealing.jobs.wording import Value, is_text
 from workstealing.queue.call import Argument, Call, Command, Flow, Nodes, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
@@ -158,7 +158,7 @@ class _Body:
         most_bytes: int | None,
         batch: int,
     ) -> None:
-        if not isinstance(prefix, str) or not prefix:
+        if not isinstance(prefix, str) or not prefix or not is_text(prefix):
             raise ConfigurationError(f"a prefix is like 'cache:', not {prefix!r}")
         budgets = [most for most in (most_keys, most_bytes) if most is not None]
         if not budgets or min(budgets) < 0:
@@ -177,6 +177,7 @@ class _Body:
             -1 if most_keys is None else most_keys,
             -1 if most_bytes is None else most_bytes,
         )
+        self._leases = Leases()
         self._measure = int(most_bytes is not None)
         self._batch = checked_batch(batch)
         self._scan = SharedScan(scan, _GLOB.sub(r"\\\1", prefix) + "*", batch)
@@ -195,7 +196,11 @@ class _Body:
         return self._call("budget_usage", lambda flat: Usage(*flat), self._index)
 
     def hold(self) -> Flow[Duty]:
+        yield from self._leases.give_back()
         token = new_token()
+        return (yield from self._leases.noting(self._lease, token, self._hold(token)))
+
+    def _hold(self, token: str) -> Flow[Duty]:
         limits = (*self._most, self._batch, token, _LEASE_MS)
         keys = (*self._index, self._lease)
         verdict, asked, *drawn = yield from ask(
@@ -209,7 +214,7 @@ class _Body:
         if verdict != _OVER:
             return (yield from self._find())
         duty = yield from guarded(self._lease, token, self._evict(asked, drawn))
-        yield from ask(release(self._lease, token))
+        yield from ask(release((self._lease, token)))
         return duty
 
     def _evict(self, asked: int, drawn: list[Value]) -> Flow[Duty]:

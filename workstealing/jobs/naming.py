@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from workstealing.errors import ConfigurationError
+from workstealing.jobs.wording import is_text
 
-__all__ = ("beside", "checked_key")
+__all__ = ("beside", "checked_key", "checked_name")
 
 
 def checked_key(key: str) -> str:
     """Refuse a key that no second key could share a Cluster slot with."""
-    if not isinstance(key, str) or not key:
+    if not isinstance(key, str) or not key or not is_text(key):
         raise ConfigurationError(f"a key must be a non-empty string, not {key!r}")
     if _tag(key) is None and "}" in key:
         raise ConfigurationError(
@@ -17,6 +18,13 @@ def checked_key(key: str) -> str:
             " index can live in the same Cluster slot"
         )
     return key
+
+
+def checked_name(name: str) -> str:
+    """Refuse what is no text: a slice could not tell its key from its name."""
+    if not isinstance(name, str) or not is_text(name):
+        raise ConfigurationError(f"a name must be a string of text, not {name!r}")
+    return name
 
 
 def beside(key: str, suffix: str) -> str:

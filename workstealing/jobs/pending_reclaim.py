@@ -31,9 +31,10 @@ from workstealing.drivers.sync import Client
 from workstealing.errors import ConfigurationError
 from workstealing.jobs.checking import checked_batch, milliseconds
 from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.naming import beside, checked_key
+from workstealing.jobs.naming import beside, checked_key, checked_name
+from workstealing.jobs.telling import consult
 from workstealing.jobs.wording import Value, pairs, text
-from workstealing.queue.call import Argument, Call, Command, Consult, Flow, ask
+from workstealing.queue.call import Argument, Call, Command, Flow, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
 
@@ -143,10 +144,10 @@ class _Body:
         self._stream = checked_key(stream)
         self._cursor = beside(stream, f"reclaim:{group}")
         self._dead = beside(stream, f"dead:{group}")
-        self._group = group
+        self._group = checked_name(group)
         self._handle = handle
         self._limits = limits
-        self._consumer = consumer
+        self._consumer = checked_name(consumer)
 
     def pending(self) -> Command[int]:
         return Command(("XPENDING", self._stream, self._group), _total)
@@ -162,7 +163,7 @@ class _Body:
                 yield from ask(self._bury(entry))
                 continue
             try:
-                yield Consult(self._handle, (entry.id, pairs(entry.parts)))
+                yield from consult(self._handle, entry.id, pairs(entry.parts))
             except Exception as error:  # noqa: BLE001 - raised below, after the others
                 first = first or error
             else:

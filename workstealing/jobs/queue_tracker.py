@@ -16,6 +16,7 @@ follows a database by itself.
 order (None: from the start); a shorter list means the end, and the next page is the
 first. `still_there(ids)` returns those that the table has. Both get and may return
 text; numbers that they return become text. A reply that is wrong makes the set wrong.
+An id that is not UTF-8 is none of the table's, and is removed unasked.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from workstealing.drivers.aio import AsyncClient
 from workstealing.drivers.sync import Client
 from workstealing.jobs.checking import checked_batch
 from workstealing.jobs.face import AsyncRedisJob, RedisJob
-from workstealing.jobs.naming import beside, checked_key
-from workstealing.jobs.wording import text, texts
-from workstealing.queue.call import Argument, Call, Command, Consult, Flow, ask
+from workstealing.jobs.naming import beside, checked_key, checked_name
+from workstealing.jobs.telling import consult
+from workstealing.jobs.wording import is_text, sendable, text, texts
+from workstealing.queue.call import Argument, Call, Command, Flow, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
 
@@ -139,13 +141,13 @@ class _Body:
         self._batch = checked_batch(batch)
 
     def add(self, ids: Iterable[Id]) -> Call[int]:
-        return self._call("tracker_add", int, *texts(ids))
+        return self._call("tracker_add", int, *_checked_ids(ids))
 
     def remove(self, ids: Iterable[Id]) -> Call[int]:
-        return self._call("tracker_remove", int, *texts(ids))
+        return self._call("tracker_remove", int, *_checked_ids(ids))
 
     def contains(self, identifier: Id) -> Command[bool]:
-        parts = ("ZSCORE", self._key, text(identifier))
+        parts = ("ZSCORE", self._key, _checked(identifier))
         return Command(parts, lambda score: score is not None)
 
     def ids(self) -> Command[set[str]]:
@@ -168,15 +170,17 @@ class _Body:
         return Duty.RECRUITED if changed else Duty.DISMISSED
 
     def _add_next(self, after: str) -> Flow[list[int]]:
-        rows = yield Consult(self._next_rows, (after or None, self._batch))
-        ids = texts(rows)[: self._batch]
+        page = (after or None, self._batch)
+        rows = yield from consult(self._next_rows, *page, read=_checked_ids)
+        ids = rows[: self._batch]
         cursor = ids[-1] if len(ids) == self._batch else ""
         return (yield from self._changed("tracker_follow", after, cursor, *ids))
 
     def _remove_gone(self, asked: int, ids: list[str]) -> Flow[list[int]]:
-        answer = yield Consult(self._still_there, (ids,))
-        there = set(texts(answer))
-        gone = [identifier for identifier in ids if identifier not in there]
+        there: set[str] = set()
+        if known := [identifier for identifier in ids if is_text(identifier)]:
+            there.update((yield from consult(self._still_there, known, read=texts)))
+        gone = [sendable(identifier) for identifier in ids if identifier not in there]
         kept = [identifier for identifier in ids if identifier in there]
         about = (asked, self._batch, len(gone))
         return (yield from self._changed("tracker_forget", *about, *gone, *kept))
@@ -188,4 +192,13 @@ class _Body:
     def _call(
         self, script: str, parse: Callable[[Any], Any], *arguments: Argument
     ) -> Call[Any]:
-        return Call(load_script(__package__, script), self._keys, arguments, parse)
+        lua = load_script(__package__, script)
+        return Call(lua, self._keys, arguments, parse, is_raw=True)
+
+
+def _checked_ids(ids: Iterable[Id]) -> list[str]:
+    return [_checked(identifier) for identifier in ids]
+
+
+def _checked(identifier: Id) -> str:
+    return checked_name(text(identifier))

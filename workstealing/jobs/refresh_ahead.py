@@ -31,14 +31,15 @@ from typing import Any, TypeAlias
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.drivers.aio import AsyncClient
 from workstealing.drivers.sync import Client
-from workstealing.errors import Conflict
+from workstealing.errors import Conflict, HookFailed
 from workstealing.jobs.checking import checked_batch, milliseconds
 from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.leasing import guarded, new_token
-from workstealing.jobs.naming import beside, checked_key
-from workstealing.jobs.wording import Value, text, texts
+from workstealing.jobs.leasing import Leases, guarded, new_token
+from workstealing.jobs.naming import beside, checked_key, checked_name
+from workstealing.jobs.telling import consult
+from workstealing.jobs.wording import Value, sendable, text, texts
 from workstealing.jobs.xfetch import XFETCH, XFetch
-from workstealing.queue.call import Argument, Call, Command, Consult, Flow, ask
+from workstealing.queue.call import Argument, Call, Command, Flow, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
 
@@ -191,9 +192,11 @@ class _Body:
         self._xfetch = xfetch
         self._batch = checked_batch(batch)
         self._chance = chance
+        self._leases = Leases()
 
     def get(self, name: str) -> Flow[Value | None]:
-        kept = yield from ask(self._read(name))
+        yield from self._leases.give_back()
+        kept = yield from ask(self._read(checked_name(name)))
         if kept is None:
             return (yield from self._get_first(name))
         ttl = self._times.ttl
@@ -207,14 +210,14 @@ class _Body:
         return kept.value
 
     def forget(self, name: str) -> Call[bool]:
-        return self._call("fresh_forget", bool, name)
+        return self._call("fresh_forget", bool, checked_name(name))
 
     def pending(self) -> Command[int]:
         return Command(("ZCARD", self._due), int)
 
     def refresh(self) -> Flow[Duty]:
-        script = load_script(__package__, "fresh_due")
-        names = yield from ask(Call(script, (self._due,), (self._batch,), texts))
+        yield from self._leases.give_back()
+        names = yield from ask(self._due_names())
         verdicts = []
         for name in names:
             verdict, _ = yield from self._renew(name, "due")
@@ -225,7 +228,14 @@ class _Body:
         return duty(done, self._batch)
 
     def _get_first(self, name: str) -> Flow[Value | None]:
-        _, value = yield from self._renew(name, "")
+        error: BaseException | None = None
+        try:
+            _, value = yield from self._renew(name, "")
+        except HookFailed as failed:
+            error = failed.__cause__
+        if error is not None:
+            # Who calls `get` is no slice: it gets what its own function raised.
+            raise error
         if value is None:
             # Somebody else has just computed it, or is about to.
             kept = yield from ask(self._read(name))
@@ -234,7 +244,13 @@ class _Body:
 
     def _renew(self, name: str, seen: str) -> Flow[tuple[int, Value | None]]:
         """Compute and store a value, if it is on us to do so."""
-        token = new_token()
+        token, lease = new_token(), self._lease(name)
+        work = self._renew_as(token, name, seen)
+        return (yield from self._leases.noting(lease, token, work))
+
+    def _renew_as(
+        self, token: str, name: str, seen: str
+    ) -> Flow[tuple[int, Value | None]]:
         verdict, started = yield from ask(
             self._call("fresh_lease", list, name, token, self._times.lease, seen)
         )
@@ -244,28 +260,33 @@ class _Body:
         return verdict, (yield from guarded(self._lease(name), token, work))
 
     def _compute_and_put(self, name: str, token: str, started: int) -> Flow[Value]:
-        value: Value = yield Consult(self._compute, (name,))
+        value: Value = yield from consult(self._compute, name)
         times = (self._times.ttl, self._times.stale, self._times.ahead)
         yield from ask(
             self._call("fresh_put", bool, name, token, value, started, *times)
         )
         return value
 
+    def _due_names(self) -> Call[list[str]]:
+        script = load_script(__package__, "fresh_due")
+        return Call(script, (self._due,), (self._batch,), texts, is_raw=True)
+
     def _read(self, name: str) -> Call[_Kept | None]:
         script = load_script(__package__, "fresh_get")
         return Call(script, (self._value(name),), (), _kept)
 
     def _value(self, name: str) -> str:
-        return beside(self._key, f"value:{name}")
+        return sendable(beside(self._key, f"value:{name}"))
 
     def _lease(self, name: str) -> str:
-        return beside(self._key, f"lease:{name}")
+        return sendable(beside(self._key, f"lease:{name}"))
 
     def _call(
         self, script: str, parse: Callable[[Any], Any], name: str, *rest: Argument
     ) -> Call[Any]:
         keys = (self._value(name), self._due, self._lease(name))
-        return Call(load_script(__package__, script), keys, (name, *rest), parse)
+        arguments = (sendable(name), *rest)
+        return Call(load_script(__package__, script), keys, arguments, parse)
 
 
 def _kept(flat: list[Any]) -> _Kept | None:

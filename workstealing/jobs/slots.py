@@ -10,7 +10,7 @@ from binascii import crc_hqx
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from workstealing.jobs.wording import Value
+from workstealing.jobs.wording import Value, raw
 
 __all__ = ("declared", "slot_of", "together")
 
@@ -28,7 +28,7 @@ def together(keys: Iterable[Value], nodes: Sequence[str]) -> list[list[Value]]:
 
 def slot_of(key: Value) -> int:
     """Return the hash slot of a key, by the Cluster specification."""
-    name = key.encode() if isinstance(key, str) else key
+    name = raw(key) if isinstance(key, str) else key
     start = name.find(b"{")
     end = name.find(b"}", start + 1)
     if 0 <= start < end - 1:

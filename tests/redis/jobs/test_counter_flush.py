@@ -10,7 +10,7 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import Duty
-from workstealing.errors import ConfigurationError, Conflict
+from workstealing.errors import ConfigurationError, Conflict, HookFailed
 from workstealing.jobs import AsyncCounterFlush, CounterFlush
 from workstealing.testing import Server
 
@@ -96,7 +96,7 @@ def test_a_batch_whose_sink_failed_is_tried_again_with_the_same_id(
 ) -> None:
     counters.increment("a")
     store.failing = True
-    with pytest.raises(LookupError):
+    with pytest.raises(HookFailed, match="LookupError"):
         counters.recruited()
     counters.increment("a")
     store.failing = False

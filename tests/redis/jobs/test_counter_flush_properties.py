@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from workstealing import Duty
-from workstealing.errors import Conflict
+from workstealing.errors import Conflict, HookFailed
 from workstealing.jobs import CounterFlush
 
 CHANGES = ("increment", "begin", "begin", "lease runs out", "die", "sink fails")
@@ -64,7 +64,7 @@ def test_every_count_reaches_the_sink_once_per_batch_id(
     counters = CounterFlush(redis_client, key, sink, batch=batch)
 
     def advance(recruit: Any, steps: int = 1) -> None:
-        with suppress(Conflict, LookupError):
+        with suppress(Conflict, HookFailed):
             for _ in range(steps):
                 if not recruit.ended:
                     recruit.step()
@@ -91,7 +91,7 @@ def test_every_count_reaches_the_sink_once_per_batch_id(
 
     failures = 0
     for each in slices:
-        with suppress(Conflict, LookupError):
+        with suppress(Conflict, HookFailed):
             each.finish()
     redis_client.unlink(f"{{{key}}}:lease")
     while counters.recruited() is not Duty.DISMISSED:

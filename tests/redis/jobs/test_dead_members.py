@@ -8,7 +8,7 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import Duty
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, HookFailed
 from workstealing.jobs import AsyncDeadMembers, DeadMembers
 from workstealing.testing import Server, wait_until
 
@@ -157,7 +157,7 @@ def test_a_failing_hook_is_asked_again_and_the_others_are_told(
     workers.join("bob")
     silence(any_redis, key_prefix, "ann", "bob")
 
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(HookFailed, match="ValueError: no"):
         workers.recruited()
     assert asked == [b"ann", b"bob"]
     run_out(any_redis, key_prefix)

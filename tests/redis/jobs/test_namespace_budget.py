@@ -259,7 +259,8 @@ def test_a_recruit_that_dies_while_it_evicts_leaves_an_index_that_heals(
 ) -> None:
     job = budget(redis_client, key_prefix, most_keys=2, most_bytes=10_000)
     job.add(*fill(redis_client, key_prefix, {"a": 9, "b": 8, "c": 7}))
-    died = stepped(job._driver, job._body.hold())
+    dying = budget(redis_client, key_prefix, most_keys=2, most_bytes=10_000)
+    died = stepped(dying._driver, dying._body.hold())
     while redis_client.exists(f"{key_prefix}:a"):
         died.step()
     del died

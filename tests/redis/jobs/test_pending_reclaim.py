@@ -8,7 +8,7 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import Duty
-from workstealing.errors import ConfigurationError, RedisError
+from workstealing.errors import ConfigurationError, HookFailed, RedisError
 from workstealing.jobs import AsyncPendingReclaim, PendingReclaim
 from workstealing.testing import Server, wait_until
 
@@ -108,7 +108,7 @@ def test_an_entry_whose_handler_failed_stays_pending_and_the_others_are_done(
     job = reclaim_from(any_redis, key_prefix, handler)
     silence(any_redis, key_prefix)
 
-    with pytest.raises(LookupError):
+    with pytest.raises(HookFailed, match="LookupError"):
         job.recruited()
 
     assert len(handler.handled) == 3
@@ -128,7 +128,7 @@ def test_an_entry_that_always_fails_becomes_one_dead_letter(
 
     for _ in range(2):
         silence(any_redis, key_prefix)
-        with pytest.raises(LookupError):
+        with pytest.raises(HookFailed, match="LookupError"):
             job.recruited()
     silence(any_redis, key_prefix)
     assert job.recruited() is Duty.RECRUITED

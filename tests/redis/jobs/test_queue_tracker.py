@@ -8,7 +8,7 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import Duty
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, HookFailed
 from workstealing.jobs import AsyncQueueTracker, QueueTracker
 from workstealing.testing import Server
 
@@ -192,7 +192,7 @@ def test_an_error_of_the_table_reaches_the_recruiter_and_changes_nothing(
     broken = QueueTracker(any_redis, key_prefix, next_rows=fail, still_there=fail)
 
     for _ in range(2):
-        with pytest.raises(LookupError):
+        with pytest.raises(HookFailed, match="LookupError"):
             broken.recruited()
     assert tracker.ids() == {"7", "500"}
 

@@ -9,7 +9,7 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import Duty
-from workstealing.errors import ConfigurationError, Conflict
+from workstealing.errors import ConfigurationError, Conflict, HookFailed
 from workstealing.jobs import AsyncRefreshAhead, RefreshAhead, XFetch
 from workstealing.testing import ScriptedChance, Server
 
@@ -236,7 +236,7 @@ def test_a_failing_slice_raises_and_goes_on_with_other_names(
         values.get(name)
         age(any_redis, key_prefix, name, 98 if name == "broken" else 95)
     source.failing = True
-    with pytest.raises(LookupError):
+    with pytest.raises(HookFailed, match="LookupError"):
         values.recruited()
     source.failing = False
 

@@ -9,7 +9,7 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import Duty
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, HookFailed
 from workstealing.jobs import AsyncVolatileHash, VolatileHash
 from workstealing.testing import Server, wait_until
 
@@ -135,7 +135,7 @@ def test_a_failing_hook_does_not_keep_the_others_from_being_told(
         sessions.set(field, "x", 60)
     expire(any_redis, key_prefix, *"abc")
 
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(HookFailed, match="ValueError: no"):
         sessions.recruited()
 
     assert sorted(seen) == [b"a", b"b", b"c"]

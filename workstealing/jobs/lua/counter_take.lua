@@ -22,11 +22,18 @@ if not id then
   redis.call('UNLINK', KEYS[3])
   id = now_ms() .. '-' .. ARGV[2]
   -- What can be refused comes first: then nothing was moved.
+  local counted = {}
   for _, name in ipairs(names) do
-    redis.call('HSET', KEYS[2], name, redis.call('HGET', KEYS[1], name))
+    local count = redis.call('HGET', KEYS[1], name)
+    -- What is no count is not ours: it stays, and keeps the others from nothing.
+    if #count <= 20 and string.match(count, '^%-?%d+$') then
+      redis.call('HSET', KEYS[2], name, count)
+      counted[#counted + 1] = name
+    end
   end
+  if #counted == 0 then return {0} end
   redis.call('SET', KEYS[3], id)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(counted) do
     redis.call('HDEL', KEYS[1], name)
   end
 end

@@ -1,9 +1,14 @@
--- Give a lease back, if it is still ours.
+-- Give leases back, if they are still ours.
 --
--- KEYS[1]  lease    str    token of the holder
--- ARGV[1]  token    str    ours
+-- KEYS[…]  leases   str    token of the holder
+-- ARGV[…]  tokens   str    ours, in the order of the leases
 --
--- Reply: 1 if it was given back, 0 if it was not ours any more.
+-- Reply: number of leases given back; the others were not ours any more.
 
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('UNLINK', KEYS[1])
+local released = 0
+for i, lease in ipairs(KEYS) do
+  if redis.call('GET', lease) == ARGV[i] then
+    released = released + redis.call('UNLINK', lease)
+  end
+end
+return released
