@@ -63,9 +63,6 @@ class Exchanged:
     is_closed: bool
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
-    held: int
-    """Tasks that it holds by now. If it knows of another number, a reply was lost that
-    its client did not tell of, and it had better say what it knows."""
 
 
 def exchange(
@@ -200,5 +197,4 @@ def _exchanged(reply: Any) -> Exchanged | None:
         facts[1],
         bool(facts[2]),
         bool(facts[3]),
-        facts[4],
     )
