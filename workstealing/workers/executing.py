@@ -7,6 +7,7 @@ reason; a task that this process does not know is parked for one that does.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,8 @@ from workstealing.tasks.retry import RetryAfter
 from workstealing.tasks.task import TaskDefinition
 
 __all__ = ("Executor", "Unable")
+
+logger = logging.getLogger(__name__)
 
 _NEVER = 2**63
 
@@ -144,7 +147,9 @@ class Executor:
             )
         if isinstance(verdict, RetryAfter):
             delay_ms = max(1, round(verdict.seconds * 1000))
+            self._log(task, definition, error, f"tried again in {delay_ms} ms")
             return Report(task.id, task.token, "retry", delay_ms=delay_ms)
+        self._log(task, definition, error, f"given up: {verdict.reason}")
         return self._report(
             task,
             "dead",
@@ -153,6 +158,12 @@ class Executor:
             error=ErrorReport.of(error),
             reason=verdict.reason,
         )
+
+    def _log(
+        self, task: Taken, definition: TaskDefinition, error: BaseException, then: str
+    ) -> None:
+        ability, reason = definition.ability, _reason(error)
+        logger.warning("task %s (%s) failed: %s; %s", task.id, ability, reason, then)
 
     def _report(
         self, task: Taken, verdict: Verdict, began_ns: int, **fields: Any

@@ -26,6 +26,8 @@ __all__ = ("Heart",)
 logger = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
+# A beat also brings cancellations, which nobody should await for as long as a death.
+_LONGEST_SILENCE = 1.0
 
 
 class Heart:
@@ -71,7 +73,7 @@ class Heart:
                 if is_long and self._hands.begun == begun:
                     self._empty_hands()
                 begun = self._hands.begun
-                if self._silence() >= self._lease / 3:
+                if self._silence() >= min(_LONGEST_SILENCE, self._lease / 3):
                     self._beat()
             except RedisError as error:
                 logger.debug("no heartbeat of %s: %r", self._member.name, error)

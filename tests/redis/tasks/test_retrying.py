@@ -160,3 +160,19 @@ def test_a_coroutine_that_is_cancelled_from_within_fails_and_the_next_one_runs(
     with pytest.raises(TaskFailed, match="CancelledError"):
         handles[0].result(timeout=5)
     assert handles[1].result(timeout=5) == 1
+
+
+def test_a_worker_logs_what_failed_and_what_becomes_of_it(
+    queue: TaskQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    @queue.task(name="flaky", retries=1)
+    def flaky() -> None:
+        raise Retry(after=0.0, reason="not yet")
+
+    handle = flaky.submit()
+    drain(queue)
+
+    told = [r.getMessage() for r in caplog.records if handle.id in r.getMessage()]
+    assert len(told) == 2
+    assert "tried again in" in told[0]
+    assert "given up" in told[1]

@@ -87,13 +87,13 @@ def _workers(scene: Scene) -> Table:
 
 
 def _site(scene: Scene) -> Table:
-    table = Table("job", "slices", "of those drawn", "to look after", box=SIMPLE_HEAD)
+    table = Table("job", "drawn", "worked", "to look after", box=SIMPLE_HEAD)
     for name, job in scene.side_work.jobs.items():
         backlog = scene.backlog.get(name)
         table.add_row(
             name,
-            str(job.recruited),
             str(job.drawn),
+            str(job.recruited),
             "" if backlog is None else f"{backlog:,}",
         )
     table.caption = f"{scene.hits:,} cache hits, {_share(scene):.1%} of time spent"
