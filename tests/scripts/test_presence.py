@@ -168,3 +168,18 @@ def test_a_description_may_hold_anything(queue: Any) -> None:
     assert json.loads(member.removeprefix("i|"))["host"] == "h|#1 ☃"
     queue.do(leave(queue.keys, "v", "i", final=True))
     assert "able" not in queue.state()
+
+
+def test_a_task_that_kills_a_worker_of_one_name_again_and_again_is_given_up(
+    queue: Any,
+) -> None:
+    queue.submit("poison")
+    for death in range(queue.settings.deaths):
+        queue.join("p.0", incarnation=str(death))
+        taken = queue.exchange("p.0", want=1, incarnation=str(death)).tasks
+        assert [task.id for task in taken] == ["poison"]
+
+    queue.join("p.0", incarnation="last")
+
+    assert not queue.exchange("p.0", want=1, incarnation="last").tasks
+    assert b"died" in queue.client.hget(queue.keys.done, "poison")

@@ -33,6 +33,7 @@ from workstealing.queue.consuming import (
     release,
     steal,
 )
+from workstealing.queue.dying import outcome_of_deaths
 from workstealing.queue.maintaining import (
     expire,
     idle,
@@ -45,13 +46,14 @@ from workstealing.queue.maintaining import (
 from workstealing.queue.presence import beat, join, leave
 from workstealing.queue.producing import cancel, replay, submit
 from workstealing.queue.reading import counts, trace
+from workstealing.queue.settings import QueueSettings
 
 T = TypeVar("T")
 
 IDS = [f"t{n}" for n in range(9)]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
-GIVEN_UP = b"given up"
+GIVEN_UP = outcome_of_deaths(QueueSettings())
 CANCELLED = b"cancelled"
 
 ids = st.sampled_from(IDS)
@@ -186,8 +188,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def join(self, name: str, able: Sequence[str]) -> None:
         hand = Hand(name, f"i{next(self.numbers)}")
-        for task_id in self.state.get(f"queues:{name}:running", {}):
-            self.deaths[task_id] = self.deaths.get(task_id, 0) + 1
+        had = list(self.state.get(f"queues:{name}:running", {}))
         self.perform(
             join(
                 self.queue.keys,
@@ -197,6 +198,10 @@ class QueueMachine(RuleBasedStateMachine):
                 {"abilities": list(able)},
             )
         )
+        for task_id in had:
+            self.deaths[task_id] = self.deaths.get(task_id, 0) + 1
+            if self.deaths[task_id] >= 3:
+                self.end(task_id, "dead", GIVEN_UP.decode())
         self.haunt(name)
         self.hands[name] = hand
 

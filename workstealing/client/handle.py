@@ -21,6 +21,9 @@ R = TypeVar("R")
 class _HandleFace(Generic[R]):
     """What both faces hold."""
 
+    # A thousand are made at a time.
+    __slots__ = ("_queue", "_result_type", "id")
+
     def __init__(self, queue: Any, task_id: str, result_type: Any) -> None:
         self._queue = queue
         self._result_type = result_type
@@ -36,6 +39,7 @@ class _HandleFace(Generic[R]):
 class TaskHandle(_HandleFace[R]):
     """A task that was submitted."""
 
+    __slots__ = ()
     _queue: TaskQueue
 
     def state(self) -> TaskState:
@@ -64,6 +68,7 @@ class TaskHandle(_HandleFace[R]):
 class AsyncTaskHandle(_HandleFace[R]):
     """A task that was submitted; the asyncio face of `TaskHandle`."""
 
+    __slots__ = ()
     _queue: AsyncTaskQueue
 
     async def state(self) -> TaskState:

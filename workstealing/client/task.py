@@ -26,6 +26,7 @@ Arguments = Sequence[Any] | Mapping[str, Any]
 """The arguments of one task, by position or by name."""
 
 _PLAIN = SubmitOptions()
+_NO_NAMES: Mapping[str, Any] = {}
 
 
 class _TaskFace(Generic[P, R]):
@@ -81,9 +82,9 @@ class _TaskFace(Generic[P, R]):
             raise ConfigurationError("one id does not do for many tasks: give ids=")
         encode = self.definition.signature.encode
         payloads = [
-            encode((), arguments)
-            if isinstance(arguments, Mapping)
-            else encode(arguments, {})
+            encode(arguments, _NO_NAMES)
+            if type(arguments) is tuple or not isinstance(arguments, Mapping)
+            else encode((), arguments)
             for arguments in tasks
         ]
         flow: Flow[list[str]] = self._queue.giving.submit(

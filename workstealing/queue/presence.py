@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workstealing.queue.call import Call
+from workstealing.queue.dying import outcome_of_deaths
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import text, texts
 from workstealing.queue.scripts import load_script
@@ -34,8 +35,20 @@ def join(
             keys.running(worker),
             keys.history,
             keys.able,
+            keys.done,
+            keys.dead,
+            keys.cancels,
+            keys.stats,
+            keys.awaited,
         ),
-        (worker, incarnation, settings.lease_ms, json.dumps(description)),
+        (
+            worker,
+            incarnation,
+            settings.lease_ms,
+            json.dumps(description),
+            settings.deaths,
+            outcome_of_deaths(settings),
+        ),
         int,
     )
 

@@ -15,12 +15,12 @@ from workstealing.drivers.sync import Driver
 from workstealing.queue import maintaining
 from workstealing.queue.call import Flow, ask
 from workstealing.queue.consuming import steal
+from workstealing.queue.dying import outcome_of_deaths
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.maintaining import Survey
 from workstealing.queue.settings import QueueSettings
 from workstealing.recruiting.job import Duty
 from workstealing.tasks.naming import checked_queue_name
-from workstealing.tasks.outcome import TaskOutcome
 
 __all__ = ("AsyncWorkStealer", "WorkStealer", "upkeep")
 
@@ -102,8 +102,7 @@ def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:
 
 
 def _reassign(keys: QueueKeys, settings: QueueSettings, seen: Survey) -> Flow[int]:
-    reason = f"its worker died {settings.deaths} times"
-    outcome = TaskOutcome(state="dead", reason=reason).encode()
+    outcome = outcome_of_deaths(settings)
     returned = 0
     for worker in seen.dead:
         call = maintaining.reassign(keys, settings, worker, outcome, most=_BATCH)

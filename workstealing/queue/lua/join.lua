@@ -1,6 +1,7 @@
---- needs: clock, history, inboxes
+--- needs: clock, history, inboxes, give_up
 -- Take a worker on. If another incarnation has its name, that one is taken for dead:
--- what it was running goes back to the inboxes, what waits in the deque is inherited.
+-- what it was running goes back to the inboxes, or is given up if its workers died too
+-- often; what waits in the deque is inherited.
 --
 -- KEYS[1]   inbox0   list   urgent
 -- KEYS[2]   inbox1   list   normal
@@ -12,10 +13,17 @@
 -- KEYS[8]   running  hash   id -> begun at; of this worker
 -- KEYS[9]   history  hash   id -> attempts:deaths:steals
 -- KEYS[10]  able     hash   name@version -> workers that can run it
+-- KEYS[11]  done     hash   id -> outcome
+-- KEYS[12]  dead     zset   id -> when it was given up
+-- KEYS[13]  cancels  set    ids whose workers are asked to stop
+-- KEYS[14]  stats    hash   counts
+-- KEYS[15]  awaited  hash   id -> channels of those who wait for its outcome
 -- ARGV[1]   worker       str
 -- ARGV[2]   incarnation  str
 -- ARGV[3]   lease        int   ms
 -- ARGV[4]   description  str   JSON, with its abilities as a list
+-- ARGV[5]   deaths       int   that a task may see
+-- ARGV[6]   outcome      str   of a task that is given up
 --
 -- Reply: the server's time, ms.
 
@@ -41,8 +49,15 @@ if former then
   for n = #running, 1, -1 do
     local id = running[n]
     local attempts, deaths, steals = read_history(redis.call('HGET', KEYS[9], id))
-    redis.call('HSET', KEYS[9], id, write_history(attempts, deaths + 1, steals))
-    give_back(inboxes, KEYS[4], KEYS[5], id)
+    if deaths + 1 >= tonumber(ARGV[5]) then
+      give_up(id, now, ARGV[6], {
+        lock = KEYS[5], history = KEYS[9], done = KEYS[11], dead = KEYS[12],
+        cancels = KEYS[13], stats = KEYS[14], awaited = KEYS[15],
+      })
+    else
+      redis.call('HSET', KEYS[9], id, write_history(attempts, deaths + 1, steals))
+      give_back(inboxes, KEYS[4], KEYS[5], id)
+    end
   end
   redis.call('DEL', KEYS[8])
 end

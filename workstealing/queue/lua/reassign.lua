@@ -1,4 +1,4 @@
---- needs: clock, history, inboxes, dismiss, ring, tell
+--- needs: clock, history, inboxes, dismiss, ring, give_up
 -- Give back what a dead worker held, waiting or running. It is dead when its lease is
 -- over: that is looked at here, so a worker that came back in time keeps everything.
 -- A task whose workers died too often is given up.
@@ -38,15 +38,10 @@ local function holds(id)
   return lock and string.sub(lock, 1, #mine) == mine
 end
 
-local function give_up(id)
-  redis.call('HDEL', KEYS[5], id)
-  redis.call('HDEL', KEYS[16], id)
-  redis.call('SREM', KEYS[17], id)
-  redis.call('HSET', KEYS[14], id, ARGV[4])
-  redis.call('ZADD', KEYS[15], now, id)
-  redis.call('HINCRBY', KEYS[12], 'dead', 1)
-  tell(KEYS[18], id, ARGV[4])
-end
+local places = {
+  lock = KEYS[5], stats = KEYS[12], done = KEYS[14], dead = KEYS[15],
+  history = KEYS[16], cancels = KEYS[17], awaited = KEYS[18],
+}
 
 for _, id in ipairs(redis.call('RPOP', KEYS[9], most) or {}) do
   if holds(id) then
@@ -62,7 +57,7 @@ for n = #running, 1, -1 do
   if holds(id) then
     local attempts, deaths, steals = read_history(redis.call('HGET', KEYS[16], id))
     if deaths + 1 >= tonumber(ARGV[3]) then
-      give_up(id)
+      give_up(id, now, ARGV[4], places)
     else
       redis.call('HSET', KEYS[16], id, write_history(attempts, deaths + 1, steals))
       give_back(inboxes, KEYS[4], KEYS[5], id)
