@@ -130,7 +130,8 @@ class QueueMachine(RuleBasedStateMachine):
             delay_ms=delay,
         )
         reply, before = self.perform(call), self.state
-        known = self.learn(call, before)
+        old = self.learn(call, before)
+        known = {n for n, name in enumerate(names) if name in (*old, *names[:n])}
         assert (reply.verdict, reply.known) == ("ok", known)
 
     @rule(name=ids, is_wrong=rarely)
@@ -607,17 +608,20 @@ class QueueMachine(RuleBasedStateMachine):
         waited = [i for n in range(3) for i in before.get(f"inbox:{n}", [])]
         assert self.in_order([i for i in fresh if i in waited], waited)
 
-    def learn(self, call: Call[Any], before: Any) -> set[int]:
+    def learn(self, call: Call[Any], before: Any) -> set[str]:
         """Apply a submission, or the reports of an exchange by the locks it found."""
-        known: set[int] = set()
+        known: set[str] = set()
         if call.script.name == "submit":
-            tasks = call.arguments[4 + int(call.arguments[3]) :]
-            for place in range(len(tasks) // 2):
-                name, envelope = tasks[2 * place : 2 * place + 2]
+            count = int(call.arguments[3])
+            names, envelopes = (
+                call.arguments[4 : 4 + count],
+                call.arguments[4 + count :],
+            )
+            for name, envelope in zip(names, envelopes, strict=True):
                 assert isinstance(name, str)
                 assert isinstance(envelope, bytes)
                 if name in self.tasks or name in self.outcomes:
-                    known.add(place)
+                    known.add(name)
                 else:
                     self.tasks[name] = envelope
                     self.ended["submitted"] += 1

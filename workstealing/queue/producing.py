@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Literal, cast
 
-from workstealing.queue.call import Argument, Call
+from workstealing.queue.call import Call
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import text
 from workstealing.queue.scripts import load_script
@@ -37,9 +36,18 @@ def submit(
     delay_ms: int = 0,
 ) -> Call[Submitted]:
     """Put up to a thousand tasks, id and envelope, of one priority into the queue."""
-    flat: list[Argument] = [due_ms, delay_ms, settings.max_length, len(tasks)]
-    flat.extend(task_id for task_id, _ in tasks)
-    flat.extend(chain.from_iterable(tasks))
+    firsts = _firsts(tasks)
+    limits = (due_ms, delay_ms, settings.max_length, len(firsts))
+    ids = (tasks[position][0] for position in firsts)
+    envelopes = (tasks[position][1] for position in firsts)
+
+    def parse(reply: Any) -> Submitted:
+        verdict = cast("Literal['ok', 'full', 'closed']", text(reply[0]))
+        known = {firsts[int(position)] for position in reply[1:]}
+        if verdict == "ok" and len(firsts) < len(tasks):
+            known.update(set(range(len(tasks))).difference(firsts))
+        return Submitted(verdict, frozenset(known))
+
     return Call(
         load_script(__package__, "submit"),
         (
@@ -53,8 +61,8 @@ def submit(
             keys.graves,
             *keys.inboxes,
         ),
-        tuple(flat),
-        _submitted,
+        (*limits, *ids, *envelopes),
+        parse,
     )
 
 
@@ -111,6 +119,11 @@ def close(keys: QueueKeys, *, closed: bool) -> Call[bool]:
     )
 
 
-def _submitted(reply: Any) -> Submitted:
-    verdict = cast("Literal['ok', 'full', 'closed']", text(reply[0]))
-    return Submitted(verdict, frozenset(int(position) for position in reply[1:]))
+def _firsts(tasks: Sequence[tuple[str, bytes]]) -> Sequence[int]:
+    """Return where each id stands first: everywhere, but for careless callers."""
+    if len({task_id for task_id, _ in tasks}) == len(tasks):
+        return range(len(tasks))
+    seen: dict[str, int] = {}
+    for position, (task_id, _) in enumerate(tasks):
+        seen.setdefault(task_id, position)
+    return list(seen.values())

@@ -17,7 +17,7 @@
 -- ARGV[2]  delay    int    or else ms from now; 0: at once
 -- ARGV[3]  most     int    tasks that the queue holds at most; 0: any number
 -- ARGV[4]  count    int    number of tasks
--- ARGV[…]  ids      str    of all; then id, envelope, id, envelope, … of all
+-- ARGV[…]  ids      str    of all, each once; then the envelopes of all
 --
 -- Reply: 'ok', 'full' or 'closed'; then the positions, from 0, of known ids.
 
@@ -25,15 +25,13 @@ local due, delay, most, count =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local last = 4 + count
 local waiting = redis.call('HMGET', KEYS[2], unpack(ARGV, 5, last))
-local ended = redis.call('HMGET', KEYS[3], unpack(ARGV, 5, last))
-local reply, seen, is_plain = {'ok'}, {}, true
+local ended = {}
+if redis.call('EXISTS', KEYS[3]) == 1 then
+  ended = redis.call('HMGET', KEYS[3], unpack(ARGV, 5, last))
+end
+local reply = {'ok'}
 for i = 1, count do
-  local id = ARGV[4 + i]
-  if waiting[i] or ended[i] or seen[id] then
-    reply[#reply + 1] = i - 1
-    is_plain = false
-  end
-  seen[id] = true
+  if waiting[i] or ended[i] then reply[#reply + 1] = i - 1 end
 end
 local fresh = count - #reply + 1
 if fresh == 0 then return reply end
@@ -50,13 +48,19 @@ if redis.call('EXISTS', KEYS[8]) == 1 then
   end
 end
 if delay > 0 then due = now_ms() + delay end
-if is_plain and due == 0 then
-  redis.call('HSET', KEYS[2], unpack(ARGV, last + 1, last + 2 * count))
+if fresh == count and due == 0 then
+  local tasks = {}
+  for i = 1, count do
+    tasks[2 * i - 1] = ARGV[4 + i]
+    tasks[2 * i] = ARGV[last + i]
+  end
+  redis.call('HSET', KEYS[2], unpack(tasks))
   redis.call('RPUSH', KEYS[1], unpack(ARGV, 5, last))
 else
   for i = 1, count do
     local id = ARGV[4 + i]
-    if not waiting[i] and not ended[i] and redis.call('HSETNX', KEYS[2], id, ARGV[last + 2 * i]) == 1 then
+    if not waiting[i] and not ended[i] then
+      redis.call('HSET', KEYS[2], id, ARGV[last + i])
       if due > 0 then redis.call('ZADD', KEYS[4], due, id) else redis.call('RPUSH', KEYS[1], id) end
     end
   end
