@@ -169,7 +169,7 @@ class Office:
             entry.running = False
             entry.tally.note(ended)
             changes = self._guard.settle(ended)
-            calls = self._unreported_calls()
+            calls = self._unreported_calls() if self._observers else 0
         if ended.outcome is Outcome.ERROR and ended.error is not None:
             self._log(f"job {entry.name!r}", ended.error)
         if self._observers:

@@ -69,7 +69,9 @@ class Slice:
         "error",
         "outcome",
         "over",
+        "overran",
         "rounds",
+        "seconds",
         "worked",
     )
 
@@ -86,6 +88,8 @@ class Slice:
         self.rounds = 0
         self.worked = False
         self.over = False
+        self.seconds = 0.0
+        self.overran = False
         self.outcome = Outcome.EMPTY
         self.error: Exception | None = None
 
@@ -94,27 +98,17 @@ class Slice:
         """What the host is told."""
         return Duty.RECRUITED if self.worked else Duty.DISMISSED
 
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
-        return self.ended_at - self.began_at
-
-    @property
-    def overran(self) -> bool:
-        """Whether it took longer than its deadline."""
-        return self.deadline is not None and self.ended_at > self.deadline
-
     def goes_on(self, answer: object) -> bool:
         """Take the answer of one round; tell whether there is time for another."""
         self.rounds += 1
         duty = _read(self.entry.name, answer)
-        now = self.clock.monotonic()
-        self._longest = max(self._longest, now - self._round_began_at)
-        self._round_began_at = now
         if duty is not Duty.DISMISSED:
             self.worked = True
         if duty is not Duty.MORE or self.deadline is None:
             return False
+        now = self.clock.monotonic()
+        self._longest = max(self._longest, now - self._round_began_at)
+        self._round_began_at = now
         return self.deadline - now > _MARGIN * self._longest
 
     def __enter__(self) -> Slice:
@@ -130,7 +124,9 @@ class Slice:
         assert self._token is not None
         _current.reset(self._token)
         self.over = True
-        self.ended_at = self.clock.monotonic()
+        self.ended_at = now = self.clock.monotonic()
+        self.seconds = now - self.began_at
+        self.overran = self.deadline is not None and now > self.deadline
         if self.worked:
             self.outcome = Outcome.RECRUITED
         if isinstance(error, Exception):
