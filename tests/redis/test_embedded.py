@@ -410,7 +410,8 @@ def test_a_child_forked_during_a_connect_can_connect(
 def _ran(program: str, folder: Path) -> str:
     """Return what a program wrote that ran in a folder."""
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        # Newer Pythons warn of a fork beside threads, which is what a test is about.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
@@ -455,9 +456,9 @@ def test_a_current_folder_that_is_gone_is_told(
     gone.mkdir()
     program = (
         "import os\n"
-        "os.rmdir(os.getcwd())\n"
         "from workstealing.drivers.embedded import embedded\n"
         "from workstealing.errors import ConfigurationError\n"
+        "os.rmdir(os.getcwd())\n"
         "try:\n"
         f"    embedded(*{arguments})\n"
         "except ConfigurationError as error:\n"

@@ -33,7 +33,7 @@ class Caller(Thread):
 
     def __init__(self, handle: Any, timeout: float = 20) -> None:
         super().__init__()
-        self._handle = handle
+        self._task = handle
         self._timeout = timeout
         self._answer: Any = None
         self._error: BaseException | None = None
@@ -41,7 +41,7 @@ class Caller(Thread):
 
     def run(self) -> None:
         try:
-            self._answer = self._handle.result(timeout=self._timeout)
+            self._answer = self._task.result(timeout=self._timeout)
         except BaseException as error:
             self._error = error
 
