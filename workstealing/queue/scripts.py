@@ -1,6 +1,6 @@
 """Assembles a Lua script from its package file and the helpers that it names.
 
-The first line of a script may say `--- needs: clock, chunks`. Each helper is put in
+The first line of a script may say `--- needs: clock, ring`. Each helper is put in
 once, after the helpers it needs itself; an unknown name or a cycle is refused.
 """
 
