@@ -19,6 +19,7 @@ check: .venv/test-ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	set -e; for example in examples/*/; do $(BIN)/mypy $$example; done
 	$(BIN)/lint-imports
 
 bench: .venv/test-ready
@@ -41,5 +42,5 @@ clean:
 
 .venv/test-ready: pyproject.toml | .venv/bin/python
 	$(PIP) --upgrade pip
-	$(PIP) --editable '.[$(EXTRAS)]' --group dev
+	$(PIP) --editable '.[$(EXTRAS)]' --group dev --group frameworks
 	@touch $@ .venv/demo-ready
