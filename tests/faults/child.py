@@ -18,7 +18,7 @@ from redis import Redis
 
 from workstealing import TaskQueue, Worker
 from workstealing.client.task import Task
-from workstealing.tasks.context import TaskContext
+from workstealing.tasks.context import ExecutionContext
 
 __all__ = ("Story",)
 
@@ -45,7 +45,7 @@ class Story:
             time.sleep(seconds)
             return number
 
-        def hold(number: int, context: TaskContext) -> str:
+        def hold(number: int, context: ExecutionContext) -> str:
             """Go on until the test says so, and tell what is seen meanwhile."""
             self.ran(number)
             while not self.sound.exists(self.key("go")):

@@ -15,7 +15,7 @@ from redis.retry import Retry
 from workstealing import TaskQueue, Worker
 from workstealing.errors import RedisOutOfMemory, RedisUnavailable
 from workstealing.queue.scripts import load_script
-from workstealing.tasks.context import TaskContext
+from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
 from workstealing.tasks.retry import RetryPolicy
 from workstealing.testing import Server, wait_until
@@ -279,7 +279,7 @@ def test_promise_9_a_task_learns_that_redis_is_away_for_longer_than_its_lease(
     seen: list[bool] = []
 
     @queue.task
-    def careful(context: TaskContext) -> int:
+    def careful(context: ExecutionContext) -> int:
         seen.append(context.lease_lost)
         if len(seen) == 1:
             tcp_server.pause()

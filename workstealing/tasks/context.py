@@ -1,8 +1,8 @@
 """What a running task may ask about itself.
 
-A task gets its context through a parameter that is annotated `TaskContext`, or from
-`current_context()` anywhere below it, in threads of its own too if they were started
-with `contextvars.copy_context()`.
+A task gets its context through a parameter that is annotated `ExecutionContext`, or
+from `current_context()` anywhere below it, in threads of its own too if they were
+started with `contextvars.copy_context()`.
 
 Another thread tells the task that it should stop. A flag is a plain attribute: set
 once, never cleared, and read without a lock.
@@ -15,11 +15,11 @@ from typing import final
 
 from workstealing.errors import StopWork
 
-__all__ = ("TaskContext", "current_context", "enter", "leave")
+__all__ = ("ExecutionContext", "current_context", "enter", "leave")
 
 
 @final
-class TaskContext:
+class ExecutionContext:
     """One attempt at one task."""
 
     __slots__ = (
@@ -78,24 +78,26 @@ class TaskContext:
 
     def __repr__(self) -> str:
         return (
-            f"<TaskContext {self.name}@{self.version} {self.id}"
+            f"<ExecutionContext {self.name}@{self.version} {self.id}"
             f" attempt {self.attempt} on {self.worker or 'no worker'}>"
         )
 
 
-_current: ContextVar[TaskContext | None] = ContextVar("workstealing_task", default=None)
+_current: ContextVar[ExecutionContext | None] = ContextVar(
+    "workstealing_task", default=None
+)
 
 
-def current_context() -> TaskContext | None:
+def current_context() -> ExecutionContext | None:
     """Return the context of the task that runs here, or None outside of tasks."""
     return _current.get()
 
 
-def enter(context: TaskContext) -> Token[TaskContext | None]:
+def enter(context: ExecutionContext) -> Token[ExecutionContext | None]:
     """Make a context the current one; for workers. Give the token to `leave`."""
     return _current.set(context)
 
 
-def leave(token: Token[TaskContext | None]) -> None:
+def leave(token: Token[ExecutionContext | None]) -> None:
     """Put back the context that was there before `enter`."""
     _current.reset(token)

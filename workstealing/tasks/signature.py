@@ -7,7 +7,7 @@ older release of this one, cannot call a function with what it does not expect.
 - Parameters without an annotation take any JSON value.
 - Arguments that are not given are not written. The default of the function that runs
   fills them in, so a changed default also holds for tasks that wait.
-- A parameter annotated `TaskContext` is filled in by the worker.
+- A parameter annotated `ExecutionContext` is filled in by the worker.
 - `*args`, `**kwargs` and positional-only parameters are refused: a payload names its
   arguments, and nothing could check those.
 """
@@ -24,7 +24,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from workstealing.errors import NotATask, PayloadInvalid, ResultInvalid
-from workstealing.tasks.context import TaskContext
+from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.values import (
     NOT_JSON,
     Decode,
@@ -49,7 +49,7 @@ class Signature:
     positional: tuple[str, ...]
     """Those of them that may be given without their name, in order."""
     context_parameter: str | None
-    """The parameter that takes the `TaskContext`, if there is one."""
+    """The parameter that takes the `ExecutionContext`, if there is one."""
     result_type: Any
     """What the function is annotated to return; `Any` if it does not say."""
     _payload: Any = field(repr=False)
@@ -63,7 +63,9 @@ class Signature:
         hints, parameters = _read(function, task)
         contexts = [name for name in parameters if _is_context(hints.get(name))]
         if len(contexts) > 1:
-            raise NotATask(f"task '{task}' has {len(contexts)} TaskContext parameters")
+            raise NotATask(
+                f"task '{task}' has {len(contexts)} ExecutionContext parameters"
+            )
         for name in contexts:
             del parameters[name]
         for parameter in parameters.values():
@@ -171,7 +173,7 @@ def _read(
 
 
 def _is_context(kind: Any) -> bool:
-    return bool(kind == TaskContext or kind == TaskContext | None)
+    return bool(kind == ExecutionContext or kind == ExecutionContext | None)
 
 
 def _refuse_unnamed(parameter: inspect.Parameter, task: str) -> None:

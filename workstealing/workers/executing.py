@@ -1,12 +1,12 @@
-"""From an envelope to a report: arguments, the call, its outcome, another try.
+"""From an envelope to an attempt, and from how it ended to a report.
 
+Nothing is run here: whoever has a thread or an event loop runs the attempt in between.
 What cannot be run is never dropped. A bad envelope or payload is a dead letter with its
-reason; a task that this process does not know is parked for one that does.
+reason; a task that this process does not know is handed to one that does.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from dataclasses import dataclass, replace
@@ -15,16 +15,16 @@ from typing import Any
 import msgspec
 
 from workstealing.chance import Chance
-from workstealing.errors import StopWork, UnknownTask, WorkStealingError
+from workstealing.errors import UnknownTask, WorkStealingError
 from workstealing.queue.consuming import Report, Taken, Verdict
-from workstealing.tasks.context import TaskContext, enter, leave
+from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.outcome import ErrorReport, TaskOutcome
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import RetryAfter
 from workstealing.tasks.task import TaskDefinition
 
-__all__ = ("Executor", "Unable")
+__all__ = ("Attempt", "Executor", "Unable")
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,54 @@ class Unable:
     ability: str
 
 
+class Attempt:
+    """One try at a task: all that is needed to run it and to report on it."""
+
+    __slots__ = (
+        "_claims",
+        "arguments",
+        "began_ns",
+        "context",
+        "definition",
+        "envelope",
+        "is_overdue",
+        "task",
+    )
+
+    def __init__(
+        self,
+        task: Taken,
+        envelope: Envelope,
+        definition: TaskDefinition,
+        arguments: dict[str, Any],
+        context: ExecutionContext,
+        began_ns: int,
+    ) -> None:
+        self.task = task
+        self.envelope = envelope
+        self.definition = definition
+        self.arguments = arguments
+        self.context = context
+        self.began_ns = began_ns
+        self.is_overdue = False
+        """It ran for longer than it may, and was told to stop."""
+        self._claims = [True]
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds it may run."""
+        return self.envelope.timeout or self.definition.timeout
+
+    def claim(self) -> bool:
+        """Be the one who reports on it: true for the first who asks."""
+        try:
+            return self._claims.pop()
+        except IndexError:
+            return False
+
+
 class Executor:
-    """Runs tasks one by one, in the calling thread."""
+    """Knows the tasks of a queue, and what to tell of their attempts."""
 
     def __init__(
         self, registry: Registry, worker: str, queue: str, chance: Chance
@@ -49,12 +95,9 @@ class Executor:
         self._worker = worker
         self._queue = queue
         self._chance = chance
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self.context: TaskContext | None = None
-        """Of the task that runs now, if any."""
 
-    def execute(self, task: Taken) -> Report | Unable | None:
-        """Run a task; return its report, or None if it is another's by now."""
+    def prepare(self, task: Taken) -> Attempt | Report | Unable:
+        """Make a task ready to run, or tell why it is not to be run."""
         began_ns = time.time_ns()
         try:
             envelope = Envelope.read(task.envelope)
@@ -68,7 +111,7 @@ class Executor:
             return self._report(
                 task, "dead", began_ns, state="dead", reason=_reason(error)
             )
-        context = TaskContext(
+        context = ExecutionContext(
             task.id,
             envelope.name,
             envelope.version,
@@ -78,72 +121,42 @@ class Executor:
         )
         if definition.signature.context_parameter is not None:
             arguments[definition.signature.context_parameter] = context
-        self.context = context
-        token = enter(context)
+        return Attempt(task, envelope, definition, arguments, context, began_ns)
+
+    def returned(self, attempt: Attempt, value: Any) -> Report | None:
+        """Report what it returned."""
         try:
-            value = definition.function(**arguments)
-            if definition.is_coroutine:
-                value = self._awaited(value, envelope.timeout or definition.timeout)
-            result = definition.signature.encode_result(value)
-        except StopWork as request:
-            return self._stopped(task, context, str(request), began_ns)
-        except KeyboardInterrupt:
-            # Meant for the worker, wherever it happened to be.
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is the task's own
-            return self._failed(task, definition, envelope, context, error, began_ns)
-        finally:
-            leave(token)
-            self.context = None
-        return self._report(task, "done", began_ns, result=msgspec.Raw(result))
+            result = attempt.definition.signature.encode_result(value)
+        except Exception as error:  # noqa: BLE001 - classes of a result raise anything
+            return self.raised(attempt, error)
+        return self._report(
+            attempt.task, "done", attempt.began_ns, result=msgspec.Raw(result)
+        )
 
-    def cancelled(self, task: Taken, reason: str = "before it was begun") -> Report:
-        """Report a task that was cancelled before it was begun."""
-        now_ns = time.time_ns()
-        return self._report(task, "cancelled", now_ns, state="cancelled", reason=reason)
-
-    def close(self) -> None:
-        """End the event loop in which coroutines ran."""
-        if self._loop is not None:
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
-            self._loop = None
-
-    def _awaited(self, coroutine: Any, timeout: float | None) -> Any:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        if timeout is not None:
-            coroutine = asyncio.wait_for(coroutine, timeout)
-        return self._loop.run_until_complete(coroutine)
-
-    def _stopped(
-        self, task: Taken, context: TaskContext, reason: str, began_ns: int
-    ) -> Report | None:
+    def stopped(self, attempt: Attempt, reason: str) -> Report | None:
+        """Report that it heeded a request to stop; None if it is another's by now."""
+        task, context = attempt.task, attempt.context
         if context.lease_lost:
             return None
+        if attempt.is_overdue:
+            return self.raised(attempt, _too_long(attempt))
         if not context.cancelled:
             return Report(task.id, task.token, "back")
         return self._report(
-            task, "cancelled", began_ns, state="cancelled", reason=reason
+            task, "cancelled", attempt.began_ns, state="cancelled", reason=reason
         )
 
-    def _failed(
-        self,
-        task: Taken,
-        definition: TaskDefinition,
-        envelope: Envelope,
-        context: TaskContext,
-        error: BaseException,
-        began_ns: int,
-    ) -> Report:
+    def raised(self, attempt: Attempt, error: BaseException) -> Report:
+        """Report that it failed, or is to be tried again."""
+        task, definition = attempt.task, attempt.definition
         policy = definition.retry
-        if envelope.retries is not None:
-            policy = replace(policy, retries=envelope.retries)
+        if attempt.envelope.retries is not None:
+            policy = replace(policy, retries=attempt.envelope.retries)
         verdict = policy.verdict(error, task.attempt, self._chance)
-        if isinstance(verdict, RetryAfter) and context.cancelled:
+        if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
             reason = "not tried again: " + _reason(error)
             return self._report(
-                task, "cancelled", began_ns, state="cancelled", reason=reason
+                task, "cancelled", attempt.began_ns, state="cancelled", reason=reason
             )
         if isinstance(verdict, RetryAfter):
             delay_ms = max(1, round(verdict.seconds * 1000))
@@ -153,11 +166,16 @@ class Executor:
         return self._report(
             task,
             "dead",
-            began_ns,
+            attempt.began_ns,
             state="failed",
             error=ErrorReport.of(error),
             reason=verdict.reason,
         )
+
+    def cancelled(self, task: Taken, reason: str = "before it was begun") -> Report:
+        """Report a task that was cancelled before it was begun."""
+        now_ns = time.time_ns()
+        return self._report(task, "cancelled", now_ns, state="cancelled", reason=reason)
 
     def _log(
         self, task: Taken, definition: TaskDefinition, error: BaseException, then: str
@@ -177,6 +195,10 @@ class Executor:
             **fields,
         )
         return Report(task.id, task.token, verdict, outcome.encode())
+
+
+def _too_long(attempt: Attempt) -> TimeoutError:
+    return TimeoutError(f"it ran for longer than {attempt.timeout:g} s")
 
 
 def _reason(error: BaseException) -> str:

@@ -16,9 +16,9 @@ from workstealing.drivers.sync import Driver
 from workstealing.errors import RedisError
 from workstealing.queue.consuming import Report, Taken, exchange, release
 from workstealing.queue.presence import beat
-from workstealing.workers.executing import Executor
 from workstealing.workers.hands import Hands
 from workstealing.workers.member import Member
+from workstealing.workers.running import Runner
 from workstealing.workers.upkeep import upkeep
 
 __all__ = ("Heart",)
@@ -38,13 +38,13 @@ class Heart:
         driver: Driver,
         member: Member,
         hands: Hands,
-        executor: Executor,
+        runner: Runner,
         clock: Clock,
     ) -> None:
         self._driver = driver
         self._member = member
         self._hands = hands
-        self._executor = executor
+        self._runner = runner
         self._clock = clock
         self._lease = member.settings.lease_ms / 1000
         self._beat_at = clock.monotonic()
@@ -69,7 +69,7 @@ class Heart:
         tick = min(_TICK_SECONDS, self._lease / 3)
         while not self._stopping.wait(tick):
             try:
-                is_long = self._executor.context is not None
+                is_long = self._runner.attempt is not None
                 if is_long and self._hands.begun == begun:
                     self._empty_hands()
                 begun = self._hands.begun
@@ -143,12 +143,12 @@ class Heart:
         # What is not begun is another's by now, or will be.
         if self._hands.put_down():
             self._hands.is_unsure = True
-        context = self._executor.context
-        if context is not None:
-            context.tell_lease_lost()
+        attempt = self._runner.attempt
+        if attempt is not None:
+            attempt.context.tell_lease_lost()
 
     def _tell_cancelled(self, cancelled: Sequence[str]) -> None:
         self._hands.cancelled.update(cancelled)
-        context = self._executor.context
-        if context is not None and context.id in cancelled:
-            context.tell_cancelled()
+        attempt = self._runner.attempt
+        if attempt is not None and attempt.task.id in cancelled:
+            attempt.context.tell_cancelled()

@@ -19,6 +19,7 @@ from workstealing.workers.heart import Heart
 from workstealing.workers.loop import Life, LifeStats
 from workstealing.workers.member import Member
 from workstealing.workers.naming import default_pool, new_incarnation, worker_name
+from workstealing.workers.running import Runner
 
 __all__ = ("Worker",)
 
@@ -68,10 +69,11 @@ class Worker:
             queue.keys, queue.settings, self.name, new_incarnation(), self._describe()
         )
         executor = Executor(queue.registry, self.name, queue.name, self._chance)
-        heart = Heart(queue.driver, member, hands, executor, self._clock)
+        runner = Runner(executor)
+        heart = Heart(queue.driver, member, hands, runner, self._clock)
 
         def work() -> list[Unable]:
-            return self._work_through(hands, batching, executor)
+            return self._work_through(hands, batching, executor, runner)
 
         life = Life(
             member,
@@ -95,7 +97,7 @@ class Worker:
             raise
         finally:
             heart.stop()
-            executor.close()
+            runner.close()
             self._is_stopping = False
 
     def stop(self) -> None:
@@ -120,10 +122,10 @@ class Worker:
         }
 
     def _work_through(
-        self, hands: Hands, batching: Batching, executor: Executor
+        self, hands: Hands, batching: Batching, executor: Executor, runner: Runner
     ) -> list[Unable]:
         """Run what the hands hold, for about as long as a batch should last."""
-        monotonic, execute, begin = self._clock.monotonic, executor.execute, hands.begin
+        monotonic, execute, begin = self._clock.monotonic, runner.execute, hands.begin
         unable: list[Unable] = []
         reports = hands.reports
         began_at = now = monotonic()

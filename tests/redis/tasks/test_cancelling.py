@@ -12,7 +12,7 @@ from workstealing import TaskQueue, Worker
 from workstealing.errors import TaskCancelled
 from workstealing.queue import presence
 from workstealing.queue.consuming import exchange
-from workstealing.tasks.context import TaskContext, current_context
+from workstealing.tasks.context import ExecutionContext, current_context
 from workstealing.tasks.outcome import State
 from workstealing.tasks.retry import RetryPolicy
 from workstealing.testing import wait_until
@@ -100,7 +100,7 @@ def test_a_running_task_that_does_not_care_is_done_in_spite_of_it(
     release = Event()
 
     @queue.task
-    def stubborn(context: TaskContext) -> str:
+    def stubborn(context: ExecutionContext) -> str:
         wait_until(lambda: context.cancelled, 20, "a cancellation")
         release.wait(20)
         return "done all the same"
@@ -121,7 +121,7 @@ def test_a_running_task_that_fails_after_it_was_cancelled_is_not_tried_again(
     attempts: list[int] = []
 
     @queue.task(retries=5)
-    def fail(context: TaskContext) -> None:
+    def fail(context: ExecutionContext) -> None:
         attempts.append(context.attempt)
         wait_until(lambda: context.cancelled, 20, "a cancellation")
         raise ValueError
@@ -168,7 +168,7 @@ def test_a_task_that_fails_before_it_learns_of_its_cancellation_is_not_tried_aga
     release, attempts = Event(), []
 
     @queue.task(retries=RetryPolicy(retries=5, first=0.01, most=0.01))
-    def fail(context: TaskContext) -> None:
+    def fail(context: ExecutionContext) -> None:
         attempts.append(context.attempt)
         release.wait(20)
         raise ValueError

@@ -9,7 +9,7 @@ import pytest
 
 from workstealing import TaskQueue, Worker
 from workstealing.errors import TaskFailed
-from workstealing.tasks.context import TaskContext
+from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
 from workstealing.tasks.retry import Retry, RetryPolicy
 
@@ -24,7 +24,7 @@ def test_a_task_is_tried_again_until_it_succeeds(queue: TaskQueue) -> None:
     attempts: list[int] = []
 
     @queue.task(retries=SOON)
-    def third_time(context: TaskContext) -> str:
+    def third_time(context: ExecutionContext) -> str:
         attempts.append(context.attempt)
         if len(attempts) < 3:
             raise ValueError
@@ -45,7 +45,7 @@ def test_a_task_that_never_succeeds_is_kept_as_a_dead_letter(
     attempts: list[int] = []
 
     @queue.task(retries=SOON)
-    def never(context: TaskContext) -> None:
+    def never(context: ExecutionContext) -> None:
         attempts.append(context.attempt)
         raise ValueError("no")
 
@@ -62,7 +62,7 @@ def test_a_dead_letter_is_replayed_with_a_clean_slate(queue: TaskQueue) -> None:
     attempts: list[int] = []
 
     @queue.task(retries=RetryPolicy(retries=1, first=0.01, most=0.01))
-    def fixed_later(context: TaskContext) -> str:
+    def fixed_later(context: ExecutionContext) -> str:
         attempts.append(context.attempt)
         if len(attempts) < 3:
             raise ValueError
@@ -99,7 +99,7 @@ def test_a_task_says_when_it_wants_to_be_tried_again(queue: TaskQueue) -> None:
     attempts: list[int] = []
 
     @queue.task(retries=1)
-    def again(context: TaskContext) -> int:
+    def again(context: ExecutionContext) -> int:
         attempts.append(context.attempt)
         if context.attempt == 1:
             raise Retry(after=0.05)

@@ -17,7 +17,7 @@ from redis.retry import Retry
 
 from workstealing import TaskQueue, Worker
 from workstealing.errors import ConfigurationError
-from workstealing.tasks.context import TaskContext, current_context
+from workstealing.tasks.context import ExecutionContext, current_context
 from workstealing.testing import Server, wait_until
 
 
@@ -28,11 +28,11 @@ def drain(queue: TaskQueue) -> None:
 def test_a_task_gets_its_context_and_whatever_it_calls_does_too(
     queue: TaskQueue,
 ) -> None:
-    def below() -> TaskContext | None:
+    def below() -> ExecutionContext | None:
         return current_context()
 
     @queue.task(name="about", version=7)
-    def about(context: TaskContext) -> list[Any]:
+    def about(context: ExecutionContext) -> list[Any]:
         assert below() is context
         return [
             context.id,

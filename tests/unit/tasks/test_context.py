@@ -8,11 +8,13 @@ import threading
 import pytest
 
 from workstealing.errors import StopWork
-from workstealing.tasks.context import TaskContext, current_context, enter, leave
+from workstealing.tasks.context import ExecutionContext, current_context, enter, leave
 
 
-def _context() -> TaskContext:
-    return TaskContext("id1", "resize", 2, attempt=3, worker="main.0", queue="images")
+def _context() -> ExecutionContext:
+    return ExecutionContext(
+        "id1", "resize", 2, attempt=3, worker="main.0", queue="images"
+    )
 
 
 def test_a_context_says_which_task_this_is() -> None:
@@ -20,7 +22,7 @@ def test_a_context_says_which_task_this_is() -> None:
 
     assert (context.id, context.name, context.version) == ("id1", "resize", 2)
     assert (context.attempt, context.worker, context.queue) == (3, "main.0", "images")
-    assert repr(context) == "<TaskContext resize@2 id1 attempt 3 on main.0>"
+    assert repr(context) == "<ExecutionContext resize@2 id1 attempt 3 on main.0>"
 
 
 def test_an_undisturbed_task_goes_on() -> None:
@@ -84,7 +86,7 @@ def test_the_current_context_is_that_of_the_innermost_task() -> None:
 async def test_tasks_on_one_loop_each_have_their_own_context() -> None:
     both_inside = asyncio.Barrier(2) if hasattr(asyncio, "Barrier") else None
 
-    async def run(context: TaskContext) -> bool:
+    async def run(context: ExecutionContext) -> bool:
         token = enter(context)
         if both_inside is not None:
             await both_inside.wait()

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from workstealing.errors import NotATask, PayloadInvalid, ResultInvalid
-from workstealing.tasks.context import TaskContext
+from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.signature import Signature, decode_result
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def test_names_that_are_no_strings_are_refused() -> None:
 
 
 def test_the_context_is_no_part_of_the_payload() -> None:
-    def work(ctx: TaskContext, path: str, width: int = 1) -> Any:
+    def work(ctx: ExecutionContext, path: str, width: int = 1) -> Any:
         return path
 
     signature = Signature.of(work)
@@ -294,7 +294,7 @@ def test_the_context_is_no_part_of_the_payload() -> None:
 
 
 def test_the_context_may_be_optional_and_absent() -> None:
-    def work(path: str, ctx: TaskContext | None = None) -> None:
+    def work(path: str, ctx: ExecutionContext | None = None) -> None:
         pass
 
     assert Signature.of(work).context_parameter == "ctx"
@@ -311,7 +311,7 @@ def _opaque_result() -> Opaque: ...
 def _callback(then: Callable[[], None]) -> None: ...
 def _two_objects(one: Owner | Box) -> None: ...
 def _type_checking(number: Fraction) -> None: ...
-def _two_contexts(one: TaskContext, other: TaskContext) -> None: ...
+def _two_contexts(one: ExecutionContext, other: ExecutionContext) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def _two_contexts(one: TaskContext, other: TaskContext) -> None: ...
         (_callback, "parameter 'then'"),
         (_two_objects, "parameter 'one'.*more than one dict-like"),
         (_type_checking, "'Fraction' is not defined.*importable at run time"),
-        (_two_contexts, "2 TaskContext"),
+        (_two_contexts, "2 ExecutionContext"),
     ],
 )
 def test_what_cannot_be_a_payload_is_refused_when_it_is_defined(
