@@ -8,15 +8,16 @@ cancelled or not its own any more.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Event, Thread
 
 from workstealing.clock import Clock
 from workstealing.drivers.sync import Driver
 from workstealing.errors import RedisError
 from workstealing.queue.consuming import Report, Taken, exchange, release
-from workstealing.queue.presence import beat
+from workstealing.queue.presence import beat, leave
 from workstealing.workers.hands import Hands
+from workstealing.workers.lifecycle import Phase
 from workstealing.workers.member import Member
 from workstealing.workers.running import Runner
 from workstealing.workers.upkeep import upkeep
@@ -39,12 +40,14 @@ class Heart:
         member: Member,
         hands: Hands,
         runner: Runner,
+        phase: Callable[[], Phase],
         clock: Clock,
     ) -> None:
         self._driver = driver
         self._member = member
         self._hands = hands
         self._runner = runner
+        self._phase = phase
         self._clock = clock
         self._lease = member.settings.lease_ms / 1000
         self._beat_at = clock.monotonic()
@@ -65,7 +68,7 @@ class Heart:
         self._beat_at = self._clock.monotonic()
 
     def _live(self) -> None:
-        begun = self._hands.begun
+        begun, has_handed_back = self._hands.begun, False
         tick = min(_TICK_SECONDS, self._lease / 3)
         while not self._stopping.wait(tick):
             try:
@@ -73,6 +76,9 @@ class Heart:
                 if is_long and self._hands.begun == begun:
                     self._empty_hands()
                 begun = self._hands.begun
+                if is_long and not has_handed_back and self._phase() > Phase.WORKING:
+                    has_handed_back = True
+                    self._hand_back()
                 if self._silence() >= min(_LONGEST_SILENCE, self._lease / 3):
                     self._beat()
             except RedisError as error:
@@ -124,6 +130,15 @@ class Heart:
         self._tell_cancelled(exchanged.cancelled)
         if exchanged.is_overdue:
             self._driver.run(upkeep(member.keys, member.settings, "worker"))
+
+    def _hand_back(self) -> None:
+        """Let others have the deque while the last task runs."""
+        member, left = self._member, 1
+        self._empty_hands()
+        while left:
+            _, left = self._driver.call(
+                leave(member.keys, member.name, member.incarnation, final=False)
+            )
 
     def _release(self, waiting: Sequence[Taken]) -> None:
         self._driver.call(release(self._member.keys, self._member.name, waiting))

@@ -8,30 +8,39 @@ little, and goes on, for ever.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from workstealing.chance import Chance
+from workstealing.clock import Clock
 from workstealing.errors import RedisError, ServerTooOld
 from workstealing.queue import presence
-from workstealing.queue.call import Command, Consult, Flow, Nap, ask
-from workstealing.queue.consuming import Exchanged, exchange, park, release, steal
+from workstealing.queue.call import Consult, Flow, Nap, Step, ask
+from workstealing.queue.consuming import (
+    Exchanged,
+    Report,
+    Taken,
+    exchange,
+    park,
+    release,
+    steal,
+)
 from workstealing.queue.maintaining import unpark
-from workstealing.workers.batching import Batching
 from workstealing.workers.executing import Unable
-from workstealing.workers.hands import Hands
+from workstealing.workers.lifecycle import Phase
 from workstealing.workers.member import Member
 from workstealing.workers.stealing import choose_victim
 from workstealing.workers.upkeep import upkeep
 
-__all__ = ("Life", "LifeStats")
+__all__ = ("Crew", "Life", "LifeStats")
 
 logger = logging.getLogger(__name__)
 
 _HURRIED_REST = 0.1
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
-_REPORT_EVERY = 600
+_TELL_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -45,6 +54,72 @@ class LifeStats:
     lost_leases: int = 0
     failures: int = 0
     """Exchanges that Redis did not answer."""
+    unfinished: int = 0
+    """Tasks in the queue that wanted to be run, at the last exchange."""
+
+
+class Crew(Protocol):
+    """Those who do the work of a worker, and what they hold.
+
+    A life tells Redis and the crew about each other. One thread leads the life; what it
+    asks of the crew must be safe while the crew works.
+    """
+
+    def room(self) -> int:
+        """How many more tasks it would take now."""
+        ...
+
+    def keep(self) -> int:
+        """How many to have in the deque, where thieves reach them."""
+        ...
+
+    def take(self, exchanged: Exchanged) -> None:
+        """Hold more tasks, and hear which of those that it holds are cancelled."""
+        ...
+
+    def known(self) -> Sequence[str] | None:
+        """What to name in an exchange as held; None if that is not worth it."""
+        ...
+
+    def doubt(self) -> None:
+        """A reply was lost: Redis may think that it holds more."""
+        ...
+
+    def take_reports(self) -> Sequence[Report]:
+        """Take out what is to be delivered."""
+        ...
+
+    def keep_reports(self, reports: Sequence[Report]) -> None:
+        """Hold reports whose delivery is in doubt."""
+        ...
+
+    def delivered(self, reports: Sequence[Report]) -> None:
+        """Forget what Redis was told."""
+        ...
+
+    def put_down(self) -> Sequence[Taken]:
+        """Let go of what is not begun and out of reach for longer than it should."""
+        ...
+
+    def put_all_down(self) -> Sequence[Taken]:
+        """Let go of all that is not begun."""
+        ...
+
+    def drop_all(self) -> None:
+        """Let go of everything: it is another's by now."""
+        ...
+
+    def is_busy(self) -> bool:
+        """Whether it has anything to run, or runs it."""
+        ...
+
+    def work(self) -> Iterable[Unable]:
+        """Run what it holds, or wait a while for it to be run; tell what it cannot."""
+        ...
+
+    def rest(self, seconds: float) -> Step:
+        """Return the step that waits for the bell, if there is nothing to do."""
+        ...
 
 
 class Life:
@@ -52,53 +127,54 @@ class Life:
 
     Args:
         member: who it is.
-        hands: what it holds.
-        batching: how much it takes.
-        work: works through the hands; returns what it could not run.
+        crew: who does the work.
         idle: what to do with a moment before a rest.
-        is_stopping: whether to come to an end.
+        phase: how far along it is; after working it comes to an end.
         renewed: is told that an exchange renewed the lease.
         until_empty: end when nothing is left in the queue.
         rest: seconds to wait for work before it looks again.
         chance: jitter for pauses.
+        clock: how long Redis has been away.
     """
 
     def __init__(
         self,
         member: Member,
-        hands: Hands,
-        batching: Batching,
+        crew: Crew,
         *,
-        work: Callable[[], list[Unable]],
         idle: Callable[[], object],
-        is_stopping: Callable[[], bool],
+        phase: Callable[[], Phase],
         renewed: Callable[[], None],
         until_empty: bool,
         rest: float,
         chance: Chance,
+        clock: Clock,
     ) -> None:
         self._member = member
-        self._hands = hands
-        self._batching = batching
-        self._work = work
+        self._crew = crew
         self._idle = idle
-        self._is_stopping = is_stopping
+        self._phase = phase
         self._renewed = renewed
         self._until_empty = until_empty
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
         self._chance = chance
+        self._clock = clock
         self._is_over = False
         self._failures_in_a_row = 0
+        self._told_at: float | None = None
         self.stats = LifeStats()
 
     def live(self) -> Flow[None]:
         """Join, work until the end, hand back, leave."""
-        is_member = False
-        while not (self._is_over or self._is_stopping()):
+        is_member = has_handed_back = False
+        while not (self._is_over or self._is_to_end()):
             try:
                 if not is_member:
                     yield from self._join()
                     is_member = True
+                if self._phase() >= Phase.QUIET and not has_handed_back:
+                    has_handed_back = True
+                    yield from self._hand_back(final=False)
                 is_member = yield from self._turn()
                 self._failures_in_a_row = 0
             except ServerTooOld:
@@ -110,24 +186,31 @@ class Life:
 
     def leave(self) -> Flow[None]:
         """Report what is finished, hand back the rest; never at any price."""
-        member, hands = self._member, self._hands
         try:
-            put_down = hands.put_down()
-            if put_down:
-                yield from ask(release(member.keys, member.name, put_down))
             yield from self._exchange(0)
-            left = 1
-            while left:
-                _, left = yield from ask(
-                    presence.leave(
-                        member.keys, member.name, member.incarnation, final=True
-                    )
-                )
+            yield from self._hand_back(final=True)
         except RedisError as error:
             logger.warning(
                 "worker %s could not hand back; others will, when its lease ends: %s",
-                member.name,
+                self._member.name,
                 error,
+            )
+
+    def _is_to_end(self) -> bool:
+        phase = self._phase()
+        if phase is Phase.STOPPING:
+            return not self._crew.is_busy()
+        return phase is Phase.ENDING
+
+    def _hand_back(self, *, final: bool) -> Flow[None]:
+        member = self._member
+        yield from self._release(self._crew.put_all_down())
+        left = 1
+        while left:
+            _, left = yield from ask(
+                presence.leave(
+                    member.keys, member.name, member.incarnation, final=final
+                )
             )
 
     def _join(self) -> Flow[None]:
@@ -149,16 +232,18 @@ class Life:
 
     def _turn(self) -> Flow[bool]:
         """Exchange once and do what comes of it; False if struck off meanwhile."""
-        exchanged = yield from self._exchange(self._batching.want)
+        crew = self._crew
+        want = crew.room() if self._phase() is Phase.WORKING else 0
+        exchanged = yield from self._exchange(want)
         if exchanged is None:
             return False
-        worked = self._hands.waiting > 0
-        if worked:
-            unable: list[Unable] = yield Consult(self._work, ())
+        worked = (yield from self._steal(exchanged)) > 0
+        if not worked and crew.is_busy():
+            worked = True
+            unable: Iterable[Unable] = yield Consult(crew.work, ())
             for one in unable:
                 yield from self._park(one)
-        elif (yield from self._steal(exchanged)) > 0:
-            worked = True
+            yield from self._release(crew.put_down())
         if exchanged.is_overdue:
             member = self._member
             yield from upkeep(member.keys, member.settings, "worker")
@@ -167,40 +252,46 @@ class Life:
         return True
 
     def _exchange(self, want: int) -> Flow[Exchanged | None]:
-        member, hands, stats = self._member, self._hands, self.stats
-        reports = hands.take_reports()
+        member, crew, stats = self._member, self._crew, self.stats
+        reports = crew.take_reports()
         stats.exchanges += 1
         call = exchange(
             member.keys,
             member.settings,
             member.name,
             member.incarnation,
-            want=max(0, want - hands.waiting),
-            keep=self._batching.keep,
+            want=want,
+            keep=crew.keep(),
             reports=reports,
-            known=hands.known(),
+            known=crew.known(),
         )
         try:
             exchanged = yield from ask(call)
         except BaseException:
             # Whether Redis has them is not known. A worker that is interrupted here
             # leaves with them.
-            hands.keep_reports(reports)
-            hands.is_unsure = True
+            crew.keep_reports(reports)
+            crew.doubt()
             raise
+        crew.delivered(reports)
         if exchanged is None:
             stats.lost_leases += 1
             logger.warning("worker %s was taken for dead; it joins anew", member.name)
-            hands.drop_all()
+            crew.drop_all()
             return None
         if exchanged.refused:
             stats.refused += len(exchanged.refused)
             logger.warning("too late, another has them: %s", exchanged.refused)
         self._renewed()
-        hands.cancelled = set(exchanged.cancelled)
         stats.taken += len(exchanged.tasks)
-        hands.take(exchanged.tasks)
+        stats.unfinished = exchanged.unfinished
+        crew.take(exchanged)
         return exchanged
+
+    def _release(self, tasks: Sequence[Taken]) -> Flow[None]:
+        if tasks:
+            member = self._member
+            yield from ask(release(member.keys, member.name, tasks))
 
     def _park(self, unable: Unable) -> Flow[None]:
         member = self._member
@@ -220,13 +311,14 @@ class Life:
             self._is_over = True
             return
         yield Consult(self._idle, ())
-        bell = ("BLPOP", self._member.keys.bell, self._rest_seconds)
-        yield from ask(Command(bell, parse=bool))
+        yield self._crew.rest(self._rest_seconds)
 
     def _doubt(self, error: RedisError) -> Flow[None]:
-        self._hands.is_unsure = True
+        self._crew.doubt()
         self.stats.failures += 1
-        if self._failures_in_a_row % _REPORT_EVERY == 0:
+        now = self._clock.monotonic()
+        if self._told_at is None or now - self._told_at >= _TELL_SECONDS:
+            self._told_at = now
             logger.warning("worker %s has no Redis: %s", self._member.name, error)
         longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
         self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import time
-
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.client.queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
-from workstealing.drivers.patience import patience_of
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.checking import checked_whole
-from workstealing.workers.batching import SPAN_SECONDS, Batching
-from workstealing.workers.executing import Executor, Unable
+from workstealing.workers.batching import Batching
+from workstealing.workers.executing import Executor
 from workstealing.workers.hands import Hands
 from workstealing.workers.heart import Heart
+from workstealing.workers.lifecycle import Phase
 from workstealing.workers.loop import Life, LifeStats
-from workstealing.workers.member import Member
-from workstealing.workers.naming import default_pool, new_incarnation, worker_name
+from workstealing.workers.member import member_of, rest_seconds
+from workstealing.workers.naming import default_pool, worker_name
 from workstealing.workers.running import Runner
+from workstealing.workers.solo import Solo
 
 __all__ = ("Worker",)
 
 # More than that does not fit into one call of a script.
 _LARGEST_BATCH = 1000
-_REST_SECONDS = 1.0
 
 
 class Worker:
@@ -64,28 +60,30 @@ class Worker:
 
     def run(self, *, until_empty: bool = False) -> None:
         """Work until `stop()`, or until nothing is left in the queue."""
-        queue, hands, batching = self._queue, Hands(), Batching(self._batch)
-        member = Member(
-            queue.keys, queue.settings, self.name, new_incarnation(), self._describe()
-        )
+        queue, hands, clock = self._queue, Hands(), self._clock
+        member = member_of(queue, self.name)
         executor = Executor(queue.registry, self.name, queue.name, self._chance)
         runner = Runner(executor)
-        heart = Heart(queue.driver, member, hands, runner, self._clock)
-
-        def work() -> list[Unable]:
-            return self._work_through(hands, batching, executor, runner)
-
+        heart = Heart(queue.driver, member, hands, runner, self._phase, clock)
+        solo = Solo(
+            hands,
+            Batching(self._batch),
+            executor,
+            runner,
+            bell=queue.keys.bell,
+            is_stopping=lambda: self._is_stopping,
+            clock=clock,
+        )
         life = Life(
             member,
-            hands,
-            batching,
-            work=work,
+            solo,
             idle=self._use_idle_moment,
-            is_stopping=lambda: self._is_stopping,
+            phase=self._phase,
             renewed=heart.renewed,
             until_empty=until_empty,
-            rest=self._rest(),
+            rest=rest_seconds(queue.driver),
             chance=self._chance,
+            clock=clock,
         )
         self.stats = life.stats
         heart.start()
@@ -107,42 +105,8 @@ class Worker:
         """
         self._is_stopping = True
 
-    def _rest(self) -> float:
-        # A client that gives up earlier would take every rest for a failure.
-        patience = patience_of(self._queue.driver.client)
-        return _REST_SECONDS if not patience else min(_REST_SECONDS, patience / 2)
-
-    def _describe(self) -> dict[str, object]:
-        return {
-            "abilities": list(self._queue.registry.abilities()),
-            "lease_ms": self._queue.settings.lease_ms,
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            "since": time.time_ns() // 1_000_000,
-        }
-
-    def _work_through(
-        self, hands: Hands, batching: Batching, executor: Executor, runner: Runner
-    ) -> list[Unable]:
-        """Run what the hands hold, for about as long as a batch should last."""
-        monotonic, execute, begin = self._clock.monotonic, runner.execute, hands.begin
-        unable: list[Unable] = []
-        reports = hands.reports
-        began_at = now = monotonic()
-        done = 0
-        while not self._is_stopping and (task := begin()) is not None:
-            is_cancelled = task.id in hands.cancelled
-            report = executor.cancelled(task) if is_cancelled else execute(task)
-            done += 1
-            if isinstance(report, Unable):
-                unable.append(report)
-            elif report is not None:
-                reports.append(report)
-            now = monotonic()
-            if now - began_at > SPAN_SECONDS:
-                break
-        batching.lasted(done, now - began_at)
-        return unable
+    def _phase(self) -> Phase:
+        return Phase.STOPPING if self._is_stopping else Phase.WORKING
 
     def _use_idle_moment(self) -> None:
         if self._recruiter is not None:
