@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from workstealing import TaskQueue, Worker
 from workstealing.cli.commands import workstealing
+from workstealing.errors import QueueClosed
 from workstealing.testing import Server, wait_until
 
 Begin = Callable[..., "subprocess.Popen[str]"]
@@ -135,13 +136,14 @@ def test_add_refuses_bad_input_in_one_clear_line(
 
 
 @pytest.mark.parametrize(
-    "command", ["ls", "cat", "stat", "tree", "why", "done", "dead"]
+    "command",
+    ["ls", "cat", "stat", "tree", "why", "cancel", "done", "reopen", "dead"],
 )
 def test_a_queue_is_looked_at_by_name_or_by_application(
     desk: Desk, told: Told, command: str
 ) -> None:
     desk.echo.options(id="one").submit("hi")
-    words = ["one"] if command in ("cat", "why") else []
+    words = ["one"] if command in ("cat", "why", "cancel") else []
 
     by_name = desk.told(command, *words)
     by_application = told("queue", command, "app:queue", *words)
@@ -168,6 +170,8 @@ def test_a_queue_is_looked_at_by_name_or_by_application(
         (["ls", "--limit", "0", "--queue", "q"], "limit must be 1 to 1000"),
         (["cat", "--queue", "q"], "give one id of a task; none was given"),
         (["why", "a b", "--queue", "q"], "the id of a task must be"),
+        (["cancel", "--queue", "q"], "give one id of a task, or more; none was"),
+        (["reopen", "x", "--queue", "q"], "unexpected: x"),
         (["tree", "x", "--queue", "q"], "unexpected: x"),
         (["stat", "x", "--queue", "q"], "unexpected: x"),
         (["drain", "--queue", "q"], "needs their code: APP:QUEUE"),
@@ -214,16 +218,21 @@ def test_ls_lists_a_place_as_a_table_or_as_json(desk: Desk) -> None:
     assert "nothing in inbox" in desk.told("ls").output
 
 
-def test_no_line_of_a_table_is_wider_than_a_terminal(desk: Desk) -> None:
+def test_in_a_pipe_each_task_is_one_line_and_no_name_is_broken(desk: Desk) -> None:
+    long = "a-rather-long-identifier-" * 6
     for n in range(3):
-        desk.echo.options(id=f"a-rather-long-identifier-{n}" * 3).submit("hi")
-    desk.fail.submit()
+        desk.echo.options(id=f"{long}{n}").submit("hi")
+    desk.fail.options(id="bad").submit()
     desk.drain()
-    desk.echo.submit_in(100)
 
-    for words in (["ls", "done"], ["ls", "dead"], ["ls", "later"], ["stat"]):
-        for line in desk.told(*words).output.splitlines():
-            assert len(line) <= 80, line
+    done = desk.told("ls", "done").output.splitlines()
+    dead = desk.told("ls", "dead").output.splitlines()
+
+    assert done[0].split() == ["id", "task", "state", "worker", "when", "note"]
+    assert {line.split()[0] for line in done[1:]} == {f"{long}{n}" for n in range(3)}
+    assert len(dead) == 2
+    assert dead[1].split()[:4] == ["bad", "fail@1", "dead", "mill.0"]
+    assert dead[1].endswith("  ValueError: not today")
 
 
 def test_cat_shows_a_task_with_its_traceback(desk: Desk) -> None:
@@ -260,12 +269,48 @@ def test_stat_as_json_has_the_documented_fields(desk: Desk) -> None:
     told = json.loads(desk.told("stat", "--json").output)
 
     assert list(told) == [
-        *("queue", "run", "now_ms", "is_closed", "waiting", "inbox", "assigned"),
+        *("queue", "run", "server", "is_known", "now_ms", "is_closed", "waiting"),
+        *("inbox", "oldest_at_ms", "assigned"),
         *("running", "delayed", "parked", "dead", "outcomes", "unfinished", "backlog"),
         *("living", "backlog_per_worker", "workers", "parkings", "totals", "upkeep"),
         "bytes",
     ]
     assert (told["waiting"], told["totals"]["done"]) == (1, 1)
+
+
+def test_stat_names_the_server_and_the_queue(desk: Desk, redis_server: Server) -> None:
+    desk.echo.submit("hi")
+
+    first = desk.told("stat").output.splitlines()[0]
+
+    socket = redis_server.url.removeprefix("unix://").partition("?")[0]
+    assert first.startswith(f"{desk.queue.name}/default on unix:{socket}/0 at ")
+
+
+def test_stat_says_when_there_is_no_such_queue_and_which_there_are(
+    desk: Desk, redis_server: Server
+) -> None:
+    desk.echo.submit("hi")
+
+    ended = CliRunner().invoke(
+        workstealing,
+        ["queue", "stat", "--queue", "thumbnals", "--redis", redis_server.url],
+    )
+
+    first, second = ended.output.splitlines()
+    assert first.startswith("thumbnals/default on unix:")
+    assert first.endswith("there is no such queue, or nobody used it yet")
+    assert f"{desk.queue.name}/default" in second
+
+
+def test_stat_never_tells_a_password(redis_server: Server, key_prefix: str) -> None:
+    url = redis_server.url.replace("unix://", "unix://:hunter2@")
+
+    ended = CliRunner().invoke(
+        workstealing, ["queue", "stat", "--queue", key_prefix, "--redis", url]
+    )
+
+    assert "hunter2" not in ended.output
 
 
 def test_stat_follows_until_it_is_interrupted(
@@ -293,11 +338,17 @@ def test_stat_followed_by_a_pipe_is_a_line_per_look(desk: Desk, begin: Begin) ->
     process = begin("queue", "stat", "--follow", "--queue", desk.queue.name)
     assert process.stdout is not None
 
-    line = process.stdout.readline()
+    before = process.stdout.readline()
+    desk.echo.submit("hi")
+    wait_until(
+        lambda: "waiting 1 assigned 0 running 0" in process.stdout.readline(),  # type: ignore[union-attr]
+        30,
+        "the task to be seen",
+    )
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
 
-    assert "waiting 0 assigned 0 running 0" in line
+    assert "there is no such queue" in before
 
 
 def test_tree_prints_the_folders(desk: Desk) -> None:
@@ -350,6 +401,71 @@ def test_done_closes_the_queue_and_can_wait_for_the_end(desk: Desk) -> None:
     ended = desk.told("done", "--wait", "--timeout", "30")
     assert ended.exit_code == 0
     assert "nothing is left to do" in ended.output
+
+
+def test_a_queue_that_was_closed_is_opened_again(desk: Desk) -> None:
+    desk.told("done")
+    with pytest.raises(QueueClosed):
+        desk.echo.submit("hi")
+
+    ended = desk.told("reopen")
+
+    assert ended.output == f"{desk.queue.name}/default takes input\n"
+    assert desk.echo.submit("hi").state().state == "waiting"
+    assert desk.told("reopen").exit_code == 0
+
+
+def test_cancel_says_of_each_task_what_became_of_it(desk: Desk) -> None:
+    desk.echo.options(id="over").submit("hi")
+    desk.fail.options(id="bad").submit()
+    desk.drain()
+    desk.echo.options(id="one").submit("hi")
+    desk.echo.options(id="two", delay=60).submit("hi")
+
+    ended = desk.told("cancel", "one", "two", "over", "bad", "nobody")
+
+    assert ended.exit_code == 1
+    assert ended.output.splitlines() == [
+        "one: cancelled",
+        "two: cancelled",
+        "over: ended before: done",
+        "bad: ended before: failed",
+        "nobody: unknown: never submitted to this run, or forgotten by now",
+        "Error: 3 tasks could not be cancelled",
+    ]
+    assert desk.queue.handle("one").state().state == "cancelled"
+    assert desk.queue.handle("two").state().state == "cancelled"
+
+
+def test_cancelling_again_is_well(desk: Desk) -> None:
+    desk.echo.options(id="one").submit("hi")
+    desk.told("cancel", "one")
+
+    again = desk.told("cancel", "one", "one")
+
+    assert (again.output, again.exit_code) == ("one: cancelled before\n", 0)
+
+
+def test_a_running_task_is_asked_to_stop(desk: Desk, begin: Begin, told: Told) -> None:
+    told("queue", "add", "app:patient", "--id", "slow")
+    begin("worker", "app:queue")
+    handle = desk.queue.handle("slow")
+    wait_until(lambda: handle.state().state == "running", 30, "the task to run")
+
+    asked = desk.told("cancel", "slow")
+
+    assert asked.output == "slow: runs, and is asked to stop\n"
+    assert asked.exit_code == 0
+    assert "asked to stop" in desk.told("why", "slow").output
+
+
+def test_a_mistyped_id_cancels_nothing(desk: Desk) -> None:
+    desk.echo.options(id="one").submit("hi")
+
+    ended = desk.told("cancel", "one", "a b")
+
+    assert ended.exit_code == 2
+    assert desk.queue.handle("one").state().state == "waiting"
 
 
 def test_dead_letters_are_listed_replayed_and_dropped(desk: Desk) -> None:

@@ -118,9 +118,55 @@ def test_stat_counts_what_is_where(stage: Stage) -> None:
 def test_stat_of_a_queue_that_nobody_used_is_all_zeros(stage: Stage) -> None:
     seen = stage.inspector.stat()
 
+    assert not seen.is_known
     assert (seen.unfinished, seen.living, seen.workers) == (0, 0, ())
     assert seen.totals.submitted == 0
     assert seen.upkeep.done_at_ms == {}
+
+
+def test_a_queue_is_known_from_its_first_task_to_long_after_its_last(
+    stage: Stage,
+) -> None:
+    stage.ids(1)
+    assert stage.inspector.stat().is_known
+
+    stage.drain()
+    assert stage.inspector.stat().is_known
+
+
+def test_a_queue_is_known_by_a_worker_or_by_being_closed(stage: Stage) -> None:
+    closed = TaskQueue(f"{stage.queue.name}-closed", stage.client)
+    stage.join("pool.0")
+    closed.close()
+
+    assert stage.inspector.stat().is_known
+    assert Inspector(closed).stat().is_known
+
+
+def test_stat_tells_since_when_the_oldest_task_waits(stage: Stage) -> None:
+    assert stage.inspector.stat().oldest_at_ms is None
+    envelope = '{"v":1,"name":"echo","version":1,"at":%d,"payload":{}}'
+    keys = stage.queue.keys
+    for inbox, at_ms in zip(keys.inboxes, (3_000, 1_000, 2_000), strict=True):
+        stage.client.hset(keys.task, f"t{at_ms}", envelope % at_ms)
+        stage.client.rpush(inbox, "a-cancelled-one", f"t{at_ms}")
+
+    assert stage.inspector.stat().oldest_at_ms == 1_000
+
+
+def test_the_queues_of_a_server_are_named_with_their_runs(stage: Stage) -> None:
+    stage.ids(1)
+    nightly = TaskQueue(stage.queue.name, stage.client, run="nightly")
+    nightly.close()
+    stage.client.set(f"{stage.queue.name}:ws:{{a/b}}:c", "no queue")
+    stage.client.set(f"ws:{{{stage.queue.name}/a b}}:c", "no queue")
+
+    found = stage.inspector.queues()
+
+    own = [run for queue, run in found.names if queue == stage.queue.name]
+    assert own == ["default", "nightly"]
+    assert ("a", "b") not in found.names
+    assert found.is_all
 
 
 def test_an_autoscaler_sees_a_backlog_where_no_worker_lives(stage: Stage) -> None:

@@ -1,26 +1,16 @@
-"""Draws what an inspector saw: trees, tables and texts that are safe to print."""
+"""Draws what an inspector saw: trees, and lists of tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
+from workstealing.cli.sheets import Sheet
 from workstealing.inspecting.values import Entry, Node
-from workstealing.inspecting.wording import span
+from workstealing.inspecting.wording import printable, span
 
-__all__ = ("entries_table", "printable", "table", "tree_lines")
+__all__ = ("entries_sheet", "tree_lines")
 
 _WIDEST_NAME = 46
-
-
-def printable(text: str) -> str:
-    """Return a text that does nothing to a terminal but stand there.
-
-    Names, ids and messages may come from anywhere.
-    """
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def tree_lines(root: Node) -> list[str]:
@@ -42,24 +32,19 @@ def _branches(node: Node, before: str, below: str) -> Iterator[tuple[str, str]]:
             yield from _branches(child, f"{below}├── ", f"{below}│   ")
 
 
-def table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """Make a table in the style of all commands; *right* names columns of numbers."""
-    made = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        justify = "right" if column in right else "left"
-        made.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    return made
-
-
-def entries_table(entries: Sequence[Entry], now_ms: int) -> Table:
+def entries_sheet(entries: Sequence[Entry], now_ms: int) -> Sheet:
     """Draw a list of tasks."""
-    made = table("id", "task", "state", "worker", "when", "note", right=("when",))
+    made = Sheet(
+        ("id", "task", "state", "worker", "when", "note"),
+        right=("when",),
+        prose=("note",),
+    )
     for entry in entries:
         told = [entry.note] if entry.note else []
         told += [f"{entry.attempts} failed"] if entry.attempts else []
         told += [f"{entry.deaths} died"] if entry.deaths else []
         told += [f"stolen {entry.steals} ×"] if entry.steals else []
-        cells = (
+        made.add(
             entry.id,
             entry.task,
             entry.state.value,
@@ -67,7 +52,6 @@ def entries_table(entries: Sequence[Entry], now_ms: int) -> Table:
             _when(entry.at_ms, now_ms),
             ", ".join(told),
         )
-        made.add_row(*map(printable, cells))
     return made
 
 

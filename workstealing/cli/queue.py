@@ -5,7 +5,13 @@ from __future__ import annotations
 import click
 
 from workstealing.cli.queue_add import add_command
-from workstealing.cli.queue_end import dead_command, done_command, drain_command
+from workstealing.cli.queue_cancel import cancel_command
+from workstealing.cli.queue_end import (
+    dead_command,
+    done_command,
+    drain_command,
+    reopen_command,
+)
 from workstealing.cli.queue_look import (
     cat_command,
     ls_command,
@@ -33,8 +39,10 @@ for _command in (
     stat_command,
     tree_command,
     why_command,
+    cancel_command,
     drain_command,
     done_command,
+    reopen_command,
     dead_command,
 ):
     queue_command.add_command(_command)

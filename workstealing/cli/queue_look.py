@@ -11,10 +11,12 @@ import click
 from rich.console import Console
 
 from workstealing.cli.choosing import chosen, nothing_more, queue_options, single
-from workstealing.cli.drawing import entries_table, printable, tree_lines
+from workstealing.cli.drawing import entries_sheet, tree_lines
 from workstealing.cli.refusing import refusing
+from workstealing.cli.sheets import show
 from workstealing.inspecting.inspector import Inspector
 from workstealing.inspecting.listing import PLACES
+from workstealing.inspecting.wording import printable
 
 __all__ = ("cat_command", "ls_command", "tree_command", "why_command")
 
@@ -36,7 +38,7 @@ def ls_command(limit: int, as_json: bool, **where: Any) -> None:
         click.echo(json.dumps([dataclasses.asdict(entry) for entry in entries]))
     elif entries:
         now_ms = time.time_ns() // 1_000_000
-        Console(highlight=False).print(entries_table(entries, now_ms))
+        show([entries_sheet(entries, now_ms)], Console(highlight=False))
     else:
         click.echo(f"nothing in {place}", err=True)
 

@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from workstealing.cli.choosing import chosen, nothing_more, queue_options
-from workstealing.cli.drawing import printable, table
 from workstealing.cli.refusing import refusing
+from workstealing.cli.sheets import Part, Sheet, drawn, show
+from workstealing.errors import RedisError
 from workstealing.inspecting.inspector import Inspector
 from workstealing.inspecting.values import Stat
-from workstealing.inspecting.wording import moment, span
+from workstealing.inspecting.wording import moment, printable, span
 
 __all__ = ("stat_command",)
 
 _EVERY_SECONDS = 1.0
 _WORKERS = 20
+_OTHERS = 20
 
 
 @click.command("stat")
@@ -42,7 +42,9 @@ def stat_command(follow: bool, as_json: bool, **where: Any) -> None:
         if as_json:
             click.echo(json.dumps(dataclasses.asdict(seen), indent=2))
         else:
-            console.print(_page(seen))
+            show(_page(seen), console)
+        if not seen.is_known:
+            click.echo(_others(inspector), err=True)
         return
     try:
         _follow(inspector, console, as_json)
@@ -58,7 +60,7 @@ def _follow(inspector: Inspector, console: Console, as_json: bool) -> None:
     elif console.is_terminal:
         with Live(console=console, auto_refresh=False, screen=True) as live:
             for seen in looks:
-                live.update(_page(seen), refresh=True)
+                live.update(drawn(_page(seen), console.width), refresh=True)
     else:
         for seen in looks:
             click.echo(_line(seen))
@@ -71,6 +73,8 @@ def _looks(inspector: Inspector) -> Iterator[Stat]:
 
 
 def _line(seen: Stat) -> str:
+    if not seen.is_known:
+        return f"{moment(seen.now_ms)} {_unknown(seen)}"
     return (
         f"{moment(seen.now_ms)} waiting {seen.waiting:,} assigned {seen.assigned:,}"
         f" running {seen.running:,} delayed {seen.delayed:,} parked {seen.parked:,}"
@@ -78,10 +82,25 @@ def _line(seen: Stat) -> str:
     )
 
 
-def _page(seen: Stat) -> Group:
+def _others(inspector: Inspector) -> str:
+    """Say which queues there are instead, if the server tells."""
+    try:
+        found = inspector.queues()
+    except RedisError:
+        return "which queues there are, the server does not tell"
+    if not found.names:
+        return "no queue was found there" if found.is_all else "none was found soon"
+    names = [f"{queue}/{run}" for queue, run in found.names]
+    more = ", …" if len(names) > _OTHERS or not found.is_all else ""
+    return f"there are: {', '.join(map(printable, names[:_OTHERS]))}{more}"
+
+
+def _page(seen: Stat) -> list[Part]:
+    if not seen.is_known:
+        return [_unknown(seen)]
     closed = ", closed: no more input" if seen.is_closed else ""
-    parts: list[Table | Text] = [
-        Text(f"{seen.queue}/{seen.run} at {moment(seen.now_ms)}{closed}"),
+    parts: list[Part] = [
+        f"{_named(seen)} at {moment(seen.now_ms)}{closed}",
         _places(seen),
     ]
     if seen.workers:
@@ -93,11 +112,19 @@ def _page(seen: Stat) -> Group:
         largest = sorted(seen.bytes.items(), key=lambda one: -one[1])[:4]
         sizes = ", ".join(f"{name} {size:,}" for name, size in largest)
         total = sum(seen.bytes.values())
-        parts.append(Text(f"Memory: {total:,} bytes ({sizes}, …)"))
-    return Group(*parts)
+        parts.append(f"Memory: {total:,} bytes ({sizes}, …)")
+    return parts
 
 
-def _places(seen: Stat) -> Table:
+def _named(seen: Stat) -> str:
+    return f"{seen.queue}/{seen.run} on {seen.server}"
+
+
+def _unknown(seen: Stat) -> str:
+    return f"{_named(seen)}: there is no such queue, or nobody used it yet"
+
+
+def _places(seen: Stat) -> Sheet:
     numbers = {
         "waiting": seen.waiting,
         "assigned": seen.assigned,
@@ -108,54 +135,59 @@ def _places(seen: Stat) -> Table:
         "outcomes": seen.outcomes,
         "per worker": seen.backlog_per_worker,
     }
-    made = table(*numbers, right=tuple(numbers))
-    made.add_row(*(f"{number:,}" for number in numbers.values()))
+    made = Sheet(tuple(numbers), right=tuple(numbers))
+    made.add(*(f"{number:,}" for number in numbers.values()))
     return made
 
 
-def _priorities(seen: Stat) -> Text:
+def _priorities(seen: Stat) -> str:
     urgent, normal, low = seen.inbox
-    return Text(f"Inbox: {urgent:,} urgent, {normal:,} normal, {low:,} whenever")
+    told = f"Inbox: {urgent:,} urgent, {normal:,} normal, {low:,} whenever"
+    if seen.oldest_at_ms is None:
+        return told
+    return f"{told}; the oldest waits for {span(seen.now_ms - seen.oldest_at_ms)}"
 
 
-def _totals(seen: Stat) -> Text:
+def _totals(seen: Stat) -> str:
     told = (
         f"{number:,} {name.replace('_', ' ')}"
         for name, number in dataclasses.asdict(seen.totals).items()
     )
-    return Text(f"So far: {', '.join(told)}")
+    return f"So far: {', '.join(told)}"
 
 
-def _workers(seen: Stat) -> Table:
+def _workers(seen: Stat) -> Sheet:
     numbers = ("waiting", "running", "stolen", "renewed")
-    made = table("worker", *numbers, "host", "process", right=numbers)
+    made = Sheet(("worker", *numbers, "host", "process"), right=numbers)
     for worker in seen.workers[:_WORKERS]:
         renewed = f"{span(worker.lease_age_ms)} ago"
-        made.add_row(
-            printable(worker.name),
+        made.add(
+            worker.name,
             f"{worker.waiting:,}",
             f"{worker.running:,}",
             f"{worker.stolen:,}",
             renewed if worker.is_alive else f"dead {span(-worker.lease_left_ms)}",
-            printable(worker.host),
+            worker.host,
             str(worker.pid or ""),
         )
     if len(seen.workers) > _WORKERS:
-        made.caption = f"… {len(seen.workers) - _WORKERS:,} more"
+        made.more.append(f"… {len(seen.workers) - _WORKERS:,} more")
     return made
 
 
-def _parkings(seen: Stat) -> Table:
-    made = table("parked for", "tasks", "because", right=("tasks",))
+def _parkings(seen: Stat) -> Sheet:
+    made = Sheet(
+        ("parked for", "tasks", "because"), right=("tasks",), prose=("because",)
+    )
     for parked in seen.parkings:
-        made.add_row(printable(parked.ability), f"{parked.tasks:,}", parked.reason)
+        made.add(parked.ability, f"{parked.tasks:,}", parked.reason)
     return made
 
 
-def _upkeep(seen: Stat) -> Text:
+def _upkeep(seen: Stat) -> str:
     duties = ", ".join(
         f"{duty} {span(max(0, seen.now_ms - at_ms))} ago"
         for duty, at_ms in seen.upkeep.done_at_ms.items()
     )
     slices = ", ".join(f"{who} {n:,} ×" for who, n in seen.upkeep.slices.items())
-    return Text(f"Upkeep: {duties}; by {slices}" if duties else "Upkeep: none yet")
+    return f"Upkeep: {duties}; by {slices}" if duties else "Upkeep: none yet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workstealing.inspecting.heads import heading_of
 from workstealing.inspecting.values import (
     ParkedStat,
     Stat,
@@ -21,11 +22,17 @@ __all__ = ("count", "crew_of", "worker_stat")
 # Kept beside the times of duties, and none themselves.
 _NO_DUTIES = ("claimed", "cursor")
 _PARKINGS = 100
+# The first ones of an inbox may be cancelled ones that nobody passed over yet.
+_FRONT = 5
+_BEGINNING_BYTES = 512
 
 
-def count(queue: str, run: str, keys: QueueKeys, settings: QueueSettings) -> Flow[Stat]:
+def count(
+    queue: str, run: str, server: str, keys: QueueKeys, settings: QueueSettings
+) -> Flow[Stat]:
     """Look at all of a queue, in a handful of round trips."""
     seen = yield from ask(reading.counts(keys))
+    oldest_at_ms = yield from _oldest(keys, seen)
     living = yield from ask(listing.living(keys, seen.now_ms))
     crew = yield from crew_of(keys, tuple(seen.leases))
     parkings = yield from _parkings(keys)
@@ -35,10 +42,13 @@ def count(queue: str, run: str, keys: QueueKeys, settings: QueueSettings) -> Flo
     return Stat(
         queue=queue,
         run=run,
+        server=server,
+        is_known=_is_known(seen),
         now_ms=seen.now_ms,
         is_closed=seen.is_closed,
         waiting=max(0, backlog - seen.assigned),
         inbox=seen.inbox,
+        oldest_at_ms=oldest_at_ms,
         assigned=seen.assigned - running,
         running=running,
         delayed=seen.delayed,
@@ -81,6 +91,24 @@ def worker_stat(fellow: Fellow, seen: Counts, settings: QueueSettings) -> Worker
         pid=int(told.get("pid", 0)),
         since_ms=int(told.get("since", 0)),
     )
+
+
+def _is_known(seen: Counts) -> bool:
+    left = (seen.stats, seen.upkeep, seen.leases, seen.abilities, seen.tasks)
+    return any(left) or seen.outcomes > 0 or seen.is_closed
+
+
+def _oldest(keys: QueueKeys, seen: Counts) -> Flow[int | None]:
+    """Look at the front of each inbox; each is in order, but for what came back."""
+    ids: list[str] = []
+    for inbox, length in zip(keys.inboxes, seen.inbox, strict=True):
+        if length:
+            ids += yield from ask(listing.first_of(inbox, most=_FRONT))
+    if not ids:
+        return None
+    looked = yield from ask(listing.glance(keys, ids, most=_BEGINNING_BYTES))
+    told = (heading_of(one.envelope).at for one in looked if one.envelope)
+    return min((at_ms for at_ms in told if at_ms), default=None)
 
 
 def _parkings(keys: QueueKeys) -> Flow[tuple[Parking, ...]]:

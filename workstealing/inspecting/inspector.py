@@ -10,12 +10,21 @@ from typing import Protocol
 
 from workstealing.drivers.aio import AsyncDriver
 from workstealing.drivers.sync import Driver
+from workstealing.drivers.target import target_of
 from workstealing.inspecting.counting import count
 from workstealing.inspecting.explaining import explain
 from workstealing.inspecting.folders import tree
 from workstealing.inspecting.listing import entries
+from workstealing.inspecting.roaming import queues
 from workstealing.inspecting.showing import show
-from workstealing.inspecting.values import Entry, Explanation, Node, Stat, TaskView
+from workstealing.inspecting.values import (
+    Entry,
+    Explanation,
+    Node,
+    QueuesFound,
+    Stat,
+    TaskView,
+)
 from workstealing.queue.call import Flow
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
@@ -52,9 +61,9 @@ class _Looking:
     def __init__(self, queue: _Inspected) -> None:
         self._queue = queue
 
-    def stat(self) -> Flow[Stat]:
-        queue = self._queue
-        return count(queue.name, queue.run, queue.keys, queue.settings)
+    def stat(self, client: object) -> Flow[Stat]:
+        queue, server = self._queue, target_of(client)
+        return count(queue.name, queue.run, server, queue.keys, queue.settings)
 
     def ls(self, where: str, limit: int) -> Flow[tuple[Entry, ...]]:
         return entries(self._queue.keys, where, _limit(limit))
@@ -79,7 +88,7 @@ class Inspector:
 
     def stat(self) -> Stat:
         """Count what is where, who is at it, and what was done."""
-        return self._driver.run(self._looking.stat())
+        return self._driver.run(self._looking.stat(self._driver.client))
 
     def ls(self, where: str = "inbox", limit: int = 20) -> tuple[Entry, ...]:
         """List a place: inbox, later, running, done, dead, parked or queues/WORKER."""
@@ -101,6 +110,10 @@ class Inspector:
         """Say where a task is, who holds it, and why it does not run."""
         return self._driver.run(self._looking.why(task_id))
 
+    def queues(self) -> QueuesFound:
+        """Name the queues of the server, as far as its first keys tell."""
+        return self._driver.run(queues())
+
 
 class AsyncInspector:
     """Looks at one run of a queue; the asyncio face of `Inspector`."""
@@ -111,7 +124,7 @@ class AsyncInspector:
 
     async def stat(self) -> Stat:
         """Count what is where, who is at it, and what was done."""
-        return await self._driver.run(self._looking.stat())
+        return await self._driver.run(self._looking.stat(self._driver.client))
 
     async def ls(self, where: str = "inbox", limit: int = 20) -> tuple[Entry, ...]:
         """List a place: inbox, later, running, done, dead, parked or queues/WORKER."""
@@ -132,6 +145,10 @@ class AsyncInspector:
     async def why(self, task_id: str) -> Explanation:
         """Say where a task is, who holds it, and why it does not run."""
         return await self._driver.run(self._looking.why(task_id))
+
+    async def queues(self) -> QueuesFound:
+        """Name the queues of the server, as far as its first keys tell."""
+        return await self._driver.run(queues())
 
 
 def _limit(limit: int) -> int:

@@ -16,6 +16,7 @@ __all__ = (
     "Explanation",
     "Node",
     "ParkedStat",
+    "QueuesFound",
     "Stat",
     "TaskView",
     "Totals",
@@ -87,6 +88,10 @@ class Stat:
 
     queue: str
     run: str
+    server: str
+    """Where it was looked for, without user and password."""
+    is_known: bool
+    """Something of it is there: tasks, workers, or what they left behind."""
     now_ms: int
     is_closed: bool
     """No more input comes."""
@@ -94,6 +99,8 @@ class Stat:
     """Assigned to nobody."""
     inbox: tuple[int, int, int]
     """The same by priority; cancelled ones that were not passed over yet included."""
+    oldest_at_ms: int | None
+    """When the one of them that waits longest was submitted, as far as it is told."""
     assigned: int
     """In the deques of workers."""
     running: int
@@ -117,6 +124,16 @@ class Stat:
     upkeep: Upkeep
     bytes: dict[str, int] | None
     """Memory of each key, those of all deques as `queues`; None if it is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesFound:
+    """Which queues a server has."""
+
+    names: tuple[tuple[str, str], ...]
+    """Queue and run, in order."""
+    is_all: bool
+    """False if the server has more keys than were looked at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""Times as people like to read them."""
+"""Times and numbers as people like to read them, and texts that do no harm."""
 
 from __future__ import annotations
 
 from datetime import datetime, timezone
 
-__all__ = ("counted", "moment", "span")
+__all__ = ("counted", "moment", "printable", "span")
 
 _UNITS = (("days", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 
@@ -30,3 +30,11 @@ def moment(ms: int) -> str:
 def counted(number: int, thing: str, things: str = "") -> str:
     """Return a number with its noun: 1 worker, 2,000 workers."""
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def printable(text: str) -> str:
+    """Return a text that does nothing to a terminal but stand there.
+
+    Names, ids and messages may come from anywhere.
+    """
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)

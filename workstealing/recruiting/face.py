@@ -33,6 +33,8 @@ class RecruiterFace(Office):
 
     def job(
         self,
+        function: None = None,
+        /,
         *,
         rate: float | None = None,
         every: Every | None = None,
@@ -40,6 +42,11 @@ class RecruiterFace(Office):
         target: str | None = None,
     ) -> Callable[[Function], Function]:
         """Install the decorated function, by its own name unless one is given."""
+        if function is not None:
+            raise ConfigurationError(
+                "how often? a job needs its rate: write @recruiter.job(rate=0.001),"
+                " or @recruiter.job(every=30.0), with parentheses"
+            )
 
         def install(function: Function) -> Function:
             own_name = name or str(getattr(function, "__name__", ""))

@@ -88,7 +88,7 @@ class JobStats:
 
 @dataclass(frozen=True, slots=True)
 class RecruiterStats:
-    """One recruiter in this process."""
+    """One recruiter in this process; `str()` is a table of its jobs."""
 
     calls: int
     """How often `enlist()` was called."""
@@ -101,9 +101,66 @@ class RecruiterStats:
     faults: int
     """Errors of the recruiter itself, or of a logging handler: none reached a host."""
 
+    def __str__(self) -> str:
+        return "\n".join((self._summary(), *_aligned(self._rows())))
+
+    def _summary(self) -> str:
+        told = [f"{self.calls:,} call{'' if self.calls == 1 else 's'}"]
+        told += [f"{self.debt:.3g} s in debt"] if self.debt else []
+        told += [
+            f"{target} is left alone for {seconds:.3g} s"
+            for target, seconds in self.open_targets.items()
+        ]
+        failures, faults = self.setup_failures, self.faults
+        told += [f"{failures:,} setup failures"] if failures else []
+        told += [f"{faults:,} faults"] if faults else []
+        return ", ".join(told)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows = [
+            (name, *_cells(job), job.last_error or "")
+            for name, job in self.jobs.items()
+        ]
+        return [_TITLES, *rows] if rows else []
+
 
 def _described(error: BaseException | None) -> str:
     try:
         return repr(error)
     except Exception:  # noqa: BLE001 - it is the job's own class
         return f"{type(error).__name__}, which has no text"
+
+
+_TITLES = (
+    *("job", "rate", "drawn", "recruited", "empty", "errors", "refused"),
+    *("mean", "longest", "worked", "last error"),
+)
+# Drawn, and not begun.
+_REFUSED = (Outcome.BUSY, Outcome.OPEN, Outcome.BUDGET, Outcome.STORE)
+
+
+def _cells(job: JobStats) -> tuple[str, ...]:
+    refused = sum(job.outcomes[outcome] for outcome in _REFUSED)
+    ran = job.drawn - refused
+    ago = job.last_productive
+    return (
+        f"{job.rate:g}" if job.rate is not None else f"every {job.every:g} s",
+        f"{job.drawn:,}",
+        f"{job.recruited:,}",
+        f"{job.outcomes[Outcome.EMPTY]:,}",
+        f"{job.outcomes[Outcome.ERROR]:,}",
+        f"{refused:,}",
+        f"{job.seconds / ran * 1000:.3g} ms" if ran else "-",
+        f"{job.longest * 1000:.3g} ms" if ran else "-",
+        "never" if ago is None else f"{ago:.3g} s ago",
+    )
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Lay out names to the left and numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *numbers, last in rows:
+        cells = [first.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])]
+        lines.append("  ".join((*cells, last)).rstrip())
+    return lines

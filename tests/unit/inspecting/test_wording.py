@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workstealing.inspecting.wording import counted, moment, span
+from workstealing.inspecting.wording import counted, moment, printable, span
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,9 @@ def test_one_is_one_and_many_are_many() -> None:
     assert counted(1, "worker") == "1 worker"
     assert counted(2000, "worker") == "2,000 workers"
     assert counted(0, "task lives", "tasks live") == "0 tasks live"
+
+
+def test_a_text_can_do_nothing_to_a_terminal_but_stand_there() -> None:
+    assert printable("zwei\nZeilen, größer") == "zwei\nZeilen, größer"
+    assert printable("\x1b[2Jgone\r") == "\\x1b[2Jgone\\r"
+    assert printable("turned \u202e round") == "turned \\u202e round"

@@ -7,6 +7,7 @@ import pickle
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 from unittest.mock import Mock
 from xmlrpc.client import ServerProxy
 
@@ -247,3 +248,17 @@ def test_errors_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(MissingExtra("click", "cli")))
 
     assert str(copy) == str(MissingExtra("click", "cli"))
+
+
+@pytest.mark.parametrize("kind", [Recruiter, AsyncRecruiter])
+def test_a_job_decorated_without_parentheses_is_told_what_to_write(
+    kind: type[Recruiter | AsyncRecruiter],
+) -> None:
+    recruiter: Any = kind()
+
+    with pytest.raises(ConfigurationError, match=r"@recruiter\.job\(rate=0\.001\)"):
+
+        @recruiter.job
+        def sweep() -> None: ...
+
+    assert not recruiter.stats().jobs

@@ -123,3 +123,56 @@ def test_events_tell_what_happened_and_count_the_calls_between() -> None:
     assert {event.outcome for event in refused} == {Outcome.BUDGET}
     counted = sum(event.calls for event in (*ended, *refused))
     assert 100 - 40 < counted <= 100
+
+
+def test_what_was_counted_reads_as_a_table() -> None:
+    clock = ManualClock()
+    recruiter = Recruiter(share=None, breaker=None, clock=clock)
+
+    def sweep() -> None:
+        clock.advance(0.004)
+
+    def broken() -> None:
+        raise ValueError("not today")
+
+    recruiter.install(sweep, "sweep", rate=1.0)
+    for _ in range(1000):
+        recruiter.enlist()
+    recruiter.set_rate("sweep", 0.25)
+    recruiter.install(broken, "broken", every=30.0)
+    recruiter.muster("broken")
+    clock.advance(2.0)
+
+    title, head, *jobs = str(recruiter.stats()).splitlines()
+
+    assert title == "1,000 calls"
+    assert head.split() == [
+        *("job", "rate", "drawn", "recruited", "empty", "errors", "refused"),
+        *("mean", "longest", "worked", "last", "error"),
+    ]
+    assert [" ".join(job.split()) for job in jobs] == [
+        "sweep 0.25 1,000 1,000 0 0 0 4 ms 4 ms 2 s ago",
+        "broken every 30 s 1 0 0 1 0 0 ms 0 ms never ValueError('not today')",
+    ]
+    assert {job.index(" ms") for job in jobs} == {jobs[0].index(" ms")}
+
+
+def test_a_recruiter_without_jobs_is_told_in_one_line() -> None:
+    assert str(Recruiter().stats()) == "0 calls"
+
+
+def test_what_went_wrong_stands_beside_the_calls() -> None:
+    clock = ManualClock()
+    recruiter = Recruiter(share=0.01, clock=clock)
+
+    def slow() -> None:
+        clock.advance(0.5)
+        raise OSError("gone")
+
+    recruiter.install(slow, "slow", rate=1.0)
+    recruiter.enlist()
+
+    title = str(recruiter.stats()).splitlines()[0]
+    assert "s in debt" in title
+    assert title.startswith("1 call, ")
+    assert "job:slow is left alone for 1 s" in title

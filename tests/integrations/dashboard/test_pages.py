@@ -1,0 +1,405 @@
+"""What the dashboard shows, and what its buttons do."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from html.parser import HTMLParser
+from typing import Any
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from workstealing import AsyncTaskQueue
+from workstealing.dashboard.app import create_app
+from workstealing.dashboard.board import Board
+from workstealing.dashboard.guarding import Guard
+from workstealing.queue.consuming import Report, exchange
+from workstealing.queue.presence import join
+from workstealing.tasks.outcome import ErrorReport, TaskOutcome
+
+from .conftest import ORIGIN, TOKEN
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Mill:
+    """A queue with a worker that is played by hand."""
+
+    def __init__(self, queue: AsyncTaskQueue) -> None:
+        self.queue = queue
+
+        @queue.task(name="echo")
+        def echo(text: str = "") -> str:
+            raise NotImplementedError
+
+        self.echo = echo
+
+    async def join(self, worker: str = "mill.0") -> None:
+        description = {"abilities": ["echo@1"], "host": EVIL, "pid": 4711}
+        call = join(self.queue.keys, self.queue.settings, worker, "1", description)
+        await self.queue.driver.call(call)
+
+    async def take(self, want: int, *reports: Report) -> Any:
+        call = exchange(
+            self.queue.keys,
+            self.queue.settings,
+            "mill.0",
+            "1",
+            want=want,
+            keep=0,
+            reports=reports,
+        )
+        taken = await self.queue.driver.call(call)
+        assert taken is not None
+        return taken.tasks
+
+    async def fail(self, task_id: str, message: str = "not today") -> None:
+        await self.echo.options(id=task_id).submit()
+        (task,) = await self.take(1)
+        error = ErrorReport("ValueError", message, f"Traceback …\n  {message}")
+        outcome = TaskOutcome(state="failed", error=error, worker="mill.0", ended=1)
+        await self.take(0, Report(task.id, task.token, "dead", outcome.encode()))
+
+    def path(self, page: str, **more: str) -> str:
+        where = {"queue": self.queue.name, "run": "default", **more}
+        return str(httpx.URL(page, params=where))
+
+    def form(self, action: str, task_id: str) -> dict[str, str]:
+        where = {"queue": self.queue.name, "run": "default"}
+        return {**where, "id": task_id, "action": action}
+
+
+@pytest.fixture
+async def mill(queue: AsyncTaskQueue) -> Mill:
+    return Mill(queue)
+
+
+class _Scripts(HTMLParser):
+    """Notes what would be run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        if tag == "script":
+            self.found.append(str(told.get("src")))
+        self.found += [name for name in told if name.startswith("on")]
+        self.found += ["style"] if "style" in told else []
+
+
+def _scripts(page: str) -> list[str]:
+    parser = _Scripts()
+    parser.feed(page)
+    return parser.found
+
+
+def _words(page: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+async def test_the_first_page_lists_the_queues_of_the_server(
+    browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
+) -> None:
+    other = AsyncTaskQueue(mill.queue.name, async_redis_client, run="nightly")
+    await other.close()
+    await mill.echo.submit_many([()] * 1234)
+
+    page = (await browser.get("/")).text
+
+    assert f"{mill.queue.name}/default 1,234 0 0 0 0 0" in _words(page)
+    assert f"{mill.queue.name}/nightly 0 0 0 0 0 0" in _words(page)
+    assert 'id="live"' in page
+
+
+async def test_a_queue_shows_counts_workers_and_upkeep(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.join()
+    await mill.echo.submit_many([()] * 3)
+    await mill.take(1)
+
+    words = _words((await browser.get(mill.path("/queue"))).text)
+
+    assert "2 waiting 0 assigned 1 running 0 delayed 0 parked 0 dead" in words
+    assert "mill.0 runs 0 1 0" in words
+    assert "3 submitted, 0 done" in words
+    assert "Upkeep" in words
+
+
+async def test_rates_are_told_as_soon_as_there_are_two_looks(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    first = (await browser.get(mill.path("/api/stat"))).json()
+    await mill.echo.submit_many([()] * 10)
+    for _ in range(1000):
+        later = (await browser.get(mill.path("/api/stat"))).json()
+        # Two looks within the same millisecond tell nothing yet.
+        if later["rates"] is not None:
+            break
+
+    passed = (later["now_ms"] - first["now_ms"]) / 1000
+    assert first["rates"] is None
+    assert later["rates"]["submitted"] == pytest.approx(10 / passed)
+    assert later["rates"]["done"] == 0.0
+
+
+async def test_a_queue_that_is_not_there_is_told_and_is_not_made(
+    browser: httpx.AsyncClient, queue: AsyncTaskQueue, async_redis_client: Redis
+) -> None:
+    name = f"{queue.name}-typo"
+
+    page = await browser.get("/queue", params={"queue": name})
+
+    assert "no such queue, or not used yet" in page.text
+    assert not await async_redis_client.keys(f"*{name}*")
+
+
+@pytest.mark.parametrize("place", ["inbox", "running", "later", "parked", "done"])
+async def test_a_place_lists_its_tasks(
+    browser: httpx.AsyncClient, mill: Mill, place: str
+) -> None:
+    await mill.echo.options(id="one").submit()
+    await mill.echo.options(id="two", delay=60).submit()
+
+    words = _words((await browser.get(mill.path("/queue", place=place))).text)
+
+    told = {"inbox": "one echo@1 waiting", "later": "two echo@1 delayed in"}
+    assert told.get(place, f"Nothing in {place}.") in words
+
+
+async def test_dead_letters_stand_with_their_tracebacks(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.join()
+    await mill.fail("bad")
+
+    page = (await browser.get(mill.path("/queue", place="dead"))).text
+
+    assert "bad echo@1 dead mill.0" in _words(page)
+    assert "<summary>ValueError: not today</summary>" in page
+    assert "Traceback …\n  not today" in page
+
+
+async def test_a_task_shows_all_that_is_known_of_it(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.echo.options(id="a/b?c=d#e%").submit("hi")
+
+    page = await browser.get(mill.path("/task", id="a/b?c=d#e%"))
+
+    words = _words(page.text)
+    assert page.status_code == 200
+    assert "a/b?c=d#e% waiting" in words
+    assert "It does not run because no worker lives." in words
+    assert '"text": "hi"' in words
+    assert "Cancel" in words
+    assert "Replay" not in words
+
+
+async def test_cancel_cancels_and_says_so(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    handle = await mill.echo.options(id="one").submit()
+
+    answer = await browser.post(
+        "/act", data=mill.form("cancel", "one"), follow_redirects=True
+    )
+
+    assert "It is cancelled." in answer.text
+    assert (await handle.state()).state == "cancelled"
+
+
+async def test_a_running_task_is_asked_to_stop(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.join()
+    await mill.echo.options(id="one").submit()
+    await mill.take(1)
+
+    answer = await browser.post(
+        "/act", data=mill.form("cancel", "one"), follow_redirects=True
+    )
+
+    assert "its worker is asked to stop it" in answer.text
+
+
+async def test_replay_puts_a_dead_letter_back(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.join()
+    await mill.fail("bad")
+    page = (await browser.get(mill.path("/task", id="bad"))).text
+    assert "Replay" in page
+    assert "Delete …" in page
+
+    answer = await browser.post(
+        "/act", data=mill.form("replay", "bad"), follow_redirects=True
+    )
+
+    assert "back in its inbox" in answer.text
+    assert (await mill.queue.handle("bad").state()).state == "waiting"
+    again = await browser.post(
+        "/act", data=mill.form("replay", "bad"), follow_redirects=True
+    )
+    assert "no dead letter any more" in again.text
+
+
+async def test_delete_forgets_a_dead_letter(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.join()
+    await mill.fail("bad")
+
+    answer = await browser.post(
+        "/act", data=mill.form("delete", "bad"), follow_redirects=True
+    )
+
+    assert "It is gone for good." in answer.text
+    assert "Nothing in dead." in answer.text
+    assert (await mill.queue.counts()).dead == 0
+
+
+async def test_what_a_notice_says_is_ours(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.echo.options(id="one").submit()
+
+    page = await browser.get(mill.path("/task", id="one", told=EVIL))
+
+    assert "alert" not in page.text
+
+
+async def test_nothing_that_a_task_or_worker_says_becomes_markup(
+    browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
+) -> None:
+    await mill.join()
+    await mill.fail("bad", EVIL)
+    keys = mill.queue.keys
+    envelope = {"v": 1, "name": EVIL, "version": 1, "payload": {EVIL: EVIL}}
+    for name in ("<img/onerror=alert(1)>", "'onclick='alert(1)'"):
+        await async_redis_client.hset(keys.task, name, json.dumps(envelope))
+        await async_redis_client.rpush(keys.inboxes[1], name)
+
+    for path in (
+        "/",
+        mill.path("/queue"),
+        mill.path("/queue", place="dead"),
+        mill.path("/queue", place="inbox"),
+        mill.path("/queue", place="done"),
+        mill.path("/queue", place=EVIL),
+        mill.path("/task", id="bad"),
+        mill.path("/task", id="<img/onerror=alert(1)>"),
+        mill.path("/task", id="'onclick='alert(1)'"),
+        f"/queue?queue={EVIL}",
+    ):
+        page = (await browser.get(path)).text
+        assert _scripts(page) == ["/assets/live.js"], path
+        assert "<img" not in page, path
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "told"),
+    [
+        ("/queue", 400, "the name of a queue must be"),
+        ("/queue?queue=a%20b", 400, "the name of a queue must be"),
+        ("/queue?queue=q&run={}", 400, "the name of a run must be"),
+        ("/queue?queue=q&place=cellar", 400, "there is no place"),
+        ("/task?queue=q&id=nobody", 404, "there is no task nobody"),
+        ("/task?queue=q", 400, "the id of a task must be"),
+        ("/nowhere", 404, "Not Found"),
+    ],
+)
+async def test_bad_input_gets_a_clear_page(
+    browser: httpx.AsyncClient, path: str, code: int, told: str
+) -> None:
+    answer = await browser.get(path)
+
+    assert answer.status_code == code
+    assert told in _words(answer.text)
+
+
+async def test_an_unknown_action_does_nothing(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    handle = await mill.echo.options(id="one").submit()
+
+    answer = await browser.post("/act", data=mill.form("explode", "one"))
+
+    assert answer.status_code == 400
+    assert (await handle.state()).state == "waiting"
+
+
+async def test_the_api_tells_the_numbers_of_one_queue_or_of_all(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.echo.submit_many([()] * 5)
+
+    one = (await browser.get(mill.path("/api/stat"))).json()
+    all_of_them = (await browser.get("/api/stat")).json()["queues"]
+
+    assert (one["waiting"], one["backlog_per_worker"]) == (5, 5.0)
+    assert mill.queue.name in [each["queue"] for each in all_of_them]
+    bad = await browser.get("/api/stat?queue=a%20b")
+    assert (bad.status_code, list(bad.json())) == (400, ["error"])
+
+
+async def test_metrics_are_text_that_prometheus_reads(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    parser = pytest.importorskip("prometheus_client.parser")
+    await mill.echo.submit_many([()] * 5)
+
+    answer = await browser.get("/metrics")
+
+    assert answer.headers["content-type"].startswith("text/plain")
+    families = list(parser.text_string_to_metric_families(answer.text))
+    told = {
+        (
+            sample.name,
+            sample.labels.get("place") or sample.labels.get("what"),
+        ): sample.value
+        for family in families
+        for sample in family.samples
+        if sample.labels["queue"] == mill.queue.name
+    }
+    assert told["workstealing_queue_backlog_per_worker", None] == 5.0
+    assert told["workstealing_queue_tasks", "waiting"] == 5.0
+    assert told["workstealing_queue_events_total", "submitted"] == 5.0
+
+
+async def test_a_server_that_is_away_is_told_and_the_dashboard_goes_on() -> None:
+    board = Board(Redis.from_url("unix:///nowhere/socket"))
+    transport = httpx.ASGITransport(create_app(board, Guard(TOKEN)))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+
+    async with httpx.AsyncClient(
+        transport=transport, base_url=ORIGIN, headers=headers
+    ) as client:
+        page = await client.get("/")
+        api = await client.get("/api/stat?queue=q")
+        health = await client.get("/healthz")
+
+    assert page.status_code == 503
+    assert "Redis does not answer" in page.text
+    assert (api.status_code, list(api.json())) == (503, ["error"])
+    assert health.status_code == 200
+
+
+async def test_a_crash_tells_nothing_and_browsers_are_careful_all_the_same(
+    browser: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def crash(self: Board) -> None:
+        raise RuntimeError("a secret of the inside")
+
+    monkeypatch.setattr(Board, "overview", crash)
+
+    answer = await browser.get("/")
+
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]

@@ -1,0 +1,66 @@
+"""The numbers of queues as text that Prometheus and autoscalers read.
+
+| metric | labels |
+| --- | --- |
+| `workstealing_queue_backlog_per_worker` | `queue`, `run` |
+| `workstealing_queue_tasks` | `queue`, `run`, `place` |
+| `workstealing_queue_workers` | `queue`, `run` |
+| `workstealing_queue_oldest_seconds` | `queue`, `run` |
+| `workstealing_queue_events_total` | `queue`, `run`, `what` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workstealing.inspecting.values import Stat
+
+__all__ = ("gauges",)
+
+_PLACES = ("waiting", "assigned", "running", "delayed", "parked", "dead", "outcomes")
+
+
+def gauges(seen: Sequence[Stat]) -> str:
+    """Return the metrics of some queues, in the text format of Prometheus."""
+    lines = [
+        *_family("backlog_per_worker", "gauge", "Tasks that are due, per worker."),
+        *(_line("backlog_per_worker", one, one.backlog_per_worker) for one in seen),
+        *_family("tasks", "gauge", "Tasks, by where they are."),
+        *(
+            _line("tasks", one, getattr(one, place), place=place)
+            for one in seen
+            for place in _PLACES
+        ),
+        *_family("workers", "gauge", "Workers that live."),
+        *(_line("workers", one, one.living) for one in seen),
+        *_family("oldest_seconds", "gauge", "How long the oldest task waits."),
+        *(_line("oldest_seconds", one, _oldest(one)) for one in seen),
+        *_family("events_total", "counter", "What happened since the queue was made."),
+        *(
+            _line("events_total", one, getattr(one.totals, what), what=what)
+            for one in seen
+            for what in type(one.totals).__slots__
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _family(name: str, kind: str, told: str) -> Iterator[str]:
+    yield f"# HELP workstealing_queue_{name} {told}"
+    yield f"# TYPE workstealing_queue_{name} {kind}"
+
+
+def _line(name: str, seen: Stat, value: float, **labels: str) -> str:
+    told = {"queue": seen.queue, "run": seen.run, **labels}
+    written = ",".join(f'{label}="{_escaped(word)}"' for label, word in told.items())
+    return f"workstealing_queue_{name}{{{written}}} {value}"
+
+
+def _escaped(word: str) -> str:
+    return word.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _oldest(seen: Stat) -> float:
+    if seen.oldest_at_ms is None:
+        return 0.0
+    return max(0, seen.now_ms - seen.oldest_at_ms) / 1000

@@ -1,0 +1,135 @@
+"""Pieces of pages: tables, bars and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workstealing.dashboard.markup import Html, link, tag, text
+from workstealing.inspecting.values import Entry, Stat, WorkerStat
+from workstealing.inspecting.wording import span
+
+__all__ = ("crew_table", "entries_table", "numbers", "rate", "sparkline", "table")
+
+_WORKERS = 200
+_WIDTH, _HEIGHT = 120, 24
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Html:
+    """Return a table; what looks like a number stands to the right."""
+    head = tag("thead", tag("tr", *(tag("th", title) for title in titles)))
+    body = tag("tbody", *(tag("tr", *map(_cell, row)) for row in rows))
+    return tag("div", tag("table", head, body), class_="scroll")
+
+
+def numbers(seen: Stat) -> tuple[str, ...]:
+    """Tell how many are waiting, assigned, running, delayed, parked and dead."""
+    places = (
+        *(seen.waiting, seen.assigned, seen.running),
+        *(seen.delayed, seen.parked, seen.dead),
+    )
+    return tuple(f"{number:,}" for number in places)
+
+
+def rate(number: float) -> str:
+    """Return tasks per second in few digits."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:,.1f}"
+
+
+def crew_table(seen: Stat) -> Html:
+    """Show the workers with their deques, the living first."""
+    crew = sorted(seen.workers, key=lambda worker: (not worker.is_alive, worker.name))
+    if not crew:
+        return tag("p", "No worker lives.", class_="quiet")
+    longest = max(worker.waiting for worker in crew)
+    rows = [
+        (
+            worker.name,
+            _state(worker),
+            f"{worker.waiting:,}",
+            _bar(worker.waiting, longest),
+            f"{worker.running:,}",
+            f"{worker.stolen:,}",
+            f"{span(worker.lease_age_ms)} ago",
+            f"{worker.host} {worker.pid or ''}".strip(),
+        )
+        for worker in crew[:_WORKERS]
+    ]
+    titles = ("worker", "state", "deque", "", "running", "stolen", "renewed", "process")
+    more = len(crew) - _WORKERS
+    below = tag("p", f"… {more:,} more", class_="quiet") if more > 0 else text()
+    return text(table(titles, rows), below)
+
+
+def entries_table(
+    entries: Sequence[Entry],
+    where: dict[str, str],
+    now_ms: int,
+    tracebacks: dict[str, str],
+) -> Html:
+    """List tasks; those with a traceback show it on request."""
+    rows = []
+    for entry in entries:
+        note = entry.note
+        if entry.id in tracebacks:
+            trace = tag("pre", tracebacks[entry.id], class_="error")
+            note = tag("details", tag("summary", note or "traceback"), trace)
+        rows.append(
+            (
+                link("/task", entry.id, **where, id=entry.id),
+                entry.task,
+                tag("span", entry.state.value, class_=f"state {entry.state.value}"),
+                entry.worker,
+                _when(entry.at_ms, now_ms),
+                f"{entry.attempts:,}" if entry.attempts else "",
+                f"{entry.steals:,}" if entry.steals else "",
+                note,
+            )
+        )
+    titles = ("id", "task", "state", "worker", "when", "failed", "stolen", "note")
+    return table(titles, rows)
+
+
+def sparkline(history: Sequence[float]) -> Html:
+    """Draw how a rate went."""
+    if len(history) < 2:
+        return text()
+    highest = max(history) or 1.0
+    step = _WIDTH / (len(history) - 1)
+    points = " ".join(
+        f"{number * step:.1f},{_HEIGHT - 1 - value / highest * (_HEIGHT - 2):.1f}"
+        for number, value in enumerate(history)
+    )
+    return _drawing("spark", tag("polyline", points=points))
+
+
+def _bar(value: int, longest: int) -> Html:
+    share = round(value / longest * _WIDTH) if longest else 0
+    return _drawing("bar", tag("rect", width=share, height=_HEIGHT))
+
+
+def _drawing(kind: str, shape: Html) -> Html:
+    size = f"0 0 {_WIDTH} {_HEIGHT}"
+    return tag("svg", shape, viewBox=size, preserveAspectRatio="none", class_=kind)
+
+
+def _cell(value: str) -> Html:
+    is_number = value.replace(",", "").replace(".", "").isdigit()
+    return tag("td", value, class_="number" if is_number else False)
+
+
+def _state(worker: WorkerStat) -> Html:
+    if not worker.is_alive:
+        told = f"dead for {span(-worker.lease_left_ms)}"
+        return tag("span", told, class_="state dead")
+    word = "runs" if worker.running else "rests"
+    return tag("span", word, class_=f"state {word}")
+
+
+def _when(at_ms: int, now_ms: int) -> str:
+    if not at_ms:
+        return ""
+    return (
+        f"in {span(at_ms - now_ms)}"
+        if at_ms > now_ms
+        else f"{span(now_ms - at_ms)} ago"
+    )
