@@ -8,7 +8,7 @@ from importlib import import_module
 
 from benchmarks.measuring import report
 
-ALL = ("recruiting", "queue", "jobs")
+ALL = ("recruiting", "pool", "queue", "pools", "client", "jobs", "web")
 
 
 def main() -> int:

@@ -17,21 +17,38 @@ from workstealing.recruiting.recruiter import Recruiter
 from workstealing.recruiting.slicing import time_left
 
 if TYPE_CHECKING:
+    from workstealing.client.calling import AsyncTaskClient, TaskClient
     from workstealing.client.queue import AsyncTaskQueue, TaskQueue
     from workstealing.drivers.connect import connect
+    from workstealing.pool.pool import Pool
+    from workstealing.pool.scaling import Autoscale
     from workstealing.recruiting.aio import AsyncRecruiter
+    from workstealing.tasks.calling import ClientContext
+    from workstealing.tasks.contract import Contract
+    from workstealing.tasks.permission import Policy
+    from workstealing.tasks.registry import Registry
+    from workstealing.tasks.signing import Keyring
     from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
     from workstealing.workers.worker import Worker
 
 __all__ = (
     "AsyncRecruiter",
+    "AsyncTaskClient",
     "AsyncTaskQueue",
     "AsyncWorkStealer",
+    "Autoscale",
     "Breaker",
+    "ClientContext",
+    "Contract",
     "Duty",
     "Job",
+    "Keyring",
+    "Policy",
+    "Pool",
     "Recruiter",
+    "Registry",
     "StoreGate",
+    "TaskClient",
     "TaskQueue",
     "WorkStealer",
     "Worker",
@@ -41,8 +58,17 @@ __all__ = (
 
 _ON_DEMAND = {
     "AsyncRecruiter": "workstealing.recruiting.aio",
+    "AsyncTaskClient": "workstealing.client.calling",
     "AsyncTaskQueue": "workstealing.client.queue",
     "AsyncWorkStealer": "workstealing.workers.upkeep",
+    "Autoscale": "workstealing.pool.scaling",
+    "ClientContext": "workstealing.tasks.calling",
+    "Contract": "workstealing.tasks.contract",
+    "Keyring": "workstealing.tasks.signing",
+    "Policy": "workstealing.tasks.permission",
+    "Pool": "workstealing.pool.pool",
+    "Registry": "workstealing.tasks.registry",
+    "TaskClient": "workstealing.client.calling",
     "TaskQueue": "workstealing.client.queue",
     "WorkStealer": "workstealing.workers.upkeep",
     "Worker": "workstealing.workers.worker",

@@ -13,15 +13,18 @@ WorkStealingError
 │   ├── InvalidName         a name or an id with spaces, braces or control characters
 │   ├── NotATask            the function cannot be a task; says why
 │   ├── DuplicateTask       the name and version are taken
+│   ├── UnknownWorker       no worker of that name
 │   └── MissingExtra        names the extra to install
 ├── Conflict                another recruit is at it; nothing is wrong
 ├── InvalidDuty             a job returned something that is not a Duty
 ├── HookFailed              a user's function raised inside a job; the cause is kept
+├── NotPermitted            this principal may not call the task
 ├── PayloadInvalid          arguments that do not match the task; names the field
 ├── PayloadTooLarge         more bytes than the queue takes
 ├── ResultInvalid           a result that is not JSON, or not of the wanted type
 ├── BadEnvelope             not an envelope: broken JSON, a missing or wrong field
 ├── UnknownEnvelope         an envelope of another format version
+├── BadSignature            not signed, changed, expired, or of another id or queue
 ├── BadOutcome              not an outcome: broken JSON, a missing or wrong field
 ├── UnknownTask             no task of that name and version is registered here
 ├── QueueFull               the queue is at its `max_length`
@@ -32,6 +35,10 @@ WorkStealingError
 ├── TaskCancelled           the task was cancelled before it was done
 ├── LeaseLost               another worker owns the task now
 ├── ResultTimeout           the task did not end in time; also a TimeoutError
+├── PoolBroken              processes of a pool die before they get to work
+├── PoolFull                a pool's buffer is full, and stayed so
+├── PoolStopped             a pool takes no more work; also a RuntimeError
+├── WorkDiscarded           work was taken out of its pool, or interrupted
 └── RedisError              what a server said, or did not say; the cause is kept
     ├── RedisUnavailable    not reached, or no reply; safe to try again
     ├── RedisReadOnly       a replica, or too few replicas to write
@@ -51,6 +58,7 @@ __all__ = (
     "AmbiguousPace",
     "BadEnvelope",
     "BadOutcome",
+    "BadSignature",
     "ConfigurationError",
     "Conflict",
     "CoroutineJob",
@@ -65,8 +73,12 @@ __all__ = (
     "MissingExtra",
     "NotAJob",
     "NotATask",
+    "NotPermitted",
     "PayloadInvalid",
     "PayloadTooLarge",
+    "PoolBroken",
+    "PoolFull",
+    "PoolStopped",
     "QueueClosed",
     "QueueFull",
     "RateExceeded",
@@ -85,6 +97,8 @@ __all__ = (
     "UnknownEnvelope",
     "UnknownJob",
     "UnknownTask",
+    "UnknownWorker",
+    "WorkDiscarded",
     "WorkStealingError",
     "WrongType",
 )
@@ -142,6 +156,10 @@ class DuplicateTask(ConfigurationError):
     """A task of that name and version is registered already."""
 
 
+class UnknownWorker(ConfigurationError):
+    """There is no worker of that name, or it has left."""
+
+
 class MissingExtra(ConfigurationError):
     """A feature needs a package that is not installed."""
 
@@ -171,6 +189,33 @@ class HookFailed(WorkStealingError):
 
     The job is to blame, not the server that it works on.
     """
+
+
+class NotPermitted(WorkStealingError):
+    """None of the roles of a request has the permission that the task needs.
+
+    `roles` is a text, with commas between them.
+    """
+
+    def __init__(self, task: str, principal: str, roles: str, permission: str) -> None:
+        super().__init__(task, principal, roles, permission)
+        self.task = task
+        self.principal = principal
+        self.roles = roles
+        self.permission = permission
+
+    def __str__(self) -> str:
+        who = f"'{self.principal}'" if self.principal else "somebody without a name"
+        if not self.permission:
+            return (
+                f"task '{self.task}': {who} may not call it: it names no permission;"
+                " give it permission=, or PUBLIC if everybody may"
+            )
+        roles = f"the roles {self.roles}" if self.roles else "no role at all"
+        return (
+            f"task '{self.task}': {who} may not call it: it needs the permission"
+            f" '{self.permission}', and this is a request with {roles}"
+        )
 
 
 class PayloadInvalid(WorkStealingError):
@@ -217,6 +262,18 @@ class BadEnvelope(WorkStealingError):
 
 class UnknownEnvelope(WorkStealingError):
     """The envelope has a format version that this release cannot read."""
+
+
+class BadSignature(WorkStealingError):
+    """A queue that wants signatures was given an envelope without a valid one."""
+
+    def __init__(self, task_id: str, problem: str) -> None:
+        super().__init__(task_id, problem)
+        self.task_id = task_id
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"task {self.task_id} is refused: {self.problem}"
 
 
 class BadOutcome(WorkStealingError):
@@ -291,6 +348,25 @@ class LeaseLost(WorkStealingError):
 
 class ResultTimeout(WorkStealingError, TimeoutError):
     """The task did not end within the time that the caller would wait."""
+
+
+class PoolBroken(WorkStealingError):
+    """The processes of a pool die one after the other before they get to work."""
+
+
+class PoolFull(WorkStealingError):
+    """A pool's buffer is full: try again later, wait longer, or raise `buffer`."""
+
+    given: tuple[object, ...] = ()
+    """What `execute_many` had given by then."""
+
+
+class PoolStopped(WorkStealingError, RuntimeError):
+    """A pool was stopped and takes no more work."""
+
+
+class WorkDiscarded(WorkStealingError):
+    """Work was taken out of its pool before it was begun, or was interrupted."""
 
 
 class RedisError(WorkStealingError):
