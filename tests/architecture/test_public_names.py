@@ -34,7 +34,12 @@ def test_a_module_opens_with_what_it_is_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_all_names_exactly_the_public_definitions(name: str) -> None:
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if not name.startswith("workstealing.integrations."):
+            raise
+        pytest.skip(f"its framework is not here: {error}")
     defined = {
         node.name
         for node in _tree(name).body

@@ -1,0 +1,3 @@
+"""Management commands: thin over the command line `workstealing`."""
+
+from __future__ import annotations

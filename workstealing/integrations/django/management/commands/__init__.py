@@ -1,0 +1,3 @@
+"""One module per command, as Django wants it."""
+
+from __future__ import annotations

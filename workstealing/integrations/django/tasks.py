@@ -1,0 +1,236 @@
+"""A backend for `django.tasks`, which Django has since 6.0.
+
+`"BACKEND": "workstealing.integrations.django.tasks.TaskBackend"` in `TASKS`. Each queue
+name of Django is a queue of `WORKSTEALING["QUEUES"]`, and `workstealing_worker` runs
+its tasks. A task is known in Redis by the path of its function, and only tasks whose
+modules are imported are run or returned: nothing is imported because Redis names it.
+
+- Priorities from -100 to 100 become three: above 0 is urgent, below 0 is whenever.
+- A result is kept as long as its queue keeps outcomes, an hour unless the settings say
+  otherwise. Then it does not exist; nor does that of a task that was cancelled, which
+  Django has no word for.
+- Django's tasks have no retries. One whose worker dies runs again, and is FAILED when
+  it was given up. Only the last attempt, and its worker, are known.
+- `OPTIONS` are refused: what can be chosen is said in `WORKSTEALING["QUEUES"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from traceback import format_exception
+from typing import Any
+
+from django.tasks.backends.base import BaseTaskBackend
+from django.tasks.base import (
+    Task,
+    TaskContext,
+    TaskError,
+    TaskResult,
+    TaskResultStatus,
+)
+from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist
+from django.tasks.signals import task_enqueued, task_finished, task_started
+from django.utils.json import normalize_json
+from django.utils.timezone import now
+
+from workstealing.client.task import Task as QueueTask
+from workstealing.errors import ConfigurationError, DuplicateTask, InvalidName
+from workstealing.integrations.django.orders import (
+    Order,
+    Told,
+    aware,
+    milliseconds,
+    moment,
+    told_by,
+)
+from workstealing.integrations.django.shared import get_queue, get_settings
+from workstealing.queue.locating import Located, locate
+from workstealing.tasks.context import ExecutionContext
+from workstealing.tasks.naming import checked_id
+from workstealing.tasks.outcome import State, TaskOutcome
+from workstealing.tasks.task import define
+
+__all__ = ("TaskBackend",)
+
+_VERSION = 1
+_PLACES = {
+    State.RUNNING: TaskResultStatus.RUNNING,
+    State.DONE: TaskResultStatus.SUCCESSFUL,
+    State.FAILED: TaskResultStatus.FAILED,
+    State.DEAD: TaskResultStatus.FAILED,
+}
+
+_known: dict[str, Task] = {}
+
+
+class TaskBackend(BaseTaskBackend):
+    """Gives the tasks of Django to the queues of `WORKSTEALING`."""
+
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        if self.options:
+            raise ConfigurationError(
+                f'TASKS["{alias}"]["OPTIONS"]: leave it out; what can be chosen is said'
+                ' in WORKSTEALING["QUEUES"]'
+            )
+        names = sorted(self.queues) or get_settings().queues
+        self._queues = {name: get_queue(name) for name in names}
+
+    def validate_task(self, task: Task) -> None:
+        """Check a task, and let the workers of this process know it."""
+        super().validate_task(task)
+        if task.queue_name not in self._queues:
+            raise InvalidTask(f"Queue '{task.queue_name}' is not valid for backend.")
+        path = task.module_path
+        _known.setdefault(path, task)
+        for queue in self._queues.values():
+            if f"{path}@{_VERSION}" not in queue.registry.abilities():
+                # Another thread may have been quicker.
+                with suppress(DuplicateTask):
+                    queue.registry.add(define(self._runner(path), path, _VERSION))
+
+    def enqueue(self, task: Task, args: Any, kwargs: Any) -> TaskResult:
+        """Put a task into its queue."""
+        self.validate_task(task)
+        due_at = task.run_after
+        order = Order(
+            args=normalize_json(args),
+            kwargs=normalize_json(kwargs),
+            enqueued=milliseconds(now()),
+            priority=task.priority,
+            run_after=None if due_at is None else milliseconds(due_at),
+        )
+        queue = self._queues[task.queue_name]
+        definition = queue.registry.find(task.module_path, _VERSION)
+        given: QueueTask[..., Any] = QueueTask(queue, definition)
+        handle = given.options(
+            priority=1 - (task.priority > 0) + (task.priority < 0),
+            at=None if due_at is None else aware(due_at),
+        ).submit(order)
+        result = self._result(task, handle.id, order, TaskResultStatus.READY)
+        task_enqueued.send(type(self), task_result=result)
+        return result
+
+    def get_result(self, result_id: str) -> TaskResult:
+        """Return what is known of a task, in any process."""
+        with suppress(InvalidName):
+            checked_id(result_id)
+            for queue in self._queues.values():
+                found = queue.driver.run(locate(queue.keys, result_id))
+                if found.place is not State.UNKNOWN:
+                    return self._found(result_id, found, queue.name)
+        raise TaskResultDoesNotExist(result_id)
+
+    def _runner(self, path: str) -> Callable[..., Any]:
+        def run(order: Order, attempt: ExecutionContext) -> Told:
+            return self._run(path, order, attempt)
+
+        return run
+
+    def _run(self, path: str, order: Order, attempt: ExecutionContext) -> Told:
+        task = self._ordered(path, order, attempt.queue)
+        result = self._result(task, attempt.id, order, TaskResultStatus.RUNNING)
+        _begin(result, now(), attempt.worker, attempt.attempt)
+        task_started.send(type(self), task_result=result)
+        context = [TaskContext(task_result=result)] if task.takes_context else []
+        try:
+            value = normalize_json(task.call(*context, *order.args, **order.kwargs))
+        except Exception as error:
+            kind = type(error)
+            told = TaskError(
+                exception_class_path=f"{kind.__module__}.{kind.__qualname__}",
+                traceback="".join(format_exception(error)),
+            )
+            _set(result, status=TaskResultStatus.FAILED, errors=[told])
+            _set(result, finished_at=now())
+            task_finished.send(type(self), task_result=result)
+            raise
+        _set(result, status=TaskResultStatus.SUCCESSFUL, _return_value=value)
+        _set(result, finished_at=now())
+        task_finished.send(type(self), task_result=result)
+        return Told(path, order, value)
+
+    def _found(self, result_id: str, found: Located, queue_name: str) -> TaskResult:
+        seen, place = found.trace, found.place
+        outcome = TaskOutcome.read(seen.outcome) if seen.outcome else None
+        try:
+            told = told_by(seen)
+        except LookupError as error:
+            raise TaskResultDoesNotExist(f"{result_id}: {error}") from error
+        if outcome is not None:
+            place = State(outcome.state)
+        status = TaskResultStatus.READY
+        if place is not None:
+            status = _PLACES.get(place, status)
+        task = self._ordered(told.task, told.order, queue_name)
+        result = self._result(task, result_id, told.order, status)
+        if outcome is not None:
+            began_at, ended_at = moment(outcome.began), moment(outcome.ended)
+            _begin(result, began_at, outcome.worker, outcome.attempt)
+            _set(result, finished_at=ended_at, _return_value=told.value)
+        elif found.begun_at_ms is not None:
+            began_at = moment(found.begun_at_ms)
+            _begin(result, began_at, seen.worker, seen.attempts + 1)
+        if status == TaskResultStatus.FAILED:
+            _set(result, errors=[_error(outcome)])
+        return result
+
+    def _ordered(self, path: str, order: Order, queue_name: str) -> Task:
+        """Return a task as it was enqueued."""
+        if path not in _known:
+            raise TaskResultDoesNotExist(
+                f"no task {path} is known here: import the module that defines it"
+            )
+        run_after = None if order.run_after is None else moment(order.run_after)
+        return _known[path].using(
+            priority=order.priority,
+            queue_name=queue_name,
+            run_after=run_after,
+            backend=self.alias,
+        )
+
+    def _result(
+        self, task: Task, result_id: str, order: Order, status: TaskResultStatus
+    ) -> TaskResult:
+        return TaskResult(
+            task=task,
+            id=result_id,
+            status=status,
+            enqueued_at=moment(order.enqueued),
+            started_at=None,
+            finished_at=None,
+            last_attempted_at=None,
+            args=order.args,
+            kwargs=order.kwargs,
+            backend=self.alias,
+            errors=[],
+            worker_ids=[],
+        )
+
+
+def _begin(result: TaskResult, began_at: Any, worker: str, attempt: int) -> None:
+    earlier = ["unknown"] * (attempt - 1)
+    _set(result, started_at=began_at, last_attempted_at=began_at)
+    _set(result, worker_ids=[*earlier, worker])
+
+
+def _error(outcome: TaskOutcome | None) -> TaskError:
+    if outcome is None or outcome.error is None:
+        reason = outcome.reason if outcome is not None else "its outcome has expired"
+        path = "workstealing.errors.TaskDead"
+        return TaskError(exception_class_path=path, traceback=reason)
+    kind = outcome.error.type
+    path = kind if "." in kind else f"builtins.{kind}"
+    return TaskError(exception_class_path=path, traceback=outcome.error.traceback)
+
+
+def _set(result: TaskResult, **values: Any) -> None:
+    # Frozen for those who get it; we are still making it.
+    for name, value in values.items():
+        object.__setattr__(result, name, value)
