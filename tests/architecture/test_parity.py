@@ -8,9 +8,11 @@ import pytest
 
 from workstealing import (
     AsyncRecruiter,
+    AsyncTaskClient,
     AsyncTaskQueue,
     AsyncWorkStealer,
     Recruiter,
+    TaskClient,
     TaskQueue,
     WorkStealer,
     jobs,
@@ -27,6 +29,7 @@ PAIRS = [
     (Inspector, AsyncInspector),
     (Task, AsyncTask),
     (TaskHandle, AsyncTaskHandle),
+    (TaskClient, AsyncTaskClient),
     (TaskQueue, AsyncTaskQueue),
     (WorkStealer, AsyncWorkStealer),
     *(

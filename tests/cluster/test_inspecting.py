@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from redis.asyncio.cluster import RedisCluster as AsyncRedisCluster
 from redis.cluster import RedisCluster
 
-from workstealing import TaskQueue, Worker
-from workstealing.inspecting.inspector import Inspector
+from workstealing import AsyncTaskQueue, TaskQueue, Worker
+from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.tasks.outcome import State
 
 
@@ -36,3 +37,23 @@ def test_a_queue_in_a_cluster_is_looked_at_like_any_other(
     assert [child.name for child in run.children] == [
         *("inbox", "later", "outbox", "queues"),
     ]
+
+
+async def test_queues_are_found_on_every_node_of_a_cluster(
+    cluster_client: RedisCluster,
+    async_cluster_client: AsyncRedisCluster,
+    key_prefix: str,
+) -> None:
+    # Enough of them that each node has some.
+    queues = [TaskQueue(f"{key_prefix}-{n:02}", cluster_client) for n in range(20)]
+    for queue in queues:
+        queue.close()
+
+    found = Inspector(queues[0]).queues()
+
+    own = [name for name, _ in found.names if name.startswith(key_prefix)]
+    assert own == [queue.name for queue in queues]
+    assert found.is_all
+    twin = AsyncInspector(AsyncTaskQueue(key_prefix, async_cluster_client))
+    assert await twin.queues() == found
+    assert Inspector(queues[0]).stat().server.startswith("cluster:")

@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 import workstealing.queue
 from workstealing.drivers.sync import Driver
-from workstealing.queue import listing
+from workstealing.queue import listing, telling
 from workstealing.queue.call import Call, Step
 from workstealing.queue.consuming import (
     Report,
@@ -21,6 +21,7 @@ from workstealing.queue.consuming import (
     release,
     steal,
 )
+from workstealing.queue.handing import begin, find_able, hand_over
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.maintaining import (
     did,
@@ -85,7 +86,7 @@ def test_all_keys_of_a_run_live_in_one_slot(
     keys = QueueKeys(key_prefix, run)
     names = [value for value in vars(keys).values() if isinstance(value, str)]
     names += [*keys.inboxes, keys.deque("a.0"), keys.running("{a}"), keys.channel("x")]
-    names.append(keys.parked_for("{y}@1"))
+    names += [keys.parked_for("{y}@1"), keys.log("{z}"), keys.notes("z")]
 
     assert len({cluster_client.keyslot(name) for name in names}) == 1
 
@@ -116,6 +117,7 @@ class Story:
     def tell(self) -> None:
         self.submit_and_take()
         self.park_and_return()
+        self.hand_over_and_tell()
         self.steal_and_cancel()
         self.die_and_leave()
         seen = self.do(counts(self.keys))
@@ -157,6 +159,25 @@ class Story:
         (waited,) = do(listing.waited_for(keys, ["x@1"]))
         assert (waited.tasks, waited.workers) == (1, 2)
         assert do(unpark(keys, "x@1", most=10)) == 1
+
+    def hand_over_and_tell(self) -> None:
+        keys, do = self.keys, self.do
+        (task,) = self.take("v.0", 1)
+        assert do(find_able(keys, "x@1", but="v.0")) == "w.0"
+        assert do(hand_over(keys, "v.0", task, "w.0"))
+        (task,) = self.take("w.0", 1)
+        assert do(begin(keys, "w.0", task))
+        assert do(telling.log(keys, "w.0", task, 1, b"told"))
+        assert do(telling.read_log(keys, task.id)).records == (b"told",)
+        assert do(telling.await_log(keys, task.id, telling.BEGINNING, 0.01))
+        assert not do(telling.await_log(keys, "silent", telling.BEGINNING, 0.01))
+        assert do(telling.note(keys, "w.0", task, "checkpoint", b"7"))
+        call = telling.noted(keys, task.id, task.envelope, "checkpoint")
+        assert do(call) == b"7"
+        assert do(telling.drop_notes(keys, task.id))
+        self.report("w.0", task, "back")
+        # It was given an urgent one first, if there was one.
+        do(leave(keys, "w.0", "1", final=False))
 
     def steal_and_cancel(self) -> None:
         keys, do = self.keys, self.do

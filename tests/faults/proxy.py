@@ -27,6 +27,7 @@ class Proxy:
         self._mutex = threading.Lock()
         self._doom: Callable[[bytes], bool] | None = None
         self._doomed: set[socket.socket] = set()
+        self._hung: set[socket.socket] = set()
         self.cuts = 0
         """How many replies were cut."""
         threading.Thread(target=self._accept, daemon=True).start()
@@ -39,6 +40,11 @@ class Proxy:
     def cut_reply_if(self, condition: Callable[[bytes], bool] | None) -> None:
         """Cut the connection instead of the reply to requests that fulfil this."""
         self._doom = condition
+
+    def hang_all(self) -> None:
+        """Let nothing pass on the connections there are; new ones are fine."""
+        with self._mutex:
+            self._hung.update(client for client, _ in self._pairs)
 
     def cut_all(self) -> None:
         """Cut all connections; new ones are welcome."""
@@ -97,7 +103,8 @@ class Proxy:
                     self._doomed.discard(client)
                     self.cuts += 1
                     break
-                client.sendall(data)
+                if client not in self._hung:
+                    client.sendall(data)
         self._end(client, server)
 
     def _end(self, client: socket.socket, server: socket.socket) -> None:

@@ -188,6 +188,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "list": lambda pipeline, key: pipeline.lrange(key, 0, -1),
     "hash": lambda pipeline, key: pipeline.hgetall(key),
     "set": lambda pipeline, key: pipeline.smembers(key),
+    "stream": lambda pipeline, key: pipeline.xrange(key),
     "zset": lambda pipeline, key: pipeline.zrange(key, 0, -1, withscores=True),
 }
 
@@ -197,6 +198,8 @@ def _kind(name: str) -> str:
         return "list"
     if name.startswith("queues:"):
         return "list" if name.endswith(":inbox") else "hash"
+    if name.startswith("log:"):
+        return "stream"
     if name in ("outbox", "later", "dead", "workers", "loads"):
         return "zset"
     return "set" if name in ("cancels", "parkings", "graves") else "hash"

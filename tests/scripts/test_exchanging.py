@@ -122,7 +122,54 @@ def test_a_suspect_is_taken_alone(queue: Any) -> None:
     queue.submit("a", "b", "bad", "c")
     queue.client.hset(queue.keys.history, "bad", "0:1:0")
 
-    assert [ids(queue.take("w")) for _ in range(4)] == [["a", "b"], ["bad"], ["c"], []]
+    assert taken_in_turns(queue, "w") == [["a", "b"], ["bad"], ["c"]]
+
+
+def test_a_suspect_waits_until_its_worker_holds_nothing_else(queue: Any) -> None:
+    queue.join("w")
+    queue.submit("a", "bad")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0")
+    held = queue.take("w", 1)
+
+    assert queue.take("w", 1) == ()
+    queue.report("w", "done", *held)
+    assert ids(queue.take("w", 1)) == ["bad"]
+
+
+def test_nothing_is_taken_beside_a_suspect(queue: Any) -> None:
+    queue.join("w")
+    queue.submit("bad", "a")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0")
+    held = queue.take("w", 1)
+
+    assert queue.take("w", 1) == ()
+    queue.report("w", "done", *held)
+    assert ids(queue.take("w", 1)) == ["a"]
+
+
+def test_what_runs_long_neither_waits_for_a_suspect_nor_keeps_it_waiting(
+    queue: Any,
+) -> None:
+    queue.join("w")
+    queue.submit("long", "bad", "a")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0")
+    queue.take("w", 1)
+    queue.client.hset(queue.keys.running("w"), "long", "1")
+
+    assert ids(queue.take("w", 1)) == ["bad"]
+    queue.client.hset(queue.keys.running("w"), "bad", "!1")
+    assert ids(queue.take("w", 1)) == ["a"]
+
+
+def test_what_is_urgent_stays_where_everybody_looks_first(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit(*"abcdef", priority=0)
+    queue.submit("normal")
+
+    queue.take("v", 1, keep=10)
+
+    assert queue.deque("v") == ["normal"]
+    assert ids(queue.take("w", 2)) == ["b", "c"]
 
 
 def test_a_suspect_behind_cancelled_tasks_is_found(queue: Any) -> None:
@@ -142,7 +189,7 @@ def test_an_urgent_suspect_does_not_stop_the_rest_for_ever(queue: Any) -> None:
     queue.client.hset(queue.keys.history, "bad", "0:1:0")
     queue.client.hset(queue.keys.history, "worse", "1:2:0")
 
-    assert [ids(queue.take("w")) for _ in range(3)] == [["bad"], ["worse"], ["a", "b"]]
+    assert taken_in_turns(queue, "w") == [["bad"], ["worse"], ["a", "b"]]
 
 
 def test_who_gets_nothing_is_told_whom_to_rob(queue: Any) -> None:
@@ -186,3 +233,12 @@ def test_an_exchange_renews_the_lease(queue: Any) -> None:
     seconds, _ = queue.client.time()
     lease = queue.client.zscore(queue.keys.workers, "w")
     assert lease >= seconds * 1000 + queue.settings.lease_ms - 1000
+
+
+def taken_in_turns(queue: Any, worker: str) -> list[list[str]]:
+    """Take and report until nothing is left."""
+    turns: list[list[str]] = []
+    while tasks := queue.take(worker):
+        turns.append(ids(tasks))
+        queue.report(worker, "done", *tasks)
+    return turns

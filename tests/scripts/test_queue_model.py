@@ -33,7 +33,8 @@ from workstealing.queue.consuming import (
     release,
     steal,
 )
-from workstealing.queue.dying import outcome_of_deaths
+from workstealing.queue.dying import outcome_of_deaths, outcome_unknown
+from workstealing.queue.handing import begin, find_able, hand_over
 from workstealing.queue.maintaining import (
     expire,
     idle,
@@ -50,10 +51,14 @@ from workstealing.queue.settings import QueueSettings
 
 T = TypeVar("T")
 
+_MAY_COME_LATE = ("release", "exchange", "steal", "submit", "park", "hand_over")
 IDS = [f"t{n}" for n in range(9)]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
 GIVEN_UP = outcome_of_deaths(QueueSettings())
+UNKNOWN = outcome_unknown()
+LEFT = outcome_unknown(left=True)
+DIED = {outcome.decode() for outcome in (GIVEN_UP, UNKNOWN, LEFT)}
 CANCELLED = b"cancelled"
 
 ids = st.sampled_from(IDS)
@@ -189,7 +194,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def join(self, name: str, able: Sequence[str]) -> None:
         hand = Hand(name, f"i{next(self.numbers)}")
-        had = list(self.state.get(f"queues:{name}:running", {}))
+        had = dict(self.state.get(f"queues:{name}:running", {}))
         self.perform(
             join(
                 self.queue.keys,
@@ -199,10 +204,7 @@ class QueueMachine(RuleBasedStateMachine):
                 {"abilities": list(able)},
             )
         )
-        for task_id in had:
-            self.deaths[task_id] = self.deaths.get(task_id, 0) + 1
-            if self.deaths[task_id] >= 3:
-                self.end(task_id, "dead", GIVEN_UP.decode())
+        self.die(had)
         self.haunt(name)
         self.hands[name] = hand
 
@@ -319,6 +321,44 @@ class QueueMachine(RuleBasedStateMachine):
         is_own = self.state.get("lock", {}).get(task.id) == f"{name}#{task.token}"
         assert self.perform(park(self.queue.keys, name, task, ability)) == is_own
 
+    @precondition(lambda self: self.holders())
+    @rule(number=numbers)
+    def begin(self, number: int) -> None:
+        hand = self.holder(number)
+        task = next(iter(hand.held.values()))
+        is_own = task.id in self.in_hand(self.state, hand)
+        assert self.perform(begin(self.queue.keys, hand.name, task)) == is_own
+        running = self.state.get(f"queues:{hand.name}:running", {})
+        assert not is_own or running[task.id].startswith("!")
+
+    @precondition(lambda self: self.holders())
+    @rule(number=numbers, ability=abilities)
+    def hand_over(self, number: int, ability: str) -> None:
+        hand, queue = self.holder(number), self.queue
+        name, deaths = hand.name, dict(self.deaths)
+        to = queue.do(find_able(queue.keys, ability, but=name))
+        living = {
+            worker
+            for worker, lease in queue.client.zrange(
+                queue.keys.workers, 0, -1, withscores=True
+            )
+            if lease > 1
+        }
+        able = {
+            worker
+            for worker, member in self.state.get("members", {}).items()
+            if f'"{ability}"' in member and worker.encode() in living
+        }
+        assert (to in able - {name}) if able - {name} else to == ""
+        if not to:
+            return
+        task = hand.held.pop(next(iter(hand.held)))
+        is_own = self.state.get("lock", {}).get(task.id) == f"{name}#{task.token}"
+        had = self.deque(to)
+        assert self.perform(hand_over(queue.keys, name, task, to)) == is_own
+        assert self.deque(to) == ([task.id, *had] if is_own else had)
+        assert self.deaths == deaths
+
     @precondition(lambda self: self.state.get("loads"))
     @rule(number=numbers, thief=workers, wake=st.booleans())
     def rob(self, number: int, thief: str, wake: bool) -> None:
@@ -354,8 +394,13 @@ class QueueMachine(RuleBasedStateMachine):
         name = hand.name
         call = leave(self.queue.keys, name, hand.incarnation, most=most, final=final)
         before = self.waiting()
+        had = dict(self.state.get(f"queues:{name}:running", {}))
         back, left = self.perform(call)
-        assert len(self.waiting()) == len(before) + back
+        gone = had.keys() - self.state.get(f"queues:{name}:running", {}).keys()
+        begun = [task_id for task_id in gone if had[task_id].startswith("!")]
+        for task_id in begun:
+            self.end(task_id, "dead", LEFT.decode())
+        assert len(self.waiting()) == len(before) + back - len(begun)
         assert self.in_order(before, self.waiting())
         running = self.state.get(f"queues:{name}:running", {})
         assert left == len(self.deque(name)) + (len(running) if final else 0)
@@ -411,7 +456,7 @@ class QueueMachine(RuleBasedStateMachine):
     def reassign(self, name: str, most: int) -> None:
         queue, before = self.queue, self.state
         lease = queue.client.zscore(queue.keys.workers, name)
-        had = set(before.get(f"queues:{name}:running", {}))
+        had = dict(before.get(f"queues:{name}:running", {}))
         deque, waiting = self.deque(name), self.waiting()
         reply = self.perform(
             reassign(queue.keys, queue.settings, name, GIVEN_UP, most=most)
@@ -423,12 +468,9 @@ class QueueMachine(RuleBasedStateMachine):
         assert reply == min(most, len(deque) + len(had))
         kept = self.deque(name)
         assert kept == deque[: len(kept)]
-        given_up = 0
-        for task_id in had - set(self.state.get(f"queues:{name}:running", {})):
-            self.deaths[task_id] = self.deaths.get(task_id, 0) + 1
-            if self.deaths[task_id] >= 3:
-                self.end(task_id, "dead", GIVEN_UP.decode())
-                given_up += 1
+        for task_id in self.state.get(f"queues:{name}:running", {}):
+            del had[task_id]
+        given_up = self.die(had)
         assert len(self.waiting()) == len(waiting) + reply - given_up
         assert self.in_order(waiting, self.waiting())
         if name not in self.state["workers"]:
@@ -555,7 +597,7 @@ class QueueMachine(RuleBasedStateMachine):
     def perform(self, call: Call[T]) -> T:
         reply = self.queue.do(call)
         self.state = self.queue.state()
-        if call.script.name in ("release", "exchange", "steal", "submit", "park"):
+        if call.script.name in _MAY_COME_LATE:
             self.sent.append(call)
         return reply
 
@@ -582,7 +624,9 @@ class QueueMachine(RuleBasedStateMachine):
             assert task.attempt == self.attempts.get(task.id, 0) + 1
         if any(self.deaths.get(task_id, 0) for task_id in tasks):
             assert len(tasks) == 1, "a suspect is taken alone"
-        if want and not tasks:
+        # One under suspicion waits until nothing else is held, and others wait for it.
+        is_alone = bool(running) and any(self.deaths.values())
+        if want and not tasks and not is_alone:
             alive = [name for name in self.waiting() if name in self.tasks]
             assert not alive, "who gets nothing leaves nothing"
             assert not self.deque(hand.name)
@@ -614,8 +658,8 @@ class QueueMachine(RuleBasedStateMachine):
         if call.script.name == "submit":
             count = int(call.arguments[3])
             names, envelopes = (
-                call.arguments[4 : 4 + count],
-                call.arguments[4 + count :],
+                call.arguments[5 : 5 + count],
+                call.arguments[5 + count :],
             )
             for name, envelope in zip(names, envelopes, strict=True):
                 assert isinstance(name, str)
@@ -641,6 +685,19 @@ class QueueMachine(RuleBasedStateMachine):
                 self.end(name, str(verdict), outcome.decode())
         return known
 
+    def die(self, running: dict[str, str]) -> int:
+        """Let a worker be dead that had these in its hands; return who died too."""
+        given_up = 0
+        for task_id, begun in running.items():
+            self.deaths[task_id] = self.deaths.get(task_id, 0) + 1
+            if begun.startswith("!"):
+                self.end(task_id, "dead", UNKNOWN.decode())
+                given_up += 1
+            elif self.deaths[task_id] >= 3:
+                self.end(task_id, "dead", GIVEN_UP.decode())
+                given_up += 1
+        return given_up
+
     def end(self, name: str, how: str, outcome: str) -> None:
         assert name in self.tasks, "nothing ends twice"
         assert name not in self.dead
@@ -649,7 +706,7 @@ class QueueMachine(RuleBasedStateMachine):
         if how == "dead":
             self.dead.add(name)
             self.outcomes[name] = outcome
-            if outcome == GIVEN_UP.decode():
+            if outcome in DIED:
                 self.attempts.pop(name, None)
                 self.deaths.pop(name, None)
             return

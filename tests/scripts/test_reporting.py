@@ -259,6 +259,20 @@ def test_retention_zero_keeps_no_outcome(make_queue: Callable[..., Any]) -> None
     assert queue.submit("a").known == frozenset()
 
 
+def test_a_forged_task_is_a_dead_letter_and_counted_apart(queue: Any) -> None:
+    queue.join("w")
+    queue.submit("a", "b")
+    taken = queue.take("w", 2)
+
+    queue.report("w", "forged", *taken[:1], outcome=b"why")
+    queue.report("w", "dead", *taken[1:], outcome=b"why")
+
+    state = queue.state()
+    assert set(state["dead"]) == {"a", "b"}
+    assert state["done"] == {"a": "why", "b": "why"}
+    assert (state["stats"]["dead"], state["stats"]["forged"]) == ("2", "1")
+
+
 def test_a_dead_letter_keeps_its_reason_although_outcomes_are_not_kept(
     make_queue: Callable[..., Any],
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from workstealing.client.channel import follow, logs
 from workstealing.clock import Clock
 from workstealing.errors import (
     ConfigurationError,
@@ -22,19 +23,23 @@ from workstealing.errors import (
     TaskNotFound,
 )
 from workstealing.queue import producing, reading
-from workstealing.queue.call import Flow, Hear, Listen, Nap, ask
+from workstealing.queue.call import Expect, Expected, Flow, Hear, Listen, Nap, ask
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.locating import Located, locate
 from workstealing.queue.producing import Cancelled
 from workstealing.queue.reading import Counts
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.admission import Admission
+from workstealing.tasks.calling import NOBODY, Callee, Channel, ClientContext
 from workstealing.tasks.checking import checked_seconds, checked_whole
-from workstealing.tasks.envelope import PRIORITIES, Envelope, Letterhead
+from workstealing.tasks.envelope import LATEST_MS, PRIORITIES, Envelope, Letterhead
+from workstealing.tasks.logging import LogRecord
 from workstealing.tasks.naming import checked_id, new_ids
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
+from workstealing.tasks.signing import LIFETIME_MS
 from workstealing.tasks.task import TaskDefinition
 
-__all__ = ("Giving", "SubmitOptions")
+__all__ = ("Giving", "SubmitOptions", "written")
 
 _CHUNK = 1000
 # Outcomes are told; this is how often we look all the same.
@@ -54,6 +59,12 @@ class SubmitOptions:
     """Seconds from now."""
     at: datetime | None = None
     """Or else when; with a time zone."""
+    context: ClientContext = NOBODY
+    """On whose behalf, and how."""
+    log: bool = False
+    """Keep what the task logs and prints."""
+    deadline_ms: int | None = None
+    """Milliseconds since 1970: not begun later; the context's own unless given."""
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -85,53 +96,62 @@ class SubmitOptions:
 class Giving:
     """Submits, looks, waits and cancels, as flows over one queue."""
 
-    def __init__(self, keys: QueueKeys, settings: QueueSettings, clock: Clock) -> None:
+    def __init__(
+        self,
+        keys: QueueKeys,
+        settings: QueueSettings,
+        admission: Admission,
+        clock: Clock,
+    ) -> None:
         self.keys = keys
         self.settings = settings
+        self._admission = admission
         self._clock = clock
+
+    def permit(self, callee: Callee, context: ClientContext) -> None:
+        """Refuse who may not call a task, before the payload is looked at."""
+        self._admission.permit(callee, context.principal, context.roles)
 
     def submit(
         self,
-        definition: TaskDefinition,
+        callee: Callee,
         payloads: Sequence[bytes],
         options: SubmitOptions,
         ids: Sequence[str] | None = None,
     ) -> Flow[list[str]]:
         """Put tasks into the queue, a round trip per thousand; return their ids."""
-        priority = definition.priority
-        if options.priority is not None:
-            priority = options.priority
+        seal = self._admission.seal
         largest = max(map(len, payloads), default=0)
         if largest > self.settings.max_payload:
-            raise PayloadTooLarge(definition.name, largest, self.settings.max_payload)
+            raise PayloadTooLarge(callee.name, largest, self.settings.max_payload)
         if ids is None:
             names = new_ids(len(payloads))
         else:
             names = [checked_id(name) for name in ids]
         if len(names) != len(payloads):
             raise ConfigurationError(f"{len(names)} ids for {len(payloads)} tasks")
-        envelope = Envelope(
-            v=1,
-            name=definition.name,
-            version=definition.version,
-            priority=priority,
-            at=time.time_ns() // 1_000_000,
-            payload=msgspec.Raw(b"{}"),
-        )
-        around = Letterhead.of(envelope).around
+        envelope = written(callee, options, is_signed=seal is not None)
+        envelopes = list(map(Letterhead.of(envelope).around, payloads))
+        if seal is not None:
+            envelopes = list(map(seal.sign, names, envelopes))
+        prefix, channel = self.keys.channel(""), ""
+        if len(names) == 1:
+            channel = yield Expect(prefix, names[0])
         for start in range(0, len(payloads), _CHUNK):
             end = start + _CHUNK
             call = producing.submit(
                 self.keys,
                 self.settings,
-                list(
-                    zip(names[start:end], map(around, payloads[start:end]), strict=True)
-                ),
-                priority=priority,
+                list(zip(names[start:end], envelopes[start:end], strict=True)),
+                priority=envelope.priority,
                 due_ms=options.due_ms,
                 delay_ms=options.delay_ms,
+                channel=channel,
             )
             submitted = yield from ask(call)
+            if channel and submitted.known:
+                # It was there before, so nobody was asked to tell of it.
+                yield Hear(prefix, names[0], 0.0)
             if submitted.verdict == "full":
                 raise QueueFull(
                     f"the queue holds {self.settings.max_length} tasks at most;"
@@ -152,15 +172,12 @@ class Giving:
         end = None if timeout is None else self._clock.monotonic() + timeout
         prefix = self.keys.channel("")
         channel: str = yield Listen(prefix)
+        is_asked: bool = yield Expected(prefix, task_id)
         while True:
-            seen = yield from ask(reading.trace(self.keys, task_id, channel=channel))
-            told = seen.outcome
-            if not told and not seen.envelope:
-                raise TaskNotFound(
-                    f"there is no task {task_id}, or its outcome has expired"
-                )
-            if not told and seen.dead_at_ms is not None:
-                raise TaskDead(task_id, "why is not known, its outcome has expired")
+            told = None
+            if not is_asked:
+                told = yield from self._look(task_id, channel)
+            is_asked = False
             if not told:
                 left = _LOOK_SECONDS
                 if end is not None:
@@ -178,10 +195,34 @@ class Giving:
                     raise problem
                 return read(outcome.result)
             if end is not None and self._clock.monotonic() >= end:
-                state = yield from self.state(task_id)
+                state, waited = (yield from self.state(task_id)), round(timeout or 0, 3)
                 raise ResultTimeout(
-                    f"task {task_id} did not end within {timeout:g} s: it is {state}"
+                    f"task {task_id} did not end within {waited:g} s: it is {state}"
                 )
+
+    def _look(self, task_id: str, channel: str) -> Flow[bytes]:
+        """Return an outcome if there is one; else it will be told on the channel."""
+        seen = yield from ask(reading.trace(self.keys, task_id, channel=channel))
+        if not seen.outcome and not seen.envelope:
+            raise TaskNotFound(
+                f"there is no task {task_id}, or its outcome has expired"
+            )
+        if not seen.outcome and seen.dead_at_ms is not None:
+            raise TaskDead(task_id, "why is not known, its outcome has expired")
+        return seen.outcome
+
+    def logs(self, task_id: str) -> Flow[list[LogRecord]]:
+        """Read what is kept of the log of a task."""
+        return logs(self.keys, task_id)
+
+    def follow(
+        self,
+        task_id: str,
+        channel: Channel,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> Flow[None]:
+        """Pass on what a task tells until it has ended, or is not wanted any more."""
+        return follow(self.keys, task_id, channel, is_wanted)
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task; follow it if it moves from worker to worker meanwhile."""
@@ -209,6 +250,37 @@ class Giving:
             yield Nap(_ROUGHLY_DONE_SECONDS)
 
 
+def written(
+    callee: Callee, options: SubmitOptions, *, is_signed: bool = False
+) -> Envelope:
+    """Write all of an envelope but the payload."""
+    context = options.context
+    now_ms = time.time_ns() // 1_000_000
+    deadline_ms = options.deadline_ms
+    if deadline_ms is None:
+        deadline_ms = context.deadline_ms(now_ms)
+    return Envelope(
+        v=1,
+        name=callee.name,
+        version=callee.version,
+        priority=callee.priority if options.priority is None else options.priority,
+        at=now_ms,
+        deadline=deadline_ms,
+        expires=_expiry(now_ms, options) if is_signed else None,
+        principal=context.principal,
+        roles=tuple(context.roles),
+        log=options.log or context.logging is not None,
+        trace=context.trace,
+        restart=callee.restart if isinstance(callee, TaskDefinition) else "always",
+        payload=msgspec.Raw(b"{}"),
+    )
+
+
+def _expiry(now_ms: int, options: SubmitOptions) -> int:
+    due_ms = max(now_ms + options.delay_ms, options.due_ms)
+    return min(due_ms + LIFETIME_MS, LATEST_MS)
+
+
 def _state(found: Located) -> TaskState:
     seen, place = found.trace, found.place
     if place is None:
@@ -224,4 +296,4 @@ def _state(found: Located) -> TaskState:
         since_ms = found.begun_at_ms
         reason = "asked to stop" if seen.is_cancelling else ""
     attempt = 1 if place is State.UNKNOWN else seen.attempts + 1
-    return TaskState(place, seen.worker, since_ms, reason, attempt)
+    return TaskState(place, seen.worker, since_ms, reason, attempt, found.progress)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from workstealing.client.channel import LoggingChannel
+from workstealing.tasks.logging import LogRecord
 from workstealing.tasks.outcome import TaskState
 from workstealing.tasks.signature import decode_result
 
@@ -46,6 +48,14 @@ class TaskHandle(_HandleFace[R]):
         """Tell where the task is."""
         return self._queue.driver.run(self._queue.giving.state(self.id))
 
+    def logs(self) -> list[LogRecord]:
+        """Read what the task logged and printed so far, if that is kept."""
+        return self._queue.driver.run(self._queue.giving.logs(self.id))
+
+    def follow(self, channel: LoggingChannel) -> None:
+        """Pass on what the task logs and prints until it has ended."""
+        self._queue.driver.run(self._queue.giving.follow(self.id, channel))
+
     def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
 
@@ -74,6 +84,14 @@ class AsyncTaskHandle(_HandleFace[R]):
     async def state(self) -> TaskState:
         """Tell where the task is."""
         return await self._queue.driver.run(self._queue.giving.state(self.id))
+
+    async def logs(self) -> list[LogRecord]:
+        """Read what the task logged and printed so far, if that is kept."""
+        return await self._queue.driver.run(self._queue.giving.logs(self.id))
+
+    async def follow(self, channel: LoggingChannel) -> None:
+        """Pass on what the task logs and prints until it has ended."""
+        await self._queue.driver.run(self._queue.giving.follow(self.id, channel))
 
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.

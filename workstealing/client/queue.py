@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -13,15 +13,21 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.aio import AsyncClient, AsyncDriver
 from workstealing.drivers.connect import async_driver, driver, target_of
 from workstealing.drivers.sync import Client, Driver
+from workstealing.errors import ConfigurationError
 from workstealing.queue import producing, reading
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.reading import Counts
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.checking import checked_seconds, checked_whole
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.naming import checked_id, checked_queue_name
+from workstealing.tasks.permission import Policy
 from workstealing.tasks.registry import Registry
+from workstealing.tasks.restart import Restart
+from workstealing.tasks.signing import Keyring
 from workstealing.tasks.task import define
+from workstealing.tasks.upgrading import Upgrade
 
 __all__ = ("AsyncTaskQueue", "TaskQueue")
 
@@ -46,11 +52,15 @@ class _QueueFace:
         max_payload: int = _DEFAULTS.max_payload,
         lease: Seconds = _DEFAULTS.lease_ms / 1000,
         registry: Registry | None = None,
+        policy: Policy | None = None,
+        secret: str | bytes | None = None,
+        keys: Keyring | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = checked_queue_name(name)
         self.run = checked_queue_name(run, "the name of a run")
-        self.registry = registry or Registry()
+        # An empty registry is false, and may be filled later.
+        self.registry = Registry() if registry is None else registry
         keep_ms = round(checked_seconds(retention, "retention", zero=True) * 1000)
         self.settings = QueueSettings(
             retention_ms=keep_ms if outcomes else 0,
@@ -62,7 +72,15 @@ class _QueueFace:
             lease_ms=max(1, round(checked_seconds(lease, "lease") * 1000)),
         )
         self.keys = QueueKeys(self.name, self.run)
-        self.giving = Giving(self.keys, self.settings, clock)
+        if secret is not None:
+            if keys is not None:
+                raise ConfigurationError("give secret= or keys=, not both")
+            keys = Keyring(secret)
+        if keys is not None and not isinstance(keys, Keyring):
+            raise ConfigurationError("keys must be a Keyring; one secret is secret=")
+        seal = None if keys is None else keys.seal(self.name, self.run)
+        self.admission = Admission(self.registry, policy, seal)
+        self.giving = Giving(self.keys, self.settings, self.admission, clock)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}/{self.run}>"
@@ -82,6 +100,10 @@ class TaskQueue(_QueueFace):
         max_payload: bytes of one payload.
         lease: seconds after which a silent worker counts as dead.
         registry: the tasks that are known here, if they are to be shared.
+        policy: which roles may call which tasks; with one, what is not granted is
+            refused.
+        secret: signs all that is submitted here, and lets workers refuse the rest.
+        keys: the same with several secrets, or with those of a file.
         clock: where time comes from.
     """
 
@@ -119,6 +141,10 @@ class TaskQueue(_QueueFace):
         give_up_on: tuple[type[BaseException], ...] = (),
         timeout: Seconds | None = None,
         priority: int = NORMAL,
+        permission: str | None = None,
+        accepts: Mapping[int, Upgrade] | None = None,
+        restart: Restart | None = None,
+        idempotent: bool = True,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -126,7 +152,8 @@ class TaskQueue(_QueueFace):
         Args:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
-                `priority`; see `workstealing.tasks.task.define`.
+                `priority`, `permission`, `accepts`, `restart`, `idempotent`; see
+                `workstealing.tasks.task.define`.
         """
 
         def make(function: Callable[P, R]) -> Task[P, R]:
@@ -206,6 +233,10 @@ class AsyncTaskQueue(_QueueFace):
         give_up_on: tuple[type[BaseException], ...] = (),
         timeout: Seconds | None = None,
         priority: int = NORMAL,
+        permission: str | None = None,
+        accepts: Mapping[int, Upgrade] | None = None,
+        restart: Restart | None = None,
+        idempotent: bool = True,
     ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -213,7 +244,8 @@ class AsyncTaskQueue(_QueueFace):
         Args:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
-                `priority`; see `workstealing.tasks.task.define`.
+                `priority`, `permission`, `accepts`, `restart`, `idempotent`; see
+                `workstealing.tasks.task.define`.
         """
 
         def make(function: Callable[P, R]) -> AsyncTask[P, R]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from workstealing.client.giving import SubmitOptions
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.errors import ConfigurationError
+from workstealing.tasks.calling import NOBODY, ClientContext
 from workstealing.tasks.task import TaskDefinition
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class _TaskFace(Generic[P, R]):
         priority: int | None = None,
         delay: float | timedelta | None = None,
         at: datetime | None = None,
+        context: ClientContext = NOBODY,
+        log: bool = False,
     ) -> Self:
         """Return the same task, to be submitted otherwise.
 
@@ -61,13 +64,18 @@ class _TaskFace(Generic[P, R]):
             priority: 0 is urgent, 2 is whenever.
             delay: seconds until it is due.
             at: or else when it is due, with a time zone.
+            context: on whose behalf it is called, and how.
+            log: keep what it logs and prints, for `handle.logs()`.
         """
-        options = SubmitOptions(id=id, priority=priority, delay=delay, at=at)
+        options = SubmitOptions(
+            id=id, priority=priority, delay=delay, at=at, context=context, log=log
+        )
         return type(self)(self._queue, self.definition, options)
 
     def _one(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], options: SubmitOptions
     ) -> Flow[list[str]]:
+        self._queue.giving.permit(self.definition, options.context)
         payload = self.definition.signature.encode(args, kwargs)
         ids = None if options.id is None else [options.id]
         flow: Flow[list[str]] = self._queue.giving.submit(
@@ -80,6 +88,7 @@ class _TaskFace(Generic[P, R]):
     ) -> Flow[list[str]]:
         if self._options.id is not None:
             raise ConfigurationError("one id does not do for many tasks: give ids=")
+        self._queue.giving.permit(self.definition, self._options.context)
         encode = self.definition.signature.encode
         payloads = [
             encode(arguments, _NO_NAMES)

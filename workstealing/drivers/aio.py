@@ -20,6 +20,8 @@ from workstealing.queue.call import (
     Call,
     Command,
     Consult,
+    Expect,
+    Expected,
     Flow,
     Hear,
     Listen,
@@ -81,6 +83,10 @@ class AsyncDriver:
         try:
             if isinstance(step, Listen):
                 return await self._ears.listen(step.prefix)
+            if isinstance(step, Expect):
+                return self._ears.expect(step.prefix, step.task_id)
+            if isinstance(step, Expected):
+                return self._ears.is_expected(step.prefix, step.task_id)
             if isinstance(step, Hear):
                 return await self._ears.hear(step.prefix, step.task_id, step.seconds)
             answer = step.parse(await self._send(step))

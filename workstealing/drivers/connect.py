@@ -32,6 +32,7 @@ from workstealing.drivers.translate import CLIENT_ERRORS, translated
 from workstealing.errors import ConfigurationError
 
 __all__ = (
+    "VARIABLES",
     "Profile",
     "async_driver",
     "connect",
@@ -46,7 +47,8 @@ _TIMEOUTS = {"side-work": 0.05, "tasks": 5.0}
 # No socket waits longer.
 _LONGEST_SECONDS = threading.TIMEOUT_MAX
 _MAY_BE_0 = ("db", "health_check_interval")
-_VARIABLES = ("WORKSTEALING_URL", "REDIS_URL")
+VARIABLES = ("WORKSTEALING_URL", "REDIS_URL")
+"""Where an address is looked for, in this order."""
 
 
 def connect(
@@ -192,9 +194,7 @@ def _url(url: str | None, persist: str | os.PathLike[str] | None) -> str:
         raise ConfigurationError(
             "persist= is for the embedded server: leave it out, or leave out the URL"
         )
-    found = [
-        os.environ[variable] for variable in _VARIABLES if os.environ.get(variable)
-    ]
+    found = [os.environ[variable] for variable in VARIABLES if os.environ.get(variable)]
     if url is None:
         return found[0] if found else embedded(persist)
     return url

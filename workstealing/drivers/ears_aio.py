@@ -1,7 +1,8 @@
 """Hears what is told on channels under asyncio, one subscription for all who wait.
 
 A task of its own reads, and wakes whoever waits for what it reads. When it ends, all
-who wait learn why, and the next to listen makes another.
+who wait learn why, and the next to listen makes another. Where somebody has waited
+lately the next one is expected to wait too, and asks with the submission itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import os
 from typing import Any
 
 from redis.exceptions import ConnectionError as NotConnected
+
+from workstealing.drivers.expecting import Expecting
 
 __all__ = ("AsyncEars",)
 
@@ -34,10 +37,23 @@ class AsyncEars:
         either: set[asyncio.Future[Any]] = {ear.ready, ear.reader}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         ear.check()
+        ear.expecting.waits()
         return ear.channel
 
+    def expect(self, prefix: str, task_id: str) -> str:
+        """Be ready to hear of a task to come; nothing if nobody ever waits here."""
+        ear = self._open.get(prefix)
+        if ear is None or ear.reader.done() or not ear.expecting.add(task_id):
+            return ""
+        return ear.channel
+
+    def is_expected(self, prefix: str, task_id: str) -> bool:
+        """Tell whether it will hear of a task without asking for it."""
+        ear = self._open.get(prefix)
+        return ear is not None and task_id in ear.expecting
+
     async def hear(self, prefix: str, task_id: str, seconds: float) -> bytes | None:
-        """Wait for the outcome of a task; what is told of others is past."""
+        """Wait for the outcome of a task; what nobody expects is past."""
         return await self._open[prefix].hear(task_id, seconds)
 
     async def close(self) -> None:
@@ -61,6 +77,7 @@ class _Ear:
         # Nobody may be waiting when it fails; that is nothing to warn of.
         self.reader.add_done_callback(lambda it: it.cancelled() or it.exception())
         self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}
+        self.expecting = Expecting()
 
     def check(self) -> None:
         """Raise what ended the subscription, if it has ended."""
@@ -69,6 +86,9 @@ class _Ear:
             raise error or NotConnected("the subscription was closed")
 
     async def hear(self, task_id: str, seconds: float) -> bytes | None:
+        told_before = self.expecting.take(task_id)
+        if told_before is not None:
+            return told_before
         told: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(task_id, [])
         waiting.append(told)
@@ -96,6 +116,7 @@ class _Ear:
                 )
                 if told is not None:
                     heard, _, outcome = _raw(told["data"]).partition(b" ")
+                    self.expecting.told(heard.decode(), outcome)
                     for future in self._waiting.get(heard.decode(), ()):
                         if not future.done():
                             future.set_result(outcome)

@@ -19,6 +19,8 @@ from workstealing.queue.call import (
     Call,
     Command,
     Consult,
+    Expect,
+    Expected,
     Flow,
     Hear,
     Listen,
@@ -79,6 +81,10 @@ class Driver:
         try:
             if isinstance(step, Listen):
                 return self._ears.listen(step.prefix)
+            if isinstance(step, Expect):
+                return self._ears.expect(step.prefix, step.task_id)
+            if isinstance(step, Expected):
+                return self._ears.is_expected(step.prefix, step.task_id)
             if isinstance(step, Hear):
                 return self._ears.hear(step.prefix, step.task_id, step.seconds)
             answer = step.parse(self._send(step))

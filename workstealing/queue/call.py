@@ -19,6 +19,8 @@ __all__ = (
     "Call",
     "Command",
     "Consult",
+    "Expect",
+    "Expected",
     "Flow",
     "Hear",
     "Listen",
@@ -85,6 +87,26 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
+class Expect:
+    """Be ready to hear of a task to come, if whoever submits here is wont to wait.
+
+    Answered with the name of who listens, or with nothing: most never wait, and must
+    not be told of what they do not want to know.
+    """
+
+    prefix: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Tell whether a task is one that was expected; answered with true or false."""
+
+    prefix: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hear:
     """Wait for what is told of a task; answered with an outcome, or None in time."""
 
@@ -100,7 +122,17 @@ class Nap:
     seconds: float
 
 
-Step: TypeAlias = Call[Any] | Command[Any] | Nodes | Consult[Any] | Listen | Hear | Nap
+Step: TypeAlias = (
+    Call[Any]
+    | Command[Any]
+    | Nodes
+    | Consult[Any]
+    | Listen
+    | Expect
+    | Expected
+    | Hear
+    | Nap
+)
 Flow: TypeAlias = Generator[Step, Any, T]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from workstealing.queue.call import Argument, Call
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import raw, text, texts
 from workstealing.queue.scripts import load_script
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.attempt import Report, Taken, Verdict
 
 __all__ = (
     "Exchanged",
@@ -22,29 +23,6 @@ __all__ = (
     "release",
     "steal",
 )
-
-Verdict = Literal["done", "cancelled", "dead", "retry", "back"]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """How a task that a worker held has ended, or why it comes back."""
-
-    id: str
-    token: str
-    verdict: Verdict
-    outcome: bytes = b""
-    delay_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A task that was given to a worker, and the token it must name in its report."""
-
-    id: str
-    token: str
-    attempt: int
-    envelope: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +106,10 @@ def exchange(
 def steal(
     keys: QueueKeys, victim: str, thief: str, *, most: int = 500, wake: bool = False
 ) -> Call[int]:
-    """Move half of the victim's deque, from its back, to a thief that has nothing."""
+    """Move half of the victim's deque, from its back, to a thief that has nothing.
+
+    What the thief cannot run stays where it is.
+    """
     return Call(
         load_script(__package__, "steal"),
         (
@@ -141,6 +122,7 @@ def steal(
             keys.stats,
             keys.history,
             keys.bell,
+            keys.task,
         ),
         (victim, thief, most, int(wake)),
         int,

@@ -51,3 +51,11 @@ class QueueKeys:
     def parked_for(self, ability: str) -> str:
         """List of the tasks that wait for a worker with an ability."""
         return f"{self.prefix}parked:{ability}"
+
+    def log(self, task_id: str) -> str:
+        """Stream of what a task logged and printed, if its caller asked for it."""
+        return f"{self.prefix}log:{task_id}"
+
+    def notes(self, task_id: str) -> str:
+        """Hash of the progress and the checkpoint of a task that noted any."""
+        return f"{self.prefix}notes:{task_id}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from workstealing.queue.call import Call, Command
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.replies import raw, text, texts
+from workstealing.queue.replies import begun, raw, text, texts
 from workstealing.queue.scripts import load_script
 
 __all__ = (
@@ -115,7 +115,7 @@ def in_hand(
     def parse(reply: Any) -> tuple[tuple[str, str, int], ...]:
         told = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
         return tuple(
-            (workers[int(n)], text(task_id), int(begun)) for n, task_id, begun in told
+            (workers[int(n)], text(task_id), begun(at)) for n, task_id, at in told
         )
 
     script = load_script(__package__, "in_hand")

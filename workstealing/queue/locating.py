@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workstealing.queue import reading
+from workstealing.queue import reading, telling
 from workstealing.queue.call import Flow, ask
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.reading import Trace
+from workstealing.tasks.noting import Progress
 from workstealing.tasks.outcome import State
 
 __all__ = ("Located", "locate")
@@ -22,15 +23,21 @@ class Located:
     """When its worker took it in hand, if it has."""
     place: State | None
     """Where it is; None if it has ended, then its outcome says how."""
+    progress: Progress | None = None
+    """How far it says that it is, while it runs."""
 
 
 def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
     """Look a task up."""
     seen = yield from ask(reading.trace(keys, task_id))
-    begun_at = None
+    begun_at, progress = None, None
     if seen.worker and not seen.outcome:
         begun_at = yield from ask(reading.begun_at(keys, seen.worker, task_id))
-    return Located(seen, begun_at, _place(seen, begun_at))
+    if begun_at is not None:
+        call = telling.noted(keys, task_id, seen.envelope, "progress")
+        shown = yield from ask(call)
+        progress = None if shown is None else Progress.read(shown)
+    return Located(seen, begun_at, _place(seen, begun_at), progress)
 
 
 def _place(seen: Trace, begun_at: int | None) -> State | None:

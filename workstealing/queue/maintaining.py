@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.queue.call import Call
+from workstealing.queue.dying import outcome_unknown
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import pairs, texts
 from workstealing.queue.scripts import load_script
@@ -86,7 +87,7 @@ def reassign(
             keys.cancels,
             keys.awaited,
         ),
-        (worker, most, settings.deaths, outcome),
+        (worker, most, settings.deaths, outcome, outcome_unknown()),
         int,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workstealing.queue.call import Call
-from workstealing.queue.dying import outcome_of_deaths
+from workstealing.queue.dying import outcome_of_deaths, outcome_unknown
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import text, texts
 from workstealing.queue.scripts import load_script
@@ -48,6 +48,7 @@ def join(
             json.dumps(description),
             settings.deaths,
             outcome_of_deaths(settings),
+            outcome_unknown(),
         ),
         int,
     )
@@ -70,7 +71,8 @@ def leave(
 ) -> Call[tuple[int, int]]:
     """Hand back what a worker holds; return how many, and how many are left.
 
-    If not *final* it hands back only what waits, and stays.
+    If not *final* it hands back only what waits, and stays. What was begun and must
+    not be run twice is given up.
     """
     return Call(
         load_script(__package__, "leave"),
@@ -86,7 +88,12 @@ def leave(
             keys.able,
             keys.stats,
             keys.bell,
+            keys.done,
+            keys.dead,
+            keys.history,
+            keys.cancels,
+            keys.awaited,
         ),
-        (worker, incarnation, most, int(final)),
+        (worker, incarnation, most, int(final), outcome_unknown(left=True)),
         lambda reply: (int(reply[0]), int(reply[1])),
     )

@@ -34,10 +34,14 @@ def submit(
     priority: int,
     due_ms: int = 0,
     delay_ms: int = 0,
+    channel: str = "",
 ) -> Call[Submitted]:
-    """Put up to a thousand tasks, id and envelope, of one priority into the queue."""
+    """Put up to a thousand tasks, id and envelope, of one priority into the queue.
+
+    What becomes of them is told on *channel*.
+    """
     firsts = _firsts(tasks)
-    limits = (due_ms, delay_ms, settings.max_length, len(firsts))
+    limits = (due_ms, delay_ms, settings.max_length, len(firsts), channel)
     ids = (tasks[position][0] for position in firsts)
     envelopes = (tasks[position][1] for position in firsts)
 
@@ -60,6 +64,7 @@ def submit(
             keys.stats,
             keys.graves,
             *keys.inboxes,
+            keys.awaited,
         ),
         (*limits, *ids, *envelopes),
         parse,

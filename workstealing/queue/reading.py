@@ -7,7 +7,7 @@ from typing import Any
 
 from workstealing.queue.call import Call, Command
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.replies import pairs, raw, text
+from workstealing.queue.replies import begun, pairs, raw, text
 from workstealing.queue.scripts import load_script
 
 __all__ = ("Counts", "Trace", "begun_at", "counts", "trace")
@@ -86,7 +86,7 @@ def begun_at(keys: QueueKeys, worker: str, task_id: str) -> Command[int | None]:
     """Read when a worker took a task in hand; None if it waits in the deque."""
     return Command(
         ("HGET", keys.running(worker), task_id),
-        lambda reply: None if reply is None else int(reply),
+        lambda reply: None if reply is None else begun(reply),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ("pairs", "raw", "raws", "text", "texts")
+__all__ = ("begun", "pairs", "raw", "raws", "text", "texts")
 
 
 def text(value: Any) -> str:
@@ -34,3 +34,8 @@ def pairs(flat: Sequence[Any]) -> dict[str, str]:
     """Return name, value, name, value, … as a mapping."""
     words = texts(flat)
     return dict(zip(words[::2], words[1::2], strict=True))
+
+
+def begun(value: Any) -> int:
+    """Return when a worker took a task in hand, as its `running` says it."""
+    return int(text(value).removeprefix("!"))

@@ -17,26 +17,36 @@ from msgspec import Meta
 
 from workstealing.errors import BadEnvelope, InvalidName, UnknownEnvelope
 from workstealing.tasks.checking import LARGEST
-from workstealing.tasks.naming import checked_task_name
+from workstealing.tasks.naming import LONGEST_NAME, checked_task_name
+from workstealing.tasks.permission import LONGEST_ROLE, MOST_ROLES
+from workstealing.tasks.restart import Restart
 from workstealing.tasks.values import NOT_JSON
 
-__all__ = ("NORMAL", "PRIORITIES", "Envelope", "Letterhead")
+__all__ = ("LATEST_MS", "NORMAL", "PRIORITIES", "Envelope", "Letterhead")
 
 PRIORITIES = 3
 """Priorities are 0 (urgent) to 2 (whenever)."""
 NORMAL = 1
+# Beyond that the numbers of Lua, and of many a JSON reader, are no longer exact.
+LATEST_MS = 2**53
+"""The largest time, in milliseconds since 1970."""
 
 _Priority = Annotated[int, Meta(ge=0, lt=PRIORITIES)]
 _Version = Annotated[int, Meta(ge=1, le=LARGEST)]
 _Count = Annotated[int, Meta(ge=0, le=LARGEST)]
 _Seconds = Annotated[float, Meta(gt=0)]
-# Beyond 2**53 the numbers of Lua, and of many a JSON reader, are no longer exact.
-_Milliseconds = Annotated[int, Meta(ge=0, le=2**53)]
+_Milliseconds = Annotated[int, Meta(ge=0, le=LATEST_MS)]
+_Principal = Annotated[str, Meta(max_length=LONGEST_NAME)]
+_Role = Annotated[str, Meta(min_length=1, max_length=LONGEST_ROLE)]
+_Roles = Annotated[tuple[_Role, ...], Meta(max_length=MOST_ROLES)]
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which task, and with what."""
 
+    # First, so that it can be put before all that it covers.
+    sig: str = ""
+    """The signature of all the rest, where one is wanted."""
     v: Literal[1]
     """The version of this format."""
     name: str
@@ -52,8 +62,18 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many seconds it may run, if not as many as the task itself says."""
     deadline: _Milliseconds | None = None
     """The caller has given up by then: it is not begun later."""
+    expires: _Milliseconds | None = None
+    """A signed one is not begun later, so that it cannot be brought back for ever."""
+    principal: _Principal = ""
+    """On whose behalf it is called."""
+    roles: _Roles = ()
+    """The roles of the principal."""
+    log: bool = False
+    """The caller wants to see what the task logs."""
     trace: str = ""
     """The trace that it belongs to, as a W3C `traceparent`."""
+    restart: Restart = "always"
+    """After what it is run again: no more than this, and than the task itself says."""
     # Last, so that all that a batch has in common stands before it.
     payload: msgspec.Raw
     """A JSON object: argument name to value."""

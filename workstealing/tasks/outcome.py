@@ -17,14 +17,19 @@ import msgspec
 
 from workstealing.errors import (
     BadOutcome,
+    BadSignature,
+    NotPermitted,
+    PayloadInvalid,
     TaskCancelled,
     TaskDead,
     TaskFailed,
+    UnknownTask,
     WorkStealingError,
 )
+from workstealing.tasks.noting import Progress
 from workstealing.tasks.values import NOT_JSON
 
-__all__ = ("ErrorReport", "State", "TaskOutcome", "TaskState")
+__all__ = ("ErrorReport", "State", "TaskOutcome", "TaskState", "refusal_of")
 
 _LONGEST_TRACEBACK = 8 * 1024
 _LONGEST_MESSAGE = 1024
@@ -73,6 +78,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """How many milliseconds the last attempt lasted."""
     attempt: int = 1
     """The number of the last attempt."""
+    refusal: tuple[str, ...] = ()
+    """If a check refused it: the class of the error, and its arguments."""
 
     @property
     def began(self) -> int:
@@ -104,12 +111,35 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         error = self.error or ErrorReport("an unknown error")
         if self.state == "failed":
             return TaskFailed(task_id, error.type, error.message, error.traceback)
+        if self.state == "dead" and self.refusal:
+            return self._refused(task_id)
         if self.state == "dead":
             return TaskDead(task_id, self.reason or error.type, error.traceback)
         if self.state == "cancelled":
             return TaskCancelled(task_id, self.reason)
         return None
 
+    def _refused(self, task_id: str) -> WorkStealingError:
+        kind, *arguments = self.refusal
+        try:
+            return _REFUSALS[kind](*arguments)
+        except (KeyError, TypeError):
+            # Another release may refuse for more reasons than we know.
+            return TaskDead(task_id, self.reason)
+
+
+def refusal_of(error: Exception) -> tuple[str, ...]:
+    """Return what a caller needs to be told this error as such; often nothing."""
+    kind = type(error).__name__
+    if _REFUSALS.get(kind) is not type(error):
+        return ()
+    return (kind, *(_beginning(str(text), _LONGEST_MESSAGE) for text in error.args))
+
+
+_REFUSALS: dict[str, type[WorkStealingError]] = {
+    kind.__name__: kind
+    for kind in (BadSignature, UnknownTask, NotPermitted, PayloadInvalid)
+}
 
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(TaskOutcome).decode
@@ -147,6 +177,8 @@ class TaskState:
     """Since when, in milliseconds since 1970; for a delayed task, when it is due."""
     reason: str = ""
     attempt: int = 1
+    progress: Progress | None = None
+    """How far it says that it is, while it runs."""
 
     def __str__(self) -> str:
         words = [self.state.value]
@@ -156,6 +188,8 @@ class TaskState:
             when = datetime.fromtimestamp(self.since_ms / 1000, timezone.utc)
             words += ["until" if self.state is State.DELAYED else "since"]
             words += [when.isoformat(timespec="milliseconds").replace("+00:00", "Z")]
+        if self.progress is not None:
+            words.append(f"({self.progress})")
         return " ".join(words) + (f": {self.reason}" if self.reason else "")
 
 

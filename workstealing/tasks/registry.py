@@ -1,24 +1,37 @@
-"""The tasks that a process knows, by name and version."""
+"""The tasks that a process knows, by name and version: to call them, or to run them.
+
+Registrations are grouped by giving a module a registry of its own, which others load by
+the name of the module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
-from workstealing.errors import DuplicateTask, UnknownTask
+from workstealing.errors import ConfigurationError, DuplicateTask, UnknownTask
+from workstealing.tasks.contract import Contract
+from workstealing.tasks.loading import found_in_entry_points, found_in_module
 from workstealing.tasks.task import TaskDefinition
 
 __all__ = ("Registry",)
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 class Registry:
-    """Definitions by name and version. Versions of one name live side by side.
+    """Definitions and contracts by name and version. Versions live side by side.
 
     It only grows, and each step is one operation of a dictionary: threads may add
     and find at any time.
     """
 
     def __init__(self) -> None:
+        self._contracts: dict[tuple[str, int], Contract] = {}
+        self._newest: dict[str, int] = {}
         self._definitions: dict[tuple[str, int], TaskDefinition] = {}
+        self._accepting: dict[tuple[str, int], TaskDefinition] = {}
 
     def add(self, definition: TaskDefinition) -> None:
         """Take up a definition; a name and version that are taken are refused."""
@@ -28,17 +41,104 @@ class Registry:
                 f"there is a task {definition.ability} already: give another name=,"
                 " or a higher version= if the parameters changed"
             )
+        self._note(*key)
+        for version in definition.accepts:
+            old = (definition.name, version)
+            known = self._accepting.setdefault(old, definition)
+            if known.version < definition.version:
+                self._accepting[old] = definition
+
+    def contract(
+        self, name: str, payload: Any, result: Any = None, **options: Any
+    ) -> Contract:
+        """Agree on a task, whoever implements it; options are those of `Contract`."""
+        contract = Contract(name, payload, result, **options)
+        self.agree(contract)
+        return contract
+
+    def agree(self, contract: Contract) -> None:
+        """Take up a contract; a name and version that are taken are refused."""
+        key = (contract.name, contract.version)
+        if self._contracts.setdefault(key, contract) is not contract:
+            raise DuplicateTask(f"there is a contract of {contract.ability} already")
+        self._note(*key)
+
+    def implements(self, contract: Contract, **options: Any) -> Callable[[F], F]:
+        """Make the decorated function the implementation of a contract.
+
+        Options are those of `@queue.task`, but for what the contract says.
+        """
+
+        def implement(function: F) -> F:
+            self.agree(contract)
+            self.add(contract.implemented_by(function, **options))
+            return function
+
+        return implement
+
+    @contextmanager
+    def fake(self, contract: Contract, function: Callable[..., Any]) -> Iterator[None]:
+        """Let another function implement a contract for a while; for tests."""
+        self.agree(contract)
+        key = (contract.name, contract.version)
+        real = self._definitions.get(key)
+        self._definitions[key] = contract.implemented_by(function)
+        try:
+            yield
+        finally:
+            if real is None:
+                del self._definitions[key]
+            else:
+                self._definitions[key] = real
+
+    def include(self, other: Registry) -> None:
+        """Take up all that another registry has."""
+        for contract in tuple(other._contracts.values()):
+            self.agree(contract)
+        for definition in other:
+            self.add(definition)
+
+    def load(self, module: str) -> None:
+        """Import a module and take up its contracts and those of its registries."""
+        self._take_up(found_in_module(module), module)
+
+    def load_entry_points(self) -> None:
+        """Take up what installed packages offer in the group `workstealing.tasks`."""
+        for name, found in found_in_entry_points():
+            self._take_up(found, name)
+
+    def callee(
+        self, name: str, version: int | None = None
+    ) -> TaskDefinition | Contract:
+        """Return what a caller needs to know; the newest version unless it is given."""
+        key = (name, self._newest.get(name, 1) if version is None else version)
+        known = self._definitions.get(key) or self._contracts.get(key)
+        if known is None:
+            every = (*self, *tuple(self._contracts.values()))
+            versions = {one.version for one in every if one.name == name}
+            raise UnknownTask(_missing(*key, versions))
+        return known
 
     def find(self, name: str, version: int) -> TaskDefinition:
-        """Return a definition; `UnknownTask` says which versions there are."""
-        try:
-            return self._definitions[name, version]
-        except KeyError:
-            raise UnknownTask(self._missing(name, version)) from None
+        """Return what runs a version: its own definition, or one that accepts it.
+
+        `UnknownTask` says which versions there are.
+        """
+        key = (name, version)
+        definition = self._definitions.get(key) or self._accepting.get(key)
+        if definition is None:
+            versions = {
+                one
+                for known in self
+                if known.name == name
+                for one in (known.version, *known.accepts)
+            }
+            raise UnknownTask(_missing(name, version, versions))
+        return definition
 
     def abilities(self) -> tuple[str, ...]:
         """Return what this process can run, as `name@version`, in order."""
-        return tuple(sorted(definition.ability for definition in self))
+        return tuple(sorted({ability for known in self for ability in known.abilities}))
 
     def __iter__(self) -> Iterator[TaskDefinition]:
         return iter(tuple(self._definitions.values()))
@@ -46,9 +146,26 @@ class Registry:
     def __len__(self) -> int:
         return len(self._definitions)
 
-    def _missing(self, name: str, version: int) -> str:
-        versions = sorted(known.version for known in self if known.name == name)
-        if versions:
-            known = ", ".join(map(str, versions))
-            return f"task '{name}' has no version {version} here, only {known}"
-        return f"no task '{name}' here: import the module that defines it"
+    def _take_up(self, found: list[Any], name: str) -> None:
+        offered = [part for part in found if isinstance(part, (Contract, Registry))]
+        for part in offered:
+            if isinstance(part, Contract):
+                self.agree(part)
+            elif part is not self:
+                self.include(part)
+        if not offered:
+            raise ConfigurationError(
+                f"there is no Registry and no Contract in {name}: give it one, such as"
+                " `tasks = Registry()` at the top of the module"
+            )
+
+    def _note(self, name: str, version: int) -> None:
+        if version > self._newest.get(name, 0):
+            self._newest[name] = version
+
+
+def _missing(name: str, version: int, versions: set[int]) -> str:
+    if versions:
+        known = ", ".join(map(str, sorted(versions)))
+        return f"task '{name}' has no version {version} here, only {known}"
+    return f"no task '{name}' here: import the module that defines it"

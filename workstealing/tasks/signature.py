@@ -22,6 +22,13 @@ from functools import partial
 from typing import Any, get_type_hints
 
 import msgspec
+from msgspec.inspect import (
+    CustomType,
+    DataclassType,
+    StructType,
+    TypedDictType,
+    type_info,
+)
 
 from workstealing.errors import NotATask, PayloadInvalid, ResultInvalid
 from workstealing.tasks.context import ExecutionContext
@@ -52,6 +59,8 @@ class Signature:
     """The parameter that takes the `ExecutionContext`, if there is one."""
     result_type: Any
     """What the function is annotated to return; `Any` if it does not say."""
+    whole: str | None
+    """The one parameter that takes the payload as a whole, if it has a type."""
     _payload: Any = field(repr=False)
     _hook: Hook = field(repr=False)
     _decode: Decode = field(repr=False)
@@ -83,10 +92,46 @@ class Signature:
             ),
             context_parameter=contexts[0] if contexts else None,
             result_type=result_type,
+            whole=None,
             _payload=payload,
             _hook=hook,
             _decode=msgspec.json.Decoder(payload, dec_hook=hook).decode,
         )
+
+    @classmethod
+    def of_type(cls, payload: Any, result_type: Any, task: str) -> Signature:
+        """Take a class with fields as the type of the payload."""
+        _refuse_result(result_type, task)
+        fields = _fields(payload, task)
+        hook = decode_hook_for(payload)
+        return cls(
+            task=task,
+            parameters=fields,
+            positional=(),
+            context_parameter=None,
+            result_type=result_type,
+            whole="payload",
+            _payload=payload,
+            _hook=hook,
+            _decode=_exactly(fields, payload, hook),
+        )
+
+    def encode_payload(self, payload: Any) -> bytes:
+        """Write a payload: argument name to value, or an object of its type."""
+        if self.whole is None or isinstance(payload, Mapping):
+            if not isinstance(payload, Mapping):
+                raise PayloadInvalid(
+                    self.task,
+                    "",
+                    f"give a dict, argument name to value, not {type(payload)!r}",
+                )
+            return self.encode((), payload)
+        try:
+            encoded = encode_value(payload)
+            self._decode(encoded)
+        except NOT_JSON as error:
+            raise self._invalid(error, {}) from error
+        return encoded
 
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
         """Write arguments as a payload that a worker will accept."""
@@ -120,9 +165,12 @@ class Signature:
     def decode(self, payload: Json) -> dict[str, Any]:
         """Read a payload as keyword arguments, defaults filled in."""
         try:
-            return msgspec.structs.asdict(self._decode(payload))
+            read = self._decode(payload)
         except NOT_JSON as error:
             raise self._invalid(error, {}) from error
+        return (
+            msgspec.structs.asdict(read) if self.whole is None else {self.whole: read}
+        )
 
     def encode_result(self, value: Any) -> bytes:
         """Write what the function returned."""
@@ -217,6 +265,41 @@ def _payload_type(
     return payload, decode_hook_for(payload)
 
 
+def _fields(payload: Any, task: str) -> tuple[str, ...]:
+    """Return the names that a payload of a type may have; none if it decides itself."""
+    try:
+        decode_hook_for(payload)
+        known = type_info(payload)
+    except TypeError as error:
+        raise NotATask(f"task '{task}': its payload: {error}") from error
+    if isinstance(known, CustomType):
+        return ()
+    if isinstance(known, (DataclassType, StructType, TypedDictType)) and not getattr(
+        known, "array_like", False
+    ):
+        return tuple(one.encode_name for one in known.fields)
+    raise NotATask(
+        f"task '{task}': a payload is an object with named fields, so its type is a"
+        f" dataclass, a msgspec struct, a TypedDict or a Pydantic model, not {payload}"
+    )
+
+
+def _exactly(fields: tuple[str, ...], payload: Any, hook: Hook) -> Decode:
+    """Read a type and no more: not every class refuses fields that it does not know."""
+    decode: Decode = msgspec.json.Decoder(payload, dec_hook=hook).decode
+    if not fields:
+        return decode
+    known = frozenset(fields)
+
+    def decode_exactly(encoded: Json) -> Any:
+        for name in _NAMES(encoded):
+            if name not in known:
+                raise msgspec.ValidationError(f"Object contains unknown field `{name}`")
+        return decode(encoded)
+
+    return decode_exactly
+
+
 def _default(parameter: inspect.Parameter) -> Any:
     if parameter.default is parameter.empty:
         return msgspec.field()
@@ -228,6 +311,7 @@ def _same(value: Any) -> Any:
     return value
 
 
+_NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _PATH = re.compile(r" - at `(?:key` in `)?\$\.?(.*)`$")
 _FIELD = re.compile(r"^Object (missing required|contains unknown) field `(.*?)`")
 

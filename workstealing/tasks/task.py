@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,12 @@ from workstealing.errors import NotATask
 from workstealing.tasks.checking import checked_seconds, checked_whole
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.naming import checked_task_name
+from workstealing.tasks.permission import checked_permission
+from workstealing.tasks.restart import Restart, checked_restart
 from workstealing.tasks.retry import RetryPolicy
 from workstealing.tasks.signature import Signature
+from workstealing.tasks.upgrading import Upgrade, checked_upgrades, upgraded
+from workstealing.tasks.values import Json
 
 __all__ = ("TaskDefinition", "define")
 
@@ -32,11 +36,28 @@ class TaskDefinition:
     timeout: float | None
     priority: int
     is_coroutine: bool
+    accepts: Mapping[int, Upgrade] = field(default_factory=dict, hash=False)
+    """Older versions whose payloads it takes, and what makes newer ones of them."""
+    restart: Restart = "always"
+    permission: str | None = None
+    """What its caller must be allowed, where a policy is set."""
 
     @property
     def ability(self) -> str:
         """Return how a worker announces that it can run this: `name@version`."""
         return f"{self.name}@{self.version}"
+
+    @property
+    def abilities(self) -> tuple[str, ...]:
+        """Return all that it can run: its own version and those that it accepts."""
+        accepted = (f"{self.name}@{version}" for version in self.accepts)
+        return (self.ability, *accepted)
+
+    def decode(self, version: int, payload: Json) -> dict[str, Any]:
+        """Read a payload of its own or of an accepted version, as arguments."""
+        if version != self.version:
+            payload = upgraded(self.name, self.accepts, version, payload)
+        return self.signature.decode(payload)
 
 
 def define(
@@ -49,6 +70,10 @@ def define(
     give_up_on: tuple[type[BaseException], ...] = (),
     timeout: float | timedelta | None = None,
     priority: int = NORMAL,
+    accepts: Mapping[int, Upgrade] | None = None,
+    restart: Restart | None = None,
+    idempotent: bool = True,
+    permission: str | None = None,
 ) -> TaskDefinition:
     """Make a task of a function.
 
@@ -63,22 +88,35 @@ def define(
         give_up_on: Those after which it is not, whatever `retry_on` says.
         timeout: How long one attempt may last; None is for ever.
         priority: 0 (urgent), 1 or 2 (whenever).
+        accepts: Older versions that it runs too: version to a function that makes a
+            payload, a dict, one of the next version that is named here, or in the
+            end of this one.
+        restart: "always" (the default): tried again as `retries` says, and after its
+            worker died. "on-crash": only after its worker died, never because it
+            raised. "never": it is not run twice, whatever happens.
+        idempotent: False says that it must not be run twice: the same as
+            `restart="never"`.
+        permission: What its caller must be allowed, once the queue has a policy;
+            `PUBLIC` if everybody may call it.
     """
     _refuse_what_cannot_run(function)
     checked_name = checked_task_name(name or _default_name(function))
+    checked_version = checked_whole(version, "version", 1)
+    retry = retries
+    if not isinstance(retry, RetryPolicy):
+        retry = RetryPolicy(retry, retry_on=retry_on, give_up_on=give_up_on)
     return TaskDefinition(
         name=checked_name,
-        version=checked_whole(version, "version", 1),
+        version=checked_version,
         function=function,
         signature=Signature.of(function, checked_name),
-        retry=(
-            retries
-            if isinstance(retries, RetryPolicy)
-            else RetryPolicy(retries, retry_on=retry_on, give_up_on=give_up_on)
-        ),
+        retry=retry,
         timeout=None if timeout is None else checked_seconds(timeout, "timeout"),
         priority=checked_whole(priority, "priority", 0, PRIORITIES - 1),
         is_coroutine=inspect.iscoroutinefunction(function),
+        accepts=checked_upgrades(accepts or {}, checked_version),
+        restart=checked_restart(restart, idempotent, retry.retries),
+        permission=checked_permission(permission),
     )
 
 

@@ -64,7 +64,7 @@ def test_a_letterhead_writes_the_same_bytes_as_the_envelope_itself(
 
 
 def test_fields_that_a_reader_does_not_know_are_ignored() -> None:
-    foreign = {"principal": "ann", **PLAIN, "roles": ["editor"], "sig": {"k": "x"}}
+    foreign = {"tenant": "ann", **PLAIN, "labels": ["red"], "seal": {"k": "x"}}
 
     assert Envelope.read(json.dumps(foreign).encode()) == Envelope.read(
         json.dumps(PLAIN).encode()

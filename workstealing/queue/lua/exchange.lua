@@ -37,7 +37,7 @@
 -- ARGV[8]   upkeep       int   ms after which upkeep is overdue
 -- ARGV[9]   known        int   ids the worker holds; -1: it is sure of what it holds
 -- ARGV[…]   known ids, then reports: id, token, verdict, outcome, ms; verdict is one of
---           done, cancelled, dead, retry, back
+--           done, cancelled, dead, forged, retry, back; forged is dead, and counted apart
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, facts. Tasks is id, token,
 -- attempt, envelope, …; victims is worker, load, …; facts is now, unfinished, closed,
@@ -58,7 +58,7 @@ local function settle(first, last, refused)
   local locks = redis.call('HMGET', KEYS[5], unpack(ids))
   local free, ended, outcomes, expiries, dead, over = {}, {}, {}, {}, {}, {}
   local is_settled = {}
-  local count = {done = 0, cancelled = 0, dead = 0, retry = 0, back = 0}
+  local count = {done = 0, cancelled = 0, dead = 0, forged = 0, retry = 0, back = 0}
   local is_awaited = redis.call('EXISTS', KEYS[21]) == 1
   for n, id in ipairs(ids) do
     local i = first + 5 * (n - 1)
@@ -70,6 +70,10 @@ local function settle(first, last, refused)
       is_settled[id] = true
       free[#free + 1] = id
       count[verdict] = count[verdict] + 1
+      if verdict == 'forged' then
+        verdict = 'dead'
+        count.dead = count.dead + 1
+      end
       if verdict == 'done' or verdict == 'cancelled' or verdict == 'dead' then
         over[#over + 1] = id
         if verdict == 'dead' then
@@ -145,13 +149,32 @@ local function resynchronise(known)
 end
 
 -- A task that saw a worker die may be the reason. It runs alone, so that the next death,
--- if there is one, is put down to it and not to its neighbours.
+-- if there is one, is put down to it and not to its neighbours. Nobody waits long for
+-- that: what has run for five seconds is no reason to wait, nor under suspicion.
+local function is_young(begun)
+  return begun and now - tonumber((string.gsub(begun, '^!', ''))) < 5000
+end
+
 local function suspect_among(ids)
   if redis.call('EXISTS', KEYS[17]) == 0 then return nil end
   for n, text in ipairs(redis.call('HMGET', KEYS[17], unpack(ids))) do
     local _, deaths = read_history(text)
     if deaths > 0 then return n end
   end
+end
+
+local function holds_young()
+  for _, begun in ipairs(redis.call('HVALS', KEYS[14])) do
+    if is_young(begun) then return true end
+  end
+  return false
+end
+
+local function holds_suspect()
+  if redis.call('EXISTS', KEYS[17]) == 0 then return false end
+  local held = redis.call('HKEYS', KEYS[14])
+  local suspect = #held > 0 and suspect_among(held)
+  return suspect and is_young(redis.call('HGET', KEYS[14], held[suspect]))
 end
 
 -- Drop cancelled tasks from the front of an inbox, some hundred at a look.
@@ -175,7 +198,7 @@ local function take_from(list, is_own)
     local suspect = suspect_among(ids)
     if suspect then
       local last = math.max(1, suspect - 1)
-      if suspect == 1 and #tasks > 0 then last = 0 end
+      if suspect == 1 and (#tasks > 0 or holds_young()) then last = 0 end
       for n = #ids, last + 1, -1 do redis.call('LPUSH', list, ids[n]) ids[n] = nil end
       if #ids == 0 then
         alone = true
@@ -223,12 +246,13 @@ local function take_from(list, is_own)
 end
 
 -- A fair share of what is assigned to nobody, and no more than the worker wants to hold.
--- For a worker that is alone the inbox does as well, at less cost.
+-- For a worker that is alone the inbox does as well, at less cost. What is urgent stays
+-- where everybody looks first: in a deque it would stand behind what is not.
 local function refill()
   local fellows = redis.call('ZCARD', KEYS[10])
   if fellows < 2 then return end
-  local lengths = {redis.call('LLEN', KEYS[1]), redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])}
-  local waiting = lengths[1] + lengths[2] + lengths[3]
+  local lengths = {0, redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])}
+  local waiting = lengths[2] + lengths[3]
   if waiting == 0 then return end
   local share = math.ceil(waiting / fellows)
   local room = math.min(keep, share) - redis.call('LLEN', KEYS[13])
@@ -272,6 +296,7 @@ redis.call('ZADD', KEYS[10], now + lease, worker)
 if known >= 0 then resynchronise(known) end
 if want > 0 then
   promote(inboxes, KEYS[4], KEYS[8], now, 100)
+  alone = holds_suspect()
   take_from(KEYS[1], false)
   take_from(KEYS[13], true)
   take_from(KEYS[2], false)

@@ -1,7 +1,7 @@
 --- needs: clock, history, inboxes, give_up
 -- Take a worker on. If another incarnation has its name, that one is taken for dead:
 -- what it was running goes back to the inboxes, or is given up if its workers died too
--- often; what waits in the deque is inherited.
+-- often or if it must not be run twice; what waits in the deque is inherited.
 --
 -- KEYS[1]   inbox0   list   urgent
 -- KEYS[2]   inbox1   list   normal
@@ -10,7 +10,7 @@
 -- KEYS[5]   lock     hash   id -> worker#token
 -- KEYS[6]   workers  zset   worker -> end of its lease
 -- KEYS[7]   members  hash   worker -> incarnation|description
--- KEYS[8]   running  hash   id -> begun at; of this worker
+-- KEYS[8]   running  hash   id -> begun at, after ! if it must not come back; of this worker
 -- KEYS[9]   history  hash   id -> attempts:deaths:steals
 -- KEYS[10]  able     hash   name@version -> workers that can run it
 -- KEYS[11]  done     hash   id -> outcome
@@ -24,6 +24,7 @@
 -- ARGV[4]   description  str   JSON, with its abilities as a list
 -- ARGV[5]   deaths       int   that a task may see
 -- ARGV[6]   outcome      str   of a task that is given up
+-- ARGV[7]   unknown      str   outcome of a task that must not be run twice
 --
 -- Reply: the server's time, ms.
 
@@ -45,15 +46,18 @@ redis.call('ZADD', KEYS[6], now + tonumber(ARGV[3]), ARGV[1])
 if former == member then return now end
 if former then
   count(former, -1)
-  local running = redis.call('HKEYS', KEYS[8])
-  for n = #running, 1, -1 do
+  local places = {
+    lock = KEYS[5], history = KEYS[9], done = KEYS[11], dead = KEYS[12],
+    cancels = KEYS[13], stats = KEYS[14], awaited = KEYS[15],
+  }
+  local running = redis.call('HGETALL', KEYS[8])
+  for n = #running - 1, 1, -2 do
     local id = running[n]
     local attempts, deaths, steals = read_history(redis.call('HGET', KEYS[9], id))
-    if deaths + 1 >= tonumber(ARGV[5]) then
-      give_up(id, now, ARGV[6], {
-        lock = KEYS[5], history = KEYS[9], done = KEYS[11], dead = KEYS[12],
-        cancels = KEYS[13], stats = KEYS[14], awaited = KEYS[15],
-      })
+    if string.sub(running[n + 1], 1, 1) == '!' then
+      give_up(id, now, ARGV[7], places)
+    elseif deaths + 1 >= tonumber(ARGV[5]) then
+      give_up(id, now, ARGV[6], places)
     else
       redis.call('HSET', KEYS[9], id, write_history(attempts, deaths + 1, steals))
       give_back(inboxes, KEYS[4], KEYS[5], id)

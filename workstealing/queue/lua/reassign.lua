@@ -1,7 +1,8 @@
 --- needs: clock, history, inboxes, dismiss, ring, give_up
 -- Give back what a dead worker held, waiting or running. It is dead when its lease is
 -- over: that is looked at here, so a worker that came back in time keeps everything.
--- A task whose workers died too often is given up.
+-- A task whose workers died too often is given up, and so is one that must not be run
+-- twice and was begun.
 --
 -- KEYS[1]   inbox0   list   urgent
 -- KEYS[2]   inbox1   list   normal
@@ -12,7 +13,7 @@
 -- KEYS[7]   members  hash   worker -> incarnation|description
 -- KEYS[8]   loads    zset   worker -> length of its deque
 -- KEYS[9]   deque    list   of the dead worker
--- KEYS[10]  running  hash   id -> begun at; of the dead worker
+-- KEYS[10]  running  hash   id -> begun at, after ! if it must not come back; of the dead worker
 -- KEYS[11]  able     hash   name@version -> workers that can run it
 -- KEYS[12]  stats    hash   counts
 -- KEYS[13]  bell     list   wake-ups for idle workers
@@ -25,6 +26,7 @@
 -- ARGV[2]   most       int   tasks given back at most
 -- ARGV[3]   deaths     int   that a task may see
 -- ARGV[4]   outcome    str   of a task that is given up
+-- ARGV[5]   unknown    str   outcome of a task that must not be run twice
 --
 -- Reply: -1 if the worker lives, else tasks given back.
 
@@ -49,14 +51,16 @@ for _, id in ipairs(redis.call('RPOP', KEYS[9], most) or {}) do
     returned = returned + 1
   end
 end
-local running = redis.call('HKEYS', KEYS[10])
-for n = #running, 1, -1 do
+local running = redis.call('HGETALL', KEYS[10])
+for n = #running - 1, 1, -2 do
   local id = running[n]
   if returned >= most then break end
   redis.call('HDEL', KEYS[10], id)
   if holds(id) then
     local attempts, deaths, steals = read_history(redis.call('HGET', KEYS[16], id))
-    if deaths + 1 >= tonumber(ARGV[3]) then
+    if string.sub(running[n + 1], 1, 1) == '!' then
+      give_up(id, now, ARGV[5], places)
+    elseif deaths + 1 >= tonumber(ARGV[3]) then
       give_up(id, now, ARGV[4], places)
     else
       redis.call('HSET', KEYS[16], id, write_history(attempts, deaths + 1, steals))

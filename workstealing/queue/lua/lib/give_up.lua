@@ -1,5 +1,5 @@
 --- needs: tell
--- Make a dead letter of a task whose workers died too often.
+-- Make a dead letter of a task that died with its workers.
 local function give_up(id, now, outcome, at)
   redis.call('HDEL', at.lock, id)
   redis.call('HDEL', at.history, id)

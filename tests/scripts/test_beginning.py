@@ -1,0 +1,159 @@
+"""What must not be run twice does not come back once it was begun."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workstealing.queue import listing
+from workstealing.queue.consuming import Taken
+from workstealing.queue.dying import outcome_unknown
+from workstealing.queue.handing import begin
+from workstealing.queue.maintaining import reassign
+from workstealing.queue.presence import leave
+from workstealing.queue.producing import cancel, replay
+from workstealing.queue.reading import begun_at
+
+UNKNOWN = outcome_unknown().decode()
+
+
+def reassigning(queue: Any, worker: str) -> Any:
+    return reassign(queue.keys, queue.settings, worker, b"too many deaths", most=100)
+
+
+def test_a_task_is_begun_by_its_holder_only(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit("a")
+    (task,) = queue.take("v")
+    stale = Taken(task.id, "0", task.attempt, task.envelope)
+
+    assert not queue.again(begin(queue.keys, "w", task))
+    assert not queue.again(begin(queue.keys, "v", stale))
+    assert queue.do(begin(queue.keys, "v", task))
+    assert queue.again(begin(queue.keys, "v", task))
+
+
+def test_those_who_look_see_when_it_was_begun(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a")
+    (task,) = queue.take("v")
+    taken_at = queue.do(begun_at(queue.keys, "v", "a"))
+    queue.do(begin(queue.keys, "v", task))
+
+    at = queue.do(begun_at(queue.keys, "v", "a"))
+    assert at >= taken_at > 0
+    assert queue.do(listing.in_hand(queue.keys, ["v"], most=5)) == (("v", "a", at),)
+
+
+def test_one_that_was_begun_is_done_as_ever(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a")
+    (task,) = queue.take("v")
+    queue.do(begin(queue.keys, "v", task))
+
+    assert queue.report("v", "done", task).refused == ()
+    assert "queues:v:running" not in queue.state()
+
+
+def test_when_its_worker_dies_its_outcome_is_unknown(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("begun", "taken")
+    begun, _ = queue.take("v", 2)
+    queue.do(begin(queue.keys, "v", begun))
+    queue.end_lease("v")
+    call = reassigning(queue, "v")
+
+    assert queue.do(call) == 2
+    assert queue.again(call) == 0
+    state = queue.check()
+    assert state["done"] == {"begun": UNKNOWN}
+    assert list(state["dead"]) == ["begun"]
+    assert state["history"] == {"taken": "0:1:0"}
+    assert queue.waiting() == ["taken"]
+    assert state["stats"]["dead"] == "1"
+
+
+def test_when_its_worker_is_replaced_its_outcome_is_unknown(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("begun", "taken")
+    begun, _ = queue.take("v", 2)
+    queue.do(begin(queue.keys, "v", begun))
+
+    queue.join("v", incarnation="2")
+
+    assert queue.check()["done"] == {"begun": UNKNOWN}
+    assert queue.waiting() == ["taken"]
+
+
+def test_when_its_worker_leaves_it_behind_its_outcome_is_unknown(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("begun", "taken")
+    begun, _ = queue.take("v", 2)
+    queue.do(begin(queue.keys, "v", begun))
+    call = leave(queue.keys, "v", "1", final=True)
+
+    assert queue.do(call) == (2, 0)
+    assert queue.again(call) == (0, 0)
+    assert queue.check()["done"] == {"begun": outcome_unknown(left=True).decode()}
+    assert queue.waiting() == ["taken"]
+
+
+def test_while_its_worker_only_hands_back_what_waits_it_goes_on(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("begun")
+    (begun,) = queue.take("v")
+    queue.do(begin(queue.keys, "v", begun))
+
+    queue.do(leave(queue.keys, "v", "1", final=False))
+
+    assert queue.report("v", "done", begun).refused == ()
+
+
+def test_after_a_lost_reply_what_was_begun_does_not_come_back(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("begun", "taken")
+    begun, _ = queue.take("v", 2)
+    queue.do(begin(queue.keys, "v", begun))
+
+    queue.exchange("v", known=[])
+
+    assert queue.deque("v") == ["taken"]
+    queue.do(leave(queue.keys, "v", "1", final=True))
+    assert list(queue.check()["dead"]) == ["begun"]
+
+
+def test_one_that_was_handed_back_unbegun_can_be_begun_elsewhere(queue: Any) -> None:
+    """A worker that did not learn whether it may begin gives the task back."""
+    queue.join("v", "w")
+    queue.submit("a")
+    (task,) = queue.take("v")
+    queue.do(begin(queue.keys, "v", task))
+    queue.report("v", "back", task)
+
+    (again,) = queue.take("w")
+    assert not queue.again(begin(queue.keys, "v", task))
+    assert queue.do(begin(queue.keys, "w", again))
+
+
+def test_one_that_runs_can_be_asked_to_stop(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a")
+    (task,) = queue.take("v")
+    queue.do(begin(queue.keys, "v", task))
+
+    assert queue.do(cancel(queue.keys, queue.settings, "a", "v", b"x")) == "asked"
+    assert queue.report("v", "cancelled", task).refused == ()
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_person_may_decide_to_run_it_again(queue: Any, drop: bool) -> None:
+    queue.join("v")
+    queue.submit("a")
+    (task,) = queue.take("v")
+    queue.do(begin(queue.keys, "v", task))
+    queue.end_lease("v")
+    queue.do(reassigning(queue, "v"))
+
+    assert queue.do(replay(queue.keys, "a", drop=drop))
+    assert queue.waiting() == ([] if drop else ["a"])

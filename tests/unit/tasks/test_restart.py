@@ -1,0 +1,147 @@
+"""After what a task is run again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from workstealing.chance import SYSTEM_CHANCE
+from workstealing.errors import ConfigurationError, StopWork
+from workstealing.tasks.admission import Admission
+from workstealing.tasks.attempt import Attempt, Report, Taken
+from workstealing.tasks.executing import Executor
+from workstealing.tasks.outcome import TaskOutcome
+from workstealing.tasks.registry import Registry
+from workstealing.tasks.restart import stricter
+from workstealing.tasks.retry import Retry
+from workstealing.tasks.task import define
+
+
+def work() -> None:
+    """Do nothing."""
+
+
+def attempt_at(said: str = "", **options: Any) -> tuple[Executor, Attempt]:
+    registry = Registry()
+    registry.add(define(work, "work", **options))
+    executor = Executor(Admission(registry, None, None), "w.0", "q", SYSTEM_CHANCE)
+    envelope = {"v": 1, "name": "work", "version": 1, "payload": {}, "retries": 5}
+    if said:
+        envelope["restart"] = said
+    attempt = executor.prepare(Taken("id", "7", 1, json.dumps(envelope).encode()))
+    assert isinstance(attempt, Attempt)
+    return executor, attempt
+
+
+def outcome(report: Report | None) -> TaskOutcome:
+    assert report is not None
+    return TaskOutcome.read(report.outcome)
+
+
+@pytest.mark.parametrize(
+    ("options", "restart"),
+    [
+        ({}, "always"),
+        ({"restart": "always", "retries": 3}, "always"),
+        ({"restart": "on-crash"}, "on-crash"),
+        ({"restart": "never"}, "never"),
+        ({"idempotent": False}, "never"),
+        ({"idempotent": False, "restart": "never"}, "never"),
+    ],
+)
+def test_restart_and_idempotent_mean_one_thing(
+    options: dict[str, Any], restart: str
+) -> None:
+    assert define(work, **options).restart == restart
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"restart": "sometimes"}, "one of always, on-crash, never"),
+        ({"idempotent": False, "restart": "always"}, "not idempotent"),
+        ({"idempotent": False, "restart": "on-crash"}, "not idempotent"),
+        ({"restart": "on-crash", "retries": 1}, "1 retries"),
+        ({"idempotent": False, "retries": 2}, "2 retries"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(options: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        define(work, **options)
+
+
+def test_the_stricter_of_two_wishes_counts() -> None:
+    assert stricter("always", "never") == "never"
+    assert stricter("on-crash", "always") == "on-crash"
+    assert stricter("never", "on-crash") == "never"
+    assert stricter("always", "always") == "always"
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), Retry(after=1)])
+@pytest.mark.parametrize("restart", ["on-crash", "never"])
+def test_one_that_raised_is_not_tried_again(restart: Any, error: Exception) -> None:
+    executor, attempt = attempt_at(restart=restart)
+
+    report = executor.raised(attempt, error)
+
+    assert report.verdict == "dead"
+    assert outcome(report).state == "failed"
+    assert restart in outcome(report).reason
+
+
+def test_its_caller_can_forbid_it_too() -> None:
+    executor, attempt = attempt_at("never")
+
+    assert attempt.runs_once
+    assert executor.raised(attempt, ValueError()).verdict == "dead"
+
+
+def test_by_default_it_is_tried_again() -> None:
+    executor, attempt = attempt_at()
+
+    assert not attempt.runs_once
+    assert executor.raised(attempt, ValueError()).verdict == "retry"
+
+
+def test_one_that_was_stopped_comes_back() -> None:
+    executor, attempt = attempt_at(restart="on-crash")
+
+    report = executor.stopped(attempt, str(StopWork("stop")))
+
+    assert report is not None
+    assert report.verdict == "back"
+
+
+def test_one_that_must_not_be_run_twice_does_not_come_back() -> None:
+    executor, attempt = attempt_at(restart="never")
+
+    report = executor.stopped(attempt, "stop")
+
+    assert report is not None
+    assert report.verdict == "dead"
+    assert outcome(report).reason == "outcome unknown: it was stopped while it ran"
+
+
+def test_one_that_must_not_be_run_twice_and_lasted_too_long_is_given_up() -> None:
+    executor, attempt = attempt_at(restart="never", timeout=2)
+    attempt.is_overdue = True
+
+    reason = outcome(executor.stopped(attempt, "stop")).reason
+
+    assert reason == "outcome unknown: it ran for longer than 2 s"
+
+
+def test_when_the_lease_was_lost_it_does_not_come_back_either() -> None:
+    executor, attempt = attempt_at(restart="never")
+    attempt.context.tell_lease_lost()
+
+    assert outcome(executor.stopped(attempt, "stop")).state == "dead"
+
+
+def test_one_that_heeds_its_cancellation_is_cancelled() -> None:
+    executor, attempt = attempt_at(restart="never")
+    attempt.context.tell_cancelled()
+
+    assert outcome(executor.stopped(attempt, "stop")).state == "cancelled"
