@@ -14,8 +14,17 @@ import click
 from workstealing.cli.importing import imported
 from workstealing.cli.refusing import BadInput
 from workstealing.client.queue import AsyncTaskQueue, TaskQueue
+from workstealing.errors import ConfigurationError
+from workstealing.workers.plain import plain
 
-__all__ = ("chosen", "imported_queue", "nothing_more", "queue_options", "single")
+__all__ = (
+    "chosen",
+    "imported_face",
+    "imported_queue",
+    "nothing_more",
+    "queue_options",
+    "single",
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,32 +81,17 @@ def nothing_more(words: tuple[str, ...]) -> None:
 
 
 def imported_queue(where: str) -> TaskQueue:
-    """Import a queue. For an asyncio one a plain one of the same settings is made."""
+    """Import a queue; of an asyncio one, its sync face."""
+    try:
+        return plain(imported_face(where))
+    except ConfigurationError as error:
+        raise BadInput(str(error)) from error
+
+
+def imported_face(where: str) -> TaskQueue | AsyncTaskQueue:
+    """Import a queue, sync or asyncio."""
     found = imported(where, "APP:QUEUE, like app:queue")
-    if isinstance(found, TaskQueue):
+    if isinstance(found, TaskQueue | AsyncTaskQueue):
         return found
-    if isinstance(found, AsyncTaskQueue):
-        return _plain(found, where)
     kind = type(found).__name__
     raise BadInput(f"{where} is a {kind}, not a TaskQueue or AsyncTaskQueue")
-
-
-def _plain(queue: AsyncTaskQueue, where: str) -> TaskQueue:
-    redis = queue.redis
-    if redis is not None and not isinstance(redis, str):
-        raise BadInput(
-            f"{where} is an AsyncTaskQueue with a client of its own: give it a URL, or"
-            " name a TaskQueue(…, registry=queue.registry) beside it"
-        )
-    settings = queue.settings
-    return TaskQueue(
-        queue.name,
-        redis=redis,
-        run=queue.run,
-        retention=settings.retention_ms / 1000,
-        outcomes=settings.outcomes,
-        max_length=settings.max_length or None,
-        max_payload=settings.max_payload,
-        lease=settings.lease_ms / 1000,
-        registry=queue.registry,
-    )

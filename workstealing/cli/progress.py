@@ -14,7 +14,7 @@ from rich.text import Text
 
 from workstealing.client.queue import TaskQueue
 from workstealing.errors import RedisError
-from workstealing.workers.worker import Worker
+from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("Progress",)
 
@@ -27,8 +27,8 @@ _LOG_SECONDS = 60.0
 class Progress:
     """Tells from a thread of its own, while it is entered."""
 
-    def __init__(self, worker: Worker, queue: TaskQueue, console: Console) -> None:
-        self._worker = worker
+    def __init__(self, pool: WorkerPool, queue: TaskQueue, console: Console) -> None:
+        self._pool = pool
         self._queue = queue
         self._console = console
         self._ending = Event()
@@ -69,17 +69,18 @@ class Progress:
                     logger.info(line)
 
     def _line(self) -> str:
-        now, taken = time.monotonic(), self._worker.stats.taken
+        now, stats = time.monotonic(), self._pool.stats()
         then, before = self._seen
-        self._seen = now, taken
-        rate = f"{(taken - before) / max(0.001, now - then):,.1f} tasks/s"
+        self._seen = now, stats.taken
+        rate = f"{(stats.taken - before) / max(0.001, now - then):,.1f} tasks/s"
         try:
             seen = self._queue.counts()
         except RedisError:
-            return f"{self._worker.name}: {rate}, no Redis"
-        running = seen.assigned - sum(seen.loads.values())
-        waiting = seen.unfinished - seen.delayed - running
+            return f"{self._pool.name}: {rate}, no Redis"
+        held = seen.assigned - sum(seen.loads.values())
+        waiting = seen.unfinished - seen.delayed - held
         return (
-            f"{self._worker.name}: {rate}, {max(0, waiting):,} waiting,"
-            f" {max(0, running):,} running, {self._worker.stats.stolen:,} stolen"
+            f"{self._pool.name}: {rate}, {max(0, waiting):,} waiting,"
+            f" {stats.running:,} of {stats.workers:,} running,"
+            f" {stats.stolen:,} stolen, {seen.stats.get('reassigned', 0):,} reassigned"
         )

@@ -1,4 +1,4 @@
-"""`workstealing queue drain | done | dead`: bring a queue to its end."""
+"""`workstealing queue drain | done | reopen | dead`: bring a queue to its end."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import click
 from rich.console import Console
 
 from workstealing.cli.choosing import chosen, nothing_more, queue_options
-from workstealing.cli.drawing import entries_table
+from workstealing.cli.drawing import entries_sheet
 from workstealing.cli.refusing import BadInput, refusing
-from workstealing.cli.worker import run_worker
+from workstealing.cli.sheets import show
+from workstealing.cli.worker import run_pool
 from workstealing.client.queue import TaskQueue
 from workstealing.inspecting.inspector import Inspector
-from workstealing.workers.worker import Worker
+from workstealing.workers.worker_pool import WorkerPool
 
-__all__ = ("dead_command", "done_command", "drain_command")
+__all__ = ("dead_command", "done_command", "drain_command", "reopen_command")
 
 _PAGE = 1000
 
@@ -29,7 +30,7 @@ def drain_command(**where: Any) -> None:
         raise BadInput("to drain is to run tasks, which needs their code: APP:QUEUE")
     queue, words = chosen(**where)
     nothing_more(words)
-    run_worker(queue, Worker(queue), until_empty=True)
+    run_pool(queue, WorkerPool(queue), until_empty=True)
 
 
 @click.command("done")
@@ -53,6 +54,17 @@ def done_command(wait: bool, timeout: float | None, **where: Any) -> None:
         click.echo(
             f"nothing is left to do; {seen.dead:,} dead letters, {seen.parked:,} parked"
         )
+
+
+@click.command("reopen")
+@queue_options()
+@refusing()
+def reopen_command(**where: Any) -> None:
+    """Take input again, after `queue done`."""
+    queue, words = chosen(**where)
+    nothing_more(words)
+    queue.reopen()
+    click.echo(f"{queue.name}/{queue.run} takes input")
 
 
 @click.command("dead")
@@ -100,9 +112,10 @@ def _list(queue: TaskQueue, limit: int) -> None:
     if not entries:
         click.echo("no dead letters", err=True)
         return
-    Console(highlight=False).print(entries_table(entries, seen.now_ms))
+    sheet = entries_sheet(entries, seen.now_ms)
     if seen.dead > len(entries):
-        click.echo(f"… {seen.dead - len(entries):,} more")
+        sheet.more.append(f"… {seen.dead - len(entries):,} more")
+    show([sheet], Console(highlight=False))
 
 
 def _replay_all(queue: TaskQueue) -> int:

@@ -4,60 +4,138 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
+import re
+import socket
 import sys
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
-from workstealing.cli.choosing import imported_queue
+from workstealing.cli.choosing import chosen, imported_face, nothing_more, queue_options
 from workstealing.cli.progress import Progress
 from workstealing.cli.refusing import BadInput, refusing
-from workstealing.cli.signals import SignalWatch
-from workstealing.client.queue import TaskQueue
+from workstealing.cli.reloading import Reloading
+from workstealing.client.queue import AsyncTaskQueue, TaskQueue
+from workstealing.inspecting.inspector import Inspector
 from workstealing.inspecting.wording import counted
-from workstealing.workers.worker import Worker
+from workstealing.workers.lifecycle import STOP_SECONDS
+from workstealing.workers.plain import plain
+from workstealing.workers.service import Service
+from workstealing.workers.worker_pool import Kind, WorkerPool
 
-__all__ = ("run_worker", "worker_command")
+__all__ = ("run_pool", "worker_command")
 
 logger = logging.getLogger(__name__)
 
+_RANGE = re.compile(r"(\d+):(\d+)")
+
 
 @click.command("worker")
-@click.argument("where", metavar="APP:QUEUE")
+@queue_options()
+@click.option(
+    "--kind",
+    type=click.Choice(["threads", "processes", "asyncio"]),
+    default="threads",
+    show_default=True,
+    help="What runs the tasks.",
+)
+@click.option(
+    "--workers", type=int, default=4, show_default=True, help="How many at a time."
+)
+@click.option(
+    "--autoscale", metavar="LEAST:MOST", help="As many as the backlog wants, instead."
+)
 @click.option("--until-empty", is_flag=True, help="End when nothing is left to do.")
 @click.option("--pool", help="The first part of its name; one of its own unless given.")
-@click.option(
-    "--index", type=int, default=0, show_default=True, help="The second part."
-)
 @click.option(
     "--batch",
     type=int,
     default=100,
     show_default=True,
-    help="Tasks to take at once, at most. With 1 a crash repeats only one.",
+    help="Tasks that each takes at once, at most. With 1 a crash repeats only one.",
+)
+@click.option(
+    "--stop-timeout",
+    type=float,
+    default=STOP_SECONDS,
+    show_default=True,
+    help="Seconds for what runs, after the first signal.",
+)
+@click.option("--max-tasks", type=int, help="Replace a process after so many tasks.")
+@click.option("--max-memory", type=float, help="Replace a process above so many MiB.")
+@click.option("--reload", is_flag=True, help="Begin anew when the code changes.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Run nothing; exit with 0 if a worker of --pool, or else of this host, is"
+    " alive. With --queue NAME no code is imported.",
 )
 @refusing()
 def worker_command(
-    where: str, until_empty: bool, pool: str | None, index: int, batch: int
+    words: tuple[str, ...],
+    name: str | None,
+    run: str | None,
+    url: str | None,
+    kind: Kind,
+    workers: int,
+    autoscale: str | None,
+    until_empty: bool,
+    pool: str | None,
+    batch: int,
+    stop_timeout: float,
+    max_tasks: int | None,
+    max_memory: float | None,
+    reload: bool,
+    check: bool,
 ) -> None:
     """Run the tasks of a queue.
 
     APP is a module, looked for in the current folder first; QUEUE is a TaskQueue in it.
 
-    SIGTERM or SIGINT: it finishes what runs, hands back what waits, and exits with 0. A
-    second one ends it at once; what it held is given to others when its lease is over.
+    SIGTERM or SIGINT: it takes no more, hands back what waits, finishes what runs
+    within --stop-timeout, hands back the rest, and exits with 0, or with 1 if something
+    was cut off. A second one cuts off what runs at once. SIGHUP: the code is loaded
+    anew.
     """
-    queue = imported_queue(where)
-    worker = Worker(queue, pool=pool, index=index, batch=batch)
-    run_worker(queue, worker, until_empty)
+    if check:
+        queue, rest = chosen(words, name, run, url)
+        nothing_more(rest)
+        _check(queue, pool)
+        return
+    if name is not None or len(words) != 1:
+        raise BadInput("name the queue as APP:QUEUE: a worker needs the code of tasks")
+    found = imported_face(words[0])
+    made = WorkerPool(
+        found,
+        workers,
+        kind,
+        name=pool,
+        batch=batch,
+        max_tasks=max_tasks,
+        max_memory=max_memory,
+    )
+    if autoscale is not None:
+        made.autoscale(*_range(autoscale))
+    run_pool(
+        found, made, until_empty=until_empty, stop_timeout=stop_timeout, reload=reload
+    )
 
 
-def run_worker(queue: TaskQueue, worker: Worker, until_empty: bool) -> None:
-    """Let a worker run in this process, and tell how it is getting on."""
+def run_pool(
+    queue: TaskQueue | AsyncTaskQueue,
+    pool: WorkerPool,
+    *,
+    until_empty: bool,
+    stop_timeout: float = STOP_SECONDS,
+    reload: bool = False,
+) -> None:
+    """Let a pool be the purpose of this process, and tell how it is getting on."""
     abilities = queue.registry.abilities()
     if not abilities:
         raise BadInput(
@@ -66,34 +144,66 @@ def run_worker(queue: TaskQueue, worker: Worker, until_empty: bool) -> None:
         )
     console = Console(stderr=True, highlight=False)
     _set_up_logging(console)
-
-    def first(number: signal.Signals) -> None:
-        logger.info("%s: finishing what runs; once more ends it at once", number.name)
-        worker.stop()
-
-    def last(number: signal.Signals) -> None:
-        console.show_cursor(True)
-        logger.warning("%s again: ended at once", number.name)
-
     known = ", ".join(abilities[:5]) + (", …" if len(abilities) > 5 else "")
     logger.info(
-        "worker %s of %s/%s starts as process %d; it can run %s",
-        worker.name,
+        "pool %s of %s/%s starts as process %d (%s); it can run %s",
+        pool.name,
         queue.name,
         queue.run,
         os.getpid(),
+        pool.kind,
         known,
     )
     began = time.monotonic()
-    with SignalWatch(first, last), Progress(worker, queue, console):
-        worker.run(until_empty=until_empty)
+    service = Service(pool, stop_timeout=stop_timeout)
+    with ExitStack() as stack:
+        stack.enter_context(Progress(pool, plain(queue), console))
+        if reload:
+            stack.enter_context(Reloading(Path.cwd(), _changed(service)))
+        code = service.run(until_empty=until_empty)
+    stats = pool.stats()
     logger.info(
-        "worker %s ends: %s taken in %.1f s, %d stolen",
-        worker.name,
-        counted(worker.stats.taken, "task"),
+        "pool %s ends: %s taken in %.1f s, %d stolen",
+        pool.name,
+        counted(stats.taken, "task"),
         time.monotonic() - began,
-        worker.stats.stolen,
+        stats.stolen,
     )
+    if service.wants_restart:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
+    if code:
+        # Threads that could not be stopped must not keep the process alive.
+        logging.shutdown()
+        os._exit(code)
+
+
+def _check(queue: TaskQueue, pool: str | None) -> None:
+    host = socket.gethostname()
+    where = f"pool {pool}" if pool else f"host {host}"
+    alive = [
+        worker.name
+        for worker in Inspector(queue).stat().workers
+        if worker.is_alive
+        and (worker.name.rpartition(".")[0] == pool if pool else worker.host == host)
+    ]
+    if not alive:
+        raise BadInput(f"no worker of {where} is alive in {queue.name}/{queue.run}")
+    click.echo(f"alive: {', '.join(alive)}")
+
+
+def _changed(service: Service) -> Callable[[list[Path]], None]:
+    def tell(files: list[Path]) -> None:
+        logger.info("changed: %s", ", ".join(path.name for path in files))
+        service.reload()
+
+    return tell
+
+
+def _range(text: str) -> tuple[int, int]:
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise BadInput(f"--autoscale is LEAST:MOST, like 2:32, not {text}")
+    return int(match[1]), int(match[2])
 
 
 def _set_up_logging(console: Console) -> None:

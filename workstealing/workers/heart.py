@@ -21,6 +21,7 @@ from workstealing.workers.lifecycle import Phase
 from workstealing.workers.member import Member
 from workstealing.workers.running import Runner
 from workstealing.workers.upkeep import upkeep
+from workstealing.workers.watchdog import Watchdog
 
 __all__ = ("Heart",)
 
@@ -50,27 +51,56 @@ class Heart:
         self._phase = phase
         self._clock = clock
         self._lease = member.settings.lease_ms / 1000
-        self._beat_at = clock.monotonic()
+        self._watchdog = Watchdog(
+            member.name, driver, self._lease, self._tell_lease_lost, clock
+        )
+        self.renewed = self._watchdog.renewed
+        self.also: Callable[[], None] = _nothing
+        """What else to do at every tick, whether Redis answers or not."""
+        self._tick = min(_TICK_SECONDS, self._lease / 3)
         self._stopping = Event()
-        self._thread = Thread(target=self._live, name="workstealing-heart", daemon=True)
+        # Two: one that waits for Redis cannot notice that it waits for ever.
+        self._threads = (
+            Thread(target=self._live, name="workstealing-heart", daemon=True),
+            Thread(target=self._watch, name="workstealing-watch", daemon=True),
+        )
+
+    @property
+    def begun(self) -> int:
+        """How many tasks were ever begun."""
+        return self._hands.begun
 
     def start(self) -> None:
         """Begin to beat."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End, and wait for it."""
         self._stopping.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
-    def renewed(self) -> None:
-        """Be told that the lease was renewed otherwise."""
-        self._beat_at = self._clock.monotonic()
+    def cut_off(self, report: Report | None) -> None:
+        """Report on what cannot be stopped otherwise, and leave; never at any price.
+
+        For one whose process ends right after it.
+        """
+        member, hands = self._member, self._hands
+        waiting, reports = hands.set_aside()
+        try:
+            if waiting:
+                self._release(waiting)
+            self._deliver((*reports, *([report] if report is not None else ())))
+            left = 1
+            while left:
+                left = self._leave(final=True)
+        except RedisError as error:
+            logger.warning("worker %s could not hand back: %s", member.name, error)
 
     def _live(self) -> None:
         begun, has_handed_back = self._hands.begun, False
-        tick = min(_TICK_SECONDS, self._lease / 3)
-        while not self._stopping.wait(tick):
+        while not self._stopping.wait(self._tick):
             try:
                 is_long = self._runner.attempt is not None
                 if is_long and self._hands.begun == begun:
@@ -79,19 +109,25 @@ class Heart:
                 if is_long and not has_handed_back and self._phase() > Phase.WORKING:
                     has_handed_back = True
                     self._hand_back()
-                if self._silence() >= min(_LONGEST_SILENCE, self._lease / 3):
+                if self._watchdog.silence >= min(_LONGEST_SILENCE, self._lease / 3):
                     self._beat()
             except RedisError as error:
                 logger.debug("no heartbeat of %s: %r", self._member.name, error)
-                if self._silence() >= self._lease:
-                    self._tell_lease_lost()
+                self._stopping.wait(min(_LONGEST_SILENCE, self._lease / 3))
             except Exception:
                 logger.exception(
                     "the heart of %s failed; it goes on", self._member.name
                 )
 
-    def _silence(self) -> float:
-        return self._clock.monotonic() - self._beat_at
+    def _watch(self) -> None:
+        while not self._stopping.wait(self._tick):
+            try:
+                self._watchdog.look()
+                self.also()
+            except Exception:
+                logger.exception(
+                    "the watch over %s failed; it goes on", self._member.name
+                )
 
     def _empty_hands(self) -> None:
         if not (self._hands.waiting or self._hands.reports):
@@ -133,12 +169,15 @@ class Heart:
 
     def _hand_back(self) -> None:
         """Let others have the deque while the last task runs."""
-        member, left = self._member, 1
         self._empty_hands()
+        left = 1
         while left:
-            _, left = self._driver.call(
-                leave(member.keys, member.name, member.incarnation, final=False)
-            )
+            left = self._leave(final=False)
+
+    def _leave(self, *, final: bool) -> int:
+        member = self._member
+        call = leave(member.keys, member.name, member.incarnation, final=final)
+        return self._driver.call(call)[1]
 
     def _release(self, waiting: Sequence[Taken]) -> None:
         self._driver.call(release(self._member.keys, self._member.name, waiting))
@@ -167,3 +206,7 @@ class Heart:
         attempt = self._runner.attempt
         if attempt is not None and attempt.task.id in cancelled:
             attempt.context.tell_cancelled()
+
+
+def _nothing() -> None:
+    """Be what else a plain worker does."""

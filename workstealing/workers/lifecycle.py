@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ("Phase",)
+__all__ = ("STOP_SECONDS", "Phase")
+
+STOP_SECONDS = 25.0
+"""How long what runs may go on after a stop: less than most supervisors wait."""
 
 
 class Phase(IntEnum):

@@ -22,12 +22,12 @@ from workstealing.queue.consuming import (
     Report,
     Taken,
     exchange,
-    park,
     release,
     steal,
 )
 from workstealing.queue.maintaining import unpark
 from workstealing.workers.executing import Unable
+from workstealing.workers.handing import hand_over
 from workstealing.workers.lifecycle import Phase
 from workstealing.workers.member import Member
 from workstealing.workers.stealing import choose_victim
@@ -242,7 +242,7 @@ class Life:
             worked = True
             unable: Iterable[Unable] = yield Consult(crew.work, ())
             for one in unable:
-                yield from self._park(one)
+                yield from hand_over(self._member, one)
             yield from self._release(crew.put_down())
         if exchanged.is_overdue:
             member = self._member
@@ -292,11 +292,6 @@ class Life:
         if tasks:
             member = self._member
             yield from ask(release(member.keys, member.name, tasks))
-
-    def _park(self, unable: Unable) -> Flow[None]:
-        member = self._member
-        logger.warning("task %s needs %s; parked", unable.task.id, unable.ability)
-        yield from ask(park(member.keys, member.name, unable.task, unable.ability))
 
     def _steal(self, exchanged: Exchanged) -> Flow[int]:
         victim = choose_victim(exchanged.victims, self._member.name)

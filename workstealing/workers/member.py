@@ -7,7 +7,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-from workstealing.client.queue import AsyncTaskQueue, TaskQueue
+from workstealing.client.queue import TaskQueue
 from workstealing.drivers.patience import patience_of
 from workstealing.drivers.sync import Driver
 from workstealing.queue.keys import QueueKeys
@@ -33,9 +33,7 @@ class Member:
     """For those who look: host, process, and what it can run as `abilities`."""
 
 
-def member_of(
-    queue: TaskQueue | AsyncTaskQueue, name: str, incarnation: str | None = None
-) -> Member:
+def member_of(queue: TaskQueue, name: str, incarnation: str | None = None) -> Member:
     """Describe a worker of this process."""
     return Member(
         queue.keys,

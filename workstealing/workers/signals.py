@@ -1,46 +1,38 @@
-"""SIGTERM and SIGINT for a worker: the first asks it to end, the second ends it.
-
-A thread listens, woken by the system itself, so a task that computes for long does not
-keep a second signal waiting.
-"""
+"""Hears signals in a thread, so that a main thread that computes keeps none waiting."""
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Thread
 from types import TracebackType
 
 __all__ = ("SignalWatch",)
-
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class SignalWatch:
     """Listens while it is entered; in the main thread only.
 
     Args:
-        first: is called with the first signal, in a thread.
-        last: is called with the second one; then the process ends at once, with the
-            exit code that a shell gives for the signal.
+        numbers: of the signals to hear.
+        heard: is called with each, in a thread; the next one waits until it returns.
     """
 
     def __init__(
         self,
-        first: Callable[[signal.Signals], None],
-        last: Callable[[signal.Signals], None],
+        numbers: Iterable[signal.Signals],
+        heard: Callable[[signal.Signals], None],
     ) -> None:
-        self._first = first
-        self._last = last
+        self._numbers = tuple(numbers)
+        self._heard = heard
         self._ear, self._mouth = socket.socketpair()
         self._mouth.setblocking(False)
         self._thread = Thread(target=self._listen, name="signals", daemon=True)
 
     def __enter__(self) -> SignalWatch:
         self._before = {
-            number: signal.signal(number, lambda *_: None) for number in _SIGNALS
+            number: signal.signal(number, lambda *_: None) for number in self._numbers
         }
         self._former_mouth = signal.set_wakeup_fd(self._mouth.fileno())
         self._thread.start()
@@ -60,14 +52,7 @@ class SignalWatch:
         self._ear.close()
 
     def _listen(self) -> None:
-        was_asked = False
         # Each signal is one byte, its number; nothing is the end.
         while heard := self._ear.recv(1):
-            if heard[0] not in _SIGNALS:
-                continue
-            number = signal.Signals(heard[0])
-            if was_asked:
-                self._last(number)
-                os._exit(128 + number)
-            was_asked = True
-            self._first(number)
+            if heard[0] in self._numbers:
+                self._heard(signal.Signals(heard[0]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.client.queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
@@ -11,11 +13,13 @@ from workstealing.workers.batching import Batching
 from workstealing.workers.executing import Executor
 from workstealing.workers.hands import Hands
 from workstealing.workers.heart import Heart
+from workstealing.workers.intent import intent
 from workstealing.workers.lifecycle import Phase
 from workstealing.workers.loop import Life, LifeStats
 from workstealing.workers.member import member_of, rest_seconds
-from workstealing.workers.naming import default_pool, worker_name
+from workstealing.workers.naming import default_pool, new_incarnation, worker_name
 from workstealing.workers.running import Runner
+from workstealing.workers.scribe import Scribe
 from workstealing.workers.solo import Solo
 
 __all__ = ("Worker",)
@@ -61,17 +65,22 @@ class Worker:
     def run(self, *, until_empty: bool = False) -> None:
         """Work until `stop()`, or until nothing is left in the queue."""
         queue, hands, clock = self._queue, Hands(), self._clock
-        member = member_of(queue, self.name)
-        executor = Executor(queue.registry, self.name, queue.name, self._chance)
-        runner = Runner(executor)
+        member = member_of(queue, self.name, self._incarnation())
+        executor = Executor(queue.admission, self.name, queue.name, self._chance)
+        runner = Runner(
+            executor,
+            begin=intent(queue.driver, member),
+            scribe=Scribe(queue.driver, member, clock),
+        )
         heart = Heart(queue.driver, member, hands, runner, self._phase, clock)
+        heart.also = self._watch(heart, executor, runner)
         solo = Solo(
             hands,
             Batching(self._batch),
             executor,
             runner,
             bell=queue.keys.bell,
-            is_stopping=lambda: self._is_stopping,
+            is_stopping=self._is_to_stop,
             clock=clock,
         )
         life = Life(
@@ -104,6 +113,22 @@ class Worker:
         A worker that has not begun to run will end at once when it does.
         """
         self._is_stopping = True
+
+    def _incarnation(self) -> str:
+        return new_incarnation()
+
+    def _watch(
+        self,
+        heart: Heart,  # noqa: ARG002 - for a worker that is a process of a pool
+        executor: Executor,  # noqa: ARG002
+        runner: Runner,  # noqa: ARG002
+    ) -> Callable[[], None]:
+        """Return what is to be looked at beside the work; here, nothing."""
+        return lambda: None
+
+    def _is_to_stop(self) -> bool:
+        """Tell, before each task, whether it is not to be begun."""
+        return self._is_stopping
 
     def _phase(self) -> Phase:
         return Phase.STOPPING if self._is_stopping else Phase.WORKING

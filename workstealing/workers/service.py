@@ -1,0 +1,107 @@
+"""A pool as the whole purpose of a process: signals in, an exit code out.
+
+SIGTERM or SIGINT: take no more, hand back what waits at once, finish what runs within
+the deadline, hand back the rest without counting an attempt. Once more: the hot stop.
+SIGHUP: processes are replaced one by one and import the code anew; threads and
+coroutines cannot be, so the whole process is to begin anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from enum import Enum
+from threading import Event, Thread
+
+from workstealing.tasks.checking import checked_seconds
+from workstealing.workers.lifecycle import STOP_SECONDS
+from workstealing.workers.signals import SignalWatch
+from workstealing.workers.worker_pool import WorkerPool
+
+__all__ = ("CUT_OFF", "Service")
+
+logger = logging.getLogger(__name__)
+
+CUT_OFF = 1
+"""The exit code if tasks had to be cut off and handed back."""
+
+# How often the main thread looks up: some systems deliver signals only then.
+_LOOK_SECONDS = 0.5
+
+
+class _Wish(Enum):
+    NONE = "go on"
+    STOP = "stop"
+    RESTART = "begin anew"
+
+
+class Service:
+    """Runs a pool in the main thread until a signal, or its own end.
+
+    Args:
+        pool: not started yet.
+        stop_timeout: seconds for what runs, after the first signal.
+    """
+
+    def __init__(self, pool: WorkerPool, *, stop_timeout: float = STOP_SECONDS) -> None:
+        self._pool = pool
+        self._stop_timeout = checked_seconds(stop_timeout, "the timeout", zero=True)
+        self._wish = _Wish.NONE
+        self._has_begun = Event()
+        self._exit_code: int | None = None
+
+    @property
+    def wants_restart(self) -> bool:
+        """Whether it ended only to begin anew, with new code."""
+        return self._wish is _Wish.RESTART
+
+    def run(self, *, until_empty: bool = False) -> int:
+        """Work; return the exit code that tells the truth.
+
+        0: all that was begun has ended. 1: tasks were cut off and handed back. 128 and
+        the number of the signal: the hot stop.
+        """
+        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        with SignalWatch(numbers, self._heard):
+            try:
+                self._pool.start(until_empty=until_empty)
+            finally:
+                self._has_begun.set()
+            while not self._pool.wait(_LOOK_SECONDS):
+                pass
+            # It has ended; what is wanted is how many tasks that cut off.
+            cut = self._pool.stop(timeout=0.0)
+        if self._exit_code is not None:
+            return self._exit_code
+        return CUT_OFF if cut else 0
+
+    def reload(self) -> None:
+        """Have the tasks run by the code as it is now."""
+        if self._pool.kind == "processes":
+            logger.info("replacing the processes one by one")
+            self._pool.reload()
+        elif self._wish is _Wish.NONE:
+            self._wish = _Wish.RESTART
+            logger.info("finishing what runs, to begin anew with the new code")
+            self._stop(hot=False)
+
+    def _heard(self, number: signal.Signals) -> None:
+        # What comes while it starts is meant for what was started.
+        self._has_begun.wait()
+        if number is signal.SIGHUP:
+            self.reload()
+        elif self._wish is _Wish.STOP:
+            logger.warning("%s again: what runs is cut off", number.name)
+            self._exit_code = 128 + number
+            self._stop(hot=True)
+        else:
+            self._wish = _Wish.STOP
+            logger.info("%s: finishing what runs; once more cuts it off", number.name)
+            self._stop(hot=False)
+
+    def _stop(self, *, hot: bool) -> None:
+        # In a thread of its own: the next signal is to be heard meanwhile.
+        Thread(target=self._end, args=(hot,), name="stop", daemon=True).start()
+
+    def _end(self, hot: bool) -> None:
+        self._pool.stop(hot=hot, timeout=self._stop_timeout)
