@@ -13,6 +13,7 @@ import msgspec
 from workstealing.client.channel import follow, logs
 from workstealing.clock import Clock
 from workstealing.errors import (
+    BadEnvelope,
     ConfigurationError,
     PayloadTooLarge,
     QueueClosed,
@@ -21,6 +22,7 @@ from workstealing.errors import (
     ResultTimeout,
     TaskDead,
     TaskNotFound,
+    UnknownEnvelope,
 )
 from workstealing.queue import producing, reading
 from workstealing.queue.call import Expect, Expected, Flow, Hear, Listen, Nap, ask
@@ -226,11 +228,13 @@ class Giving:
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task; follow it if it moves from worker to worker meanwhile."""
-        outcome = TaskOutcome(state="cancelled", reason="by its caller").encode()
         while True:
             seen = yield from ask(reading.trace(self.keys, task_id))
+            outcome = TaskOutcome(
+                state="cancelled", reason="by its caller", task=_ability(seen.envelope)
+            )
             call = producing.cancel(
-                self.keys, self.settings, task_id, seen.worker, outcome
+                self.keys, self.settings, task_id, seen.worker, outcome.encode()
             )
             verdict = yield from ask(call)
             if verdict != "moved":
@@ -279,6 +283,14 @@ def written(
 def _expiry(now_ms: int, options: SubmitOptions) -> int:
     due_ms = max(now_ms + options.delay_ms, options.due_ms)
     return min(due_ms + LIFETIME_MS, LATEST_MS)
+
+
+def _ability(envelope: bytes) -> str:
+    try:
+        read = Envelope.read(envelope)
+    except (BadEnvelope, UnknownEnvelope):
+        return ""
+    return f"{read.name}@{read.version}"
 
 
 def _state(found: Located) -> TaskState:

@@ -152,7 +152,9 @@ def _totals(stats: dict[str, int]) -> Totals:
     return Totals(
         submitted=stats.get("submitted", 0),
         done=stats.get("done", 0),
+        failed=stats.get("failed", 0),
         dead=stats.get("dead", 0),
+        forged=stats.get("forged", 0),
         cancelled=stats.get("cancelled", 0),
         retried=stats.get("retry", 0),
         handed_back=stats.get("back", 0),

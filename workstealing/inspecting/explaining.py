@@ -47,6 +47,8 @@ def sentences_on(keys: QueueKeys, settings: QueueSettings, found: Finding) -> Se
     elif found.state is State.RUNNING:
         age = span(seen.now_ms - (found.begun_at_ms or 0))
         sentences = [f"{seen.worker} took it in hand {age} ago."]
+        if found.progress is not None:
+            sentences.append(f"It says that it is at {found.progress}.")
         sentences += yield from _holder(keys, settings, seen)
         if seen.is_cancelling:
             sentences.append("It was asked to stop, and has not done so yet.")

@@ -72,4 +72,4 @@ _NEAR = 500
 _DECODE = msgspec.json.Decoder(Heading).decode
 _FIELD = re.compile(r'"(name|version|priority|at)"\s*:\s*"?([^",}]+)')
 _STATE = re.compile(r'^\{"(state)":"(\w+)"')
-_ENDING = re.compile(r'"(worker|ended|took|attempt)":"?([^",}]+)')
+_ENDING = re.compile(r'"(task|worker|ended|took|attempt)":"?([^",}]+)')

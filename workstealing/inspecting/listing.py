@@ -163,7 +163,7 @@ def _entry(
 ) -> Entry:
     return Entry(
         id=one.id,
-        task=heading_of(one.envelope).ability if one.envelope else "",
+        task=_task_of(one),
         state=state,
         place=place,
         worker=worker,
@@ -174,6 +174,12 @@ def _entry(
         steals=one.steals,
         size=one.size,
     )
+
+
+def _task_of(one: Glance) -> str:
+    if one.envelope:
+        return heading_of(one.envelope).ability
+    return outcome_of(one.outcome).task if one.outcome else ""
 
 
 _Lister = Callable[[QueueKeys, int], Flow[tuple[Entry, ...]]]

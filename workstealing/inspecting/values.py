@@ -63,8 +63,12 @@ class Totals:
 
     submitted: int
     done: int
+    failed: int
+    """They raised, and are not tried again."""
     dead: int
-    """Given up: they failed and are not tried again, or cannot be run at all."""
+    """All that were given up: those, and what cannot be run at all."""
+    forged: int
+    """Refused, since their signatures did not hold."""
     cancelled: int
     retried: int
     handed_back: int

@@ -12,7 +12,7 @@ from workstealing.tasks.task import TaskDefinition
 
 __all__ = ("Attempt", "Report", "Taken", "Unable", "Verdict")
 
-Verdict = Literal["done", "cancelled", "dead", "forged", "retry", "back"]
+Verdict = Literal["done", "cancelled", "failed", "dead", "forged", "retry", "back"]
 
 
 @dataclass(frozen=True, slots=True)

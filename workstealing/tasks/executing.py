@@ -85,15 +85,20 @@ class Executor:
         except Exception as error:  # noqa: BLE001 - classes of a result raise anything
             return self.raised(attempt, error)
         return self._report(
-            attempt.task, "done", attempt.began_ns, result=msgspec.Raw(result)
+            attempt.task,
+            "done",
+            attempt.began_ns,
+            result=msgspec.Raw(result),
+            task=attempt.definition.ability,
         )
 
     def stopped(self, attempt: Attempt, reason: str) -> Report | None:
         """Report that it heeded a request to stop; None if it is another's by now."""
         task, context = attempt.task, attempt.context
-        if attempt.runs_once and (attempt.is_overdue or not context.cancelled):
-            # Even if the lease was lost: should nobody else know yet, it must not come
-            # back.
+        is_heeded = context.cancelled and not attempt.is_overdue
+        if attempt.runs_once and (context.lease_lost or not is_heeded):
+            # A lost lease is no reason to be silent: if nobody else has noticed yet,
+            # the task would come back.
             return self._unknown(attempt)
         if context.lease_lost:
             return None
@@ -101,9 +106,7 @@ class Executor:
             return self.raised(attempt, _too_long(attempt))
         if not context.cancelled:
             return Report(task.id, task.token, "back")
-        return self._report(
-            task, "cancelled", attempt.began_ns, state="cancelled", reason=reason
-        )
+        return self._cancelled(attempt, reason)
 
     def raised(self, attempt: Attempt, error: BaseException) -> Report:
         """Report that it failed, or is to be tried again."""
@@ -115,10 +118,7 @@ class Executor:
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
             verdict = GiveUp(f'restart="{attempt.restart}"')
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
-            reason = "not tried again: " + _reason(error)
-            return self._report(
-                task, "cancelled", attempt.began_ns, state="cancelled", reason=reason
-            )
+            return self._cancelled(attempt, "not tried again: " + _reason(error))
         if isinstance(verdict, RetryAfter):
             delay_ms = max(1, round(verdict.seconds * 1000))
             self._log(task, definition, error, f"tried again in {delay_ms} ms")
@@ -126,7 +126,7 @@ class Executor:
         self._log(task, definition, error, f"given up: {verdict.reason}")
         return self._report(
             task,
-            "dead",
+            "failed",
             attempt.began_ns,
             state="failed",
             error=ErrorReport.of(error),
@@ -137,6 +137,16 @@ class Executor:
         """Report a task that was cancelled before it was begun."""
         now_ns = time.time_ns()
         return self._report(task, "cancelled", now_ns, state="cancelled", reason=reason)
+
+    def _cancelled(self, attempt: Attempt, reason: str) -> Report:
+        return self._report(
+            attempt.task,
+            "cancelled",
+            attempt.began_ns,
+            state="cancelled",
+            reason=reason,
+            task=attempt.definition.ability,
+        )
 
     def _refused(self, task: Taken, error: Exception, began_ns: int) -> Report:
         verdict: Verdict = "dead"
@@ -172,17 +182,17 @@ class Executor:
         logger.warning("task %s (%s) failed: %s; %s", task.id, ability, reason, then)
 
     def _report(
-        self, task: Taken, verdict: Verdict, began_ns: int, **fields: Any
+        self, taken: Taken, verdict: Verdict, began_ns: int, **fields: Any
     ) -> Report:
         now_ns = time.time_ns()
         outcome = TaskOutcome(
             worker=self._worker,
             ended=now_ns // 1_000_000,
             took=max(0, (now_ns - began_ns) // 1_000_000),
-            attempt=task.attempt,
+            attempt=taken.attempt,
             **fields,
         )
-        return Report(task.id, task.token, verdict, outcome.encode())
+        return Report(taken.id, taken.token, verdict, outcome.encode())
 
 
 def _moment(milliseconds: int) -> datetime:

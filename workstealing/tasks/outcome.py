@@ -71,6 +71,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     error: ErrorReport | None = None
     reason: str = ""
     """Why it is dead or cancelled."""
+    task: str = ""
+    """What it was, as `name@version`; a dead letter keeps its envelope instead."""
     worker: str = ""
     ended: int = 0
     """When, in milliseconds since 1970."""

@@ -28,6 +28,8 @@ class Line(IntEnum):
     LOST_LEASES = 7
     FAILURES = 8
     UNFINISHED = 9
+    ANSWERED = 10
+    """When Redis answered it last."""
 
 
 class Board:

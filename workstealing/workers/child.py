@@ -136,7 +136,9 @@ class _ChildWorker(Worker):
     def _write(self, attempt: Attempt | None) -> None:
         board, stats = self._board, self.stats
         board[Line.READY] = float(stats.exchanges > 0)
-        board[Line.PULSE] = time.monotonic()
+        board[Line.PULSE] = now = time.monotonic()
+        if self._heart is not None:
+            board[Line.ANSWERED] = now - self._heart.silence
         self._limit(attempt)
         board[Line.RUNNING] = float(attempt is not None)
         board[Line.TAKEN] = stats.taken

@@ -66,6 +66,11 @@ class Heart:
         )
 
     @property
+    def silence(self) -> float:
+        """How many seconds ago Redis answered last."""
+        return self._watchdog.silence
+
+    @property
     def begun(self) -> int:
         """How many tasks were ever begun."""
         return self._hands.begun

@@ -197,7 +197,7 @@ class Children:
             line: int(gone.get(line, 0.0) + sum(board[line] for board in boards))
             for line in _SUMS
         }
-        pulses = [board[Line.PULSE] for board in boards if board[Line.PULSE]]
+        answered = [board[Line.ANSWERED] for board in boards if board[Line.ANSWERED]]
         return PoolStats(
             workers=len(boards),
             running=int(sum(board[Line.RUNNING] for board in boards)),
@@ -208,7 +208,7 @@ class Children:
             failures=total[Line.FAILURES],
             unfinished=int(max((b[Line.UNFINISHED] for b in boards), default=0.0)),
             replaced=replaced,
-            silence=time.monotonic() - max(pulses) if pulses else 0.0,
+            silence=time.monotonic() - max(answered) if answered else 0.0,
         )
 
     def _end_at_exit(self) -> None:

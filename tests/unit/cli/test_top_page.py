@@ -49,7 +49,7 @@ def _stat(*workers: WorkerStat, is_closed: bool = False, is_known: bool = True) 
         backlog_per_worker=617.0,
         workers=workers,
         parkings=(),
-        totals=Totals(1, 2, 3, 4, 5, 6, 7, 8),
+        totals=Totals(1, 2, 0, 3, 0, 4, 5, 6, 7, 8),
         upkeep=Upkeep({"expire": NOW_MS - 3_000, "reassign": NOW_MS - 1_000}, {}),
         bytes=None,
     )

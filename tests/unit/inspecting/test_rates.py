@@ -7,7 +7,7 @@ from dataclasses import replace
 from workstealing.inspecting.rates import RateMeter
 from workstealing.inspecting.values import Stat, Totals, Upkeep
 
-NOTHING = Totals(0, 0, 0, 0, 0, 0, 0, 0)
+NOTHING = Totals(*[0] * 10)
 STAT = Stat(
     queue="q",
     run="default",

@@ -86,7 +86,6 @@ def test_one_that_raised_is_not_tried_again(restart: Any, error: Exception) -> N
 
     report = executor.raised(attempt, error)
 
-    assert report.verdict == "dead"
     assert outcome(report).state == "failed"
     assert restart in outcome(report).reason
 
@@ -95,7 +94,7 @@ def test_its_caller_can_forbid_it_too() -> None:
     executor, attempt = attempt_at("never")
 
     assert attempt.runs_once
-    assert executor.raised(attempt, ValueError()).verdict == "dead"
+    assert outcome(executor.raised(attempt, ValueError())).state == "failed"
 
 
 def test_by_default_it_is_tried_again() -> None:
@@ -133,9 +132,14 @@ def test_one_that_must_not_be_run_twice_and_lasted_too_long_is_given_up() -> Non
     assert reason == "outcome unknown: it ran for longer than 2 s"
 
 
-def test_when_the_lease_was_lost_it_does_not_come_back_either() -> None:
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_when_the_lease_was_lost_it_does_not_come_back_either(
+    is_cancelled: bool,
+) -> None:
     executor, attempt = attempt_at(restart="never")
     attempt.context.tell_lease_lost()
+    if is_cancelled:
+        attempt.context.tell_cancelled()
 
     assert outcome(executor.stopped(attempt, "stop")).state == "dead"
 

@@ -37,7 +37,8 @@
 -- ARGV[8]   upkeep       int   ms after which upkeep is overdue
 -- ARGV[9]   known        int   ids the worker holds; -1: it is sure of what it holds
 -- ARGV[…]   known ids, then reports: id, token, verdict, outcome, ms; verdict is one of
---           done, cancelled, dead, forged, retry, back; forged is dead, and counted apart
+--           done, cancelled, failed, dead, forged, retry, back; failed and forged ones are
+--           dead, and counted apart too
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, facts. Tasks is id, token,
 -- attempt, envelope, …; victims is worker, load, …; facts is now, unfinished, closed,
@@ -58,7 +59,7 @@ local function settle(first, last, refused)
   local locks = redis.call('HMGET', KEYS[5], unpack(ids))
   local free, ended, outcomes, expiries, dead, over = {}, {}, {}, {}, {}, {}
   local is_settled = {}
-  local count = {done = 0, cancelled = 0, dead = 0, forged = 0, retry = 0, back = 0}
+  local count = {done = 0, cancelled = 0, failed = 0, dead = 0, forged = 0, retry = 0, back = 0}
   local is_awaited = redis.call('EXISTS', KEYS[21]) == 1
   for n, id in ipairs(ids) do
     local i = first + 5 * (n - 1)
@@ -70,7 +71,7 @@ local function settle(first, last, refused)
       is_settled[id] = true
       free[#free + 1] = id
       count[verdict] = count[verdict] + 1
-      if verdict == 'forged' then
+      if verdict == 'forged' or verdict == 'failed' then
         verdict = 'dead'
         count.dead = count.dead + 1
       end
@@ -137,10 +138,11 @@ end
 local function resynchronise(known)
   local is_known = {}
   for i = 10, 9 + known do is_known[ARGV[i]] = true end
-  local held = redis.call('HKEYS', KEYS[14])
-  for n = #held, 1, -1 do
+  local held = redis.call('HGETALL', KEYS[14])
+  for n = #held - 1, 1, -2 do
     local id = held[n]
-    if not is_known[id] then
+    -- What must not be run twice and was begun stays, until its worker leaves or dies.
+    if not is_known[id] and string.sub(held[n + 1], 1, 1) ~= '!' then
       redis.call('HDEL', KEYS[14], id)
       redis.call('LPUSH', KEYS[13], id)
       redis.call('HSET', KEYS[5], id, mine .. new_token())

@@ -1,0 +1,194 @@
+"""`workstealing top`, on a real server, and where it matters on a real terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from workstealing import TaskQueue, Worker
+from workstealing.cli.commands import workstealing
+from workstealing.testing import Server, wait_until
+
+Begin = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def queue(redis_server: Server, key_prefix: str) -> Iterator[TaskQueue]:
+    queue = TaskQueue(key_prefix, redis_server.url)
+    yield queue
+    queue.driver.close()
+    queue.driver.client.close()
+
+
+def test_once_prints_one_frame(queue: TaskQueue, redis_server: Server) -> None:
+    @queue.task(name="echo")
+    def echo() -> None: ...
+
+    echo.submit_many([()] * 3)
+    Worker(queue, pool="mill").run(until_empty=True)
+    echo.submit_many([()] * 2)
+
+    ended = CliRunner().invoke(
+        workstealing,
+        [
+            *("top", "--once", "--interval", "0.1"),
+            *("--queue", queue.name, "--redis", redis_server.url),
+        ],
+    )
+
+    assert ended.exit_code == 0, ended.output
+    first, names, numbers, _, rates, *_ = ended.output.splitlines()
+    assert first.startswith(f"{queue.name}/default on unix:")
+    assert dict(zip(names.split(), numbers.split(), strict=False))["waiting"] == "2"
+    assert rates.split()[:2] == ["0.0", "0.0"]
+
+
+def test_once_without_a_server_is_one_clear_line() -> None:
+    ended = CliRunner().invoke(
+        workstealing,
+        ["top", "--once", "--queue", "q", "--redis", "unix:///nowhere/socket"],
+    )
+
+    assert ended.exit_code == 1
+    assert ended.output.startswith("Error: ")
+    assert ended.output.count("\n") == 1
+
+
+def test_a_pipe_gets_frame_after_frame_until_it_is_interrupted(
+    queue: TaskQueue, begin: Begin
+) -> None:
+    @queue.task(name="echo")
+    def echo() -> None: ...
+
+    process = begin("top", "--interval", "0.1", "--queue", queue.name)
+    assert process.stdout is not None
+    assert "there is no such queue" in process.stdout.readline()
+    echo.submit()
+    wait_until(
+        lambda: process.stdout.readline().split()[:4] == ["1", "0", "0", "0"],  # type: ignore[union-attr]
+        30,
+        "the task to be seen",
+    )
+
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+
+    assert (process.returncode, errors) == (0, "")
+
+
+class Terminal:
+    """A terminal with `workstealing top` on it."""
+
+    def __init__(self, app: Path, url: str, name: str) -> None:
+        self._ours, theirs = pty.openpty()
+        command = [sys.executable, str(app / "bin" / "workstealing"), "top"]
+        self.process = subprocess.Popen(
+            [*command, "--interval", "0.1", "--queue", name, "--redis", url],
+            cwd=app,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+                "TERM": "xterm",
+                "COLUMNS": "120",
+                "LINES": "40",
+            },
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+
+    def wait_for(self, text: bytes) -> None:
+        shown, end = b"", time.monotonic() + 30
+        while text not in shown:
+            assert time.monotonic() < end, shown[-2000:]
+            if select.select([self._ours], [], [], 0.1)[0]:
+                shown += os.read(self._ours, 65536)
+
+    def press(self, key: bytes) -> None:
+        os.write(self._ours, key)
+
+    def ended(self) -> int:
+        """Read on until it ends, for who is not read from cannot write; its code."""
+        end = time.monotonic() + 30
+        while self.process.poll() is None:
+            assert time.monotonic() < end
+            if select.select([self._ours], [], [], 0.1)[0]:
+                try:
+                    os.read(self._ours, 65536)
+                except OSError:
+                    break
+        return self.process.wait(timeout=30)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+Opened = Callable[[str], Terminal]
+
+
+@pytest.fixture
+def opened(app: Path, key_prefix: str) -> Iterator[Opened]:
+    terminals: list[Terminal] = []
+
+    def opened(url: str) -> Terminal:
+        terminals.append(Terminal(app, url, key_prefix))
+        return terminals[-1]
+
+    yield opened
+    for terminal in terminals:
+        terminal.close()
+
+
+def test_on_a_terminal_the_key_q_ends_it(
+    opened: Opened, queue: TaskQueue, redis_server: Server
+) -> None:
+    queue.close()
+    terminal = opened(redis_server.url)
+    terminal.wait_for(b"closed: no more input")
+
+    terminal.press(b"x")
+    terminal.wait_for(b"closed: no more input")
+    terminal.press(b"q")
+
+    assert terminal.ended() == 0
+
+
+def test_on_a_terminal_ctrl_c_ends_it_too(opened: Opened, redis_server: Server) -> None:
+    terminal = opened(redis_server.url)
+    terminal.wait_for(b"there is no such queue")
+
+    # What a terminal sends for it.
+    terminal.process.send_signal(signal.SIGINT)
+
+    assert terminal.ended() == 0
+
+
+def test_a_server_that_goes_away_is_told_and_waited_for(
+    opened: Opened, key_prefix: str
+) -> None:
+    with Server() as server:
+        terminal = opened(server.url)
+        terminal.wait_for(b"there is no such queue")
+        server.kill()
+        terminal.wait_for(b"NOT REACHED for")
+        server.restart()
+        again = TaskQueue(key_prefix, server.url)
+        again.close()
+        terminal.wait_for(b"closed: no more input")
+        terminal.press(b"q")
+
+        assert terminal.ended() == 0
+        again.driver.client.close()
