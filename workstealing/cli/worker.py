@@ -142,6 +142,7 @@ def run_pool(
             f"the queue {queue.name} has no tasks here: import the modules that define"
             " them where the queue is"
         )
+    service = Service(pool, stop_timeout=stop_timeout)
     console = Console(stderr=True, highlight=False)
     _set_up_logging(console)
     known = ", ".join(abilities[:5]) + (", …" if len(abilities) > 5 else "")
@@ -155,7 +156,6 @@ def run_pool(
         known,
     )
     began = time.monotonic()
-    service = Service(pool, stop_timeout=stop_timeout)
     with ExitStack() as stack:
         stack.enter_context(Progress(pool, plain(queue), console))
         if reload:

@@ -1,0 +1,3 @@
+"""A cluster node: work stealing by messages, in memory or shared over Redis."""
+
+from __future__ import annotations
