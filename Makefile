@@ -7,7 +7,7 @@ BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EXTRAS = cli,embedded,prometheus,statsd,opentelemetry,plot
 
-.PHONY: demo test check bench matrix clean
+.PHONY: demo test check bench docs matrix clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -24,6 +24,10 @@ check: .venv/test-ready
 
 bench: .venv/test-ready
 	$(BIN)/python -m benchmarks
+
+# The site, in site/; a link that leads nowhere is an error.
+docs: .venv/docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The tests again, on every other Python from 3.10 to 3.13 that is found.
 matrix:
@@ -44,3 +48,8 @@ clean:
 	$(PIP) --upgrade pip
 	$(PIP) --editable '.[$(EXTRAS)]' --group dev --group frameworks
 	@touch $@ .venv/demo-ready
+
+.venv/docs-ready: pyproject.toml | .venv/bin/python
+	$(PIP) --upgrade pip
+	$(PIP) --editable . --group docs
+	@touch $@

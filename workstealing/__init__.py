@@ -18,18 +18,21 @@ from workstealing.recruiting.slicing import time_left
 
 if TYPE_CHECKING:
     from workstealing.client.calling import AsyncTaskClient, TaskClient
+    from workstealing.client.channel import LoggingChannel
     from workstealing.client.queue import AsyncTaskQueue, TaskQueue
     from workstealing.drivers.connect import connect
     from workstealing.pool.pool import Pool
     from workstealing.pool.scaling import Autoscale
     from workstealing.recruiting.aio import AsyncRecruiter
     from workstealing.tasks.calling import ClientContext
+    from workstealing.tasks.context import ExecutionContext
     from workstealing.tasks.contract import Contract
     from workstealing.tasks.permission import Policy
     from workstealing.tasks.registry import Registry
     from workstealing.tasks.signing import Keyring
     from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
     from workstealing.workers.worker import Worker
+    from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = (
     "AsyncRecruiter",
@@ -41,8 +44,10 @@ __all__ = (
     "ClientContext",
     "Contract",
     "Duty",
+    "ExecutionContext",
     "Job",
     "Keyring",
+    "LoggingChannel",
     "Policy",
     "Pool",
     "Recruiter",
@@ -52,6 +57,7 @@ __all__ = (
     "TaskQueue",
     "WorkStealer",
     "Worker",
+    "WorkerPool",
     "connect",
     "time_left",
 )
@@ -64,7 +70,9 @@ _ON_DEMAND = {
     "Autoscale": "workstealing.pool.scaling",
     "ClientContext": "workstealing.tasks.calling",
     "Contract": "workstealing.tasks.contract",
+    "ExecutionContext": "workstealing.tasks.context",
     "Keyring": "workstealing.tasks.signing",
+    "LoggingChannel": "workstealing.client.channel",
     "Policy": "workstealing.tasks.permission",
     "Pool": "workstealing.pool.pool",
     "Registry": "workstealing.tasks.registry",
@@ -72,6 +80,7 @@ _ON_DEMAND = {
     "TaskQueue": "workstealing.client.queue",
     "WorkStealer": "workstealing.workers.upkeep",
     "Worker": "workstealing.workers.worker",
+    "WorkerPool": "workstealing.workers.worker_pool",
     "connect": "workstealing.drivers.connect",
 }
 

@@ -8,7 +8,7 @@ little, and goes on, for ever.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -113,7 +113,7 @@ class Crew(Protocol):
         """Whether it has anything to run, or runs it."""
         ...
 
-    def work(self) -> Iterable[Unable]:
+    def work(self) -> Sequence[Unable]:
         """Run what it holds, or wait a while for it to be run; tell what it cannot."""
         ...
 
@@ -240,8 +240,9 @@ class Life:
         worked = (yield from self._steal(exchanged)) > 0
         if not worked and crew.is_busy():
             worked = True
-            unable: Iterable[Unable] = yield Consult(crew.work, ())
-            for one in unable:
+            unable: Sequence[Unable] = yield Consult(crew.work, ())
+            # Each goes to the front of a deque: the first of them comes last.
+            for one in reversed(unable):
                 yield from hand_over(self._member, one)
             yield from self._release(crew.put_down())
         if exchanged.is_overdue:

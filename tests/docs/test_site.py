@@ -1,0 +1,89 @@
+"""The site has every page, and every page that it names is there.
+
+mkdocs.yml is read as text, and the hook that it names is used as it is. mkdocs itself
+is not needed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import workstealing
+from workstealing import jobs
+
+ROOT = Path(__file__).parents[2]
+NAV = re.compile(r"^nav:\n((?:[ -].*\n|\n)+)", re.MULTILINE)
+PAGE = re.compile(r"([\w./-]+\.md)$", re.MULTILINE)
+OBJECT = re.compile(r"^::: (workstealing[\w.]*)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def site() -> ModuleType:
+    """The hook that brings pages from outside docs/ into the site."""
+    spec = importlib.util.spec_from_file_location("site_hook", ROOT / ".ci/site.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def named() -> list[str]:
+    """The pages of the navigation, in order."""
+    nav = NAV.search((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert nav is not None
+    return PAGE.findall(nav[1])
+
+
+def test_the_navigation_names_every_page_once(
+    site: ModuleType, named: list[str]
+) -> None:
+    assert sorted(named) == sorted(site.pages(ROOT))
+
+
+def test_every_page_of_the_navigation_exists(
+    site: ModuleType, named: list[str]
+) -> None:
+    sources = site.pages(ROOT)
+
+    assert [
+        page for page in named if not (ROOT / sources.get(page, page)).is_file()
+    ] == []
+
+
+def test_links_between_files_become_links_between_pages(site: ModuleType) -> None:
+    known = site.pages(ROOT)
+    text = "[a](docs/tasks.md#asyncio) [b](CHANGELOG.md) [c](https://x.org/tasks.md)"
+
+    assert site.relinked(text, "index.md", known) == (
+        "[a](tasks.md#asyncio) [b](changelog.md) [c](https://x.org/tasks.md)"
+    )
+    assert site.relinked(
+        "[t](../../docs/tasks.md)", "examples/first_task.md", known
+    ) == ("[t](../tasks.md)")
+    assert site.relinked("[x](../README.md)", "tasks.md", known) == "[x](index.md)"
+
+
+def test_the_reference_describes_every_public_name() -> None:
+    described = {path.rpartition(".")[2] for path in _described()}
+
+    assert {*workstealing.__all__, *jobs.__all__} - described == set()
+
+
+def test_what_the_reference_describes_is_there() -> None:
+    for path in _described():
+        if "integrations" not in path:  # their frameworks may be missing
+            assert pkgutil.resolve_name(path) is not None
+
+
+def _described() -> Iterator[str]:
+    for page in sorted((ROOT / "docs/reference").glob("*.md")):
+        yield from OBJECT.findall(page.read_text(encoding="utf-8"))
