@@ -8,7 +8,7 @@ from importlib import import_module
 
 from benchmarks.measuring import report
 
-ALL = ("recruiting", "pool", "queue", "pools", "client", "jobs", "web")
+ALL = ("recruiting", "pool", "queue", "pools", "client", "stealing", "jobs", "web")
 
 
 def main() -> int:

@@ -1,0 +1,180 @@
+"""With us, every response is byte for byte what it was without us."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workstealing.testing import Server, wait_until
+
+Serve = Callable[..., Any]
+
+WSGI = [
+    "/page",
+    "/unsized",
+    "/stream",
+    "/write",
+    "/file",
+    "/memory-file",
+    "/missing",
+    "/unchanged",
+    "/second-thoughts",
+    "/fail",
+    "/fail-late",
+    "/asks",
+    "/declines",
+]
+FLASK = [
+    "/page",
+    "/stream",
+    "/file",
+    "/nowhere",
+    "/fail",
+    "/fail-late",
+    "/asks",
+    "/declines",
+]
+ASGI = [
+    "/page",
+    "/stream",
+    "/missing",
+    "/unchanged",
+    "/fail",
+    "/fail-late",
+    "/fail-after",
+    "/unfinished",
+    "/silent",
+    "/answering",
+    "/declines",
+]
+STARLETTE = [
+    "/page",
+    "/stream",
+    "/file",
+    "/nowhere",
+    "/fail",
+    "/fail-late",
+    "/asks",
+    "/declines",
+]
+FASTAPI = [
+    "/page",
+    "/thread",
+    "/response",
+    "/background",
+    "/other",
+    "/missing",
+    "/fail",
+]
+# Who serves it with us, without us, which site, and its pages.
+HOSTS = {
+    "wsgi": ("gunicorn", "gunicorn", "wsgi_site", WSGI),
+    "wsgi-threads": ("gunicorn-threads", "gunicorn-threads", "wsgi_site", WSGI),
+    "gunicorn": ("gunicorn-hooks", "gunicorn", "wsgi_site", WSGI),
+    "uwsgi": ("uwsgi", "uwsgi", "wsgi_site", WSGI),
+    "flask": ("gunicorn", "gunicorn", "flask_site", FLASK),
+    "asgi": ("uvicorn", "uvicorn", "asgi_site", ASGI),
+    "starlette": ("uvicorn", "uvicorn", "starlette_site", STARLETTE),
+    "fastapi": ("uvicorn", "uvicorn", "fastapi_site", FASTAPI),
+}
+ALL = pytest.mark.parametrize("host", HOSTS)
+
+
+@pytest.fixture
+def both(serve: Serve) -> Callable[..., tuple[Any, Any, tuple[str, ...]]]:
+    """Serve a site without us and with us."""
+
+    def both(host: str, **settings: str) -> tuple[Any, Any, tuple[str, ...]]:
+        ours, theirs, site, paths = HOSTS[host]
+        # gunicorn's own hooks need nothing of the site.
+        is_ours = "no" if host == "gunicorn" else "yes"
+        without = serve(theirs, site)
+        with_us = serve(ours, site, OURS=is_ours, BY=host, **settings)
+        return without, with_us, paths
+
+    return both
+
+
+@ALL
+def test_pages_are_the_same(host: str, both: Any) -> None:
+    without, with_us, paths = both(host)
+
+    for path in paths:
+        assert with_us.get(path) == without.get(path), path
+    with_us.wait_for("recruited")
+
+
+@ALL
+def test_pages_on_one_connection_are_the_same(host: str, both: Any) -> None:
+    without, with_us, paths = both(host)
+    paths = (*paths[:1], *paths[:2])
+
+    assert with_us.get(*paths) == without.get(*paths)
+    assert with_us.get(paths[0], version="1.0") == without.get(paths[0], version="1.0")
+
+
+@ALL
+def test_pages_are_the_same_while_every_job_fails(host: str, both: Any) -> None:
+    without, with_us, paths = both(host, JOB="fail")
+
+    for path in paths:
+        assert with_us.get(path) == without.get(path), path
+    with_us.wait_for("error")
+
+
+@ALL
+def test_pages_are_the_same_while_redis_is_down(
+    host: str, both: Any, tmp_path: Path
+) -> None:
+    without, with_us, paths = both(host, JOB="redis", REDIS=f"unix://{tmp_path}/none")
+
+    for path in paths:
+        assert with_us.get(path) == without.get(path), path
+    with_us.wait_for("error")
+    assert "empty" not in with_us.diary()
+
+
+@ALL
+def test_pages_are_the_same_while_redis_answers(
+    host: str, both: Any, redis_server: Server
+) -> None:
+    without, with_us, paths = both(host, JOB="redis", REDIS=redis_server.url)
+
+    for path in paths:
+        assert with_us.get(path) == without.get(path), path
+    with_us.wait_for("empty")
+    assert "error" not in with_us.diary()
+
+
+@ALL
+def test_a_page_does_not_wait_for_a_job_that_hangs(
+    host: str, both: Any, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    without, with_us, _ = both(host, JOB="hang", PIPE=str(pipe), DEADLINE="4")
+    expected = without.get("/page")
+
+    assert with_us.get_exactly("/page", len(expected)) == expected
+    with_us.wait_for("begun")
+    # Another one is served meanwhile: by another worker, or on the event loop.
+    assert with_us.get_exactly("/page", len(expected)) == expected
+    assert not {"recruited", "error"}.intersection(with_us.diary())
+    if HOSTS[host][0] == "uvicorn":
+        with_us.wait_for("error")  # given up at the deadline
+    else:
+        wait_until(lambda: _all_went_on(pipe, with_us), 30, "the jobs to go on")
+
+
+def _all_went_on(pipe: Path, site: Any) -> bool:
+    """Let a job go on that has opened its end of the pipe, if there is one."""
+    with suppress(OSError):
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    lines = Counter(site.diary())
+    return lines["begun"] == lines["recruited"] > 0
