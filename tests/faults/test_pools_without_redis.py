@@ -1,4 +1,4 @@
-"""Pools that lost their server: they do not spin, say so, and come back by themselves."""
+"""Pools that lost their server: they do not spin, say so, and come back alone."""
 
 from __future__ import annotations
 

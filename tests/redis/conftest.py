@@ -21,7 +21,12 @@ Told = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # A script in a folder of its own, as pip installs it: the current folder is not on the
 # path by itself.
-_SCRIPT = "from workstealing.cli.entry import main\nmain()\n"
+_SCRIPT = """
+from workstealing.cli.entry import main
+
+if __name__ == "__main__":
+    main()
+"""
 
 _APP = """
     import time

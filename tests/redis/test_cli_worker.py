@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from workstealing import TaskQueue
+from workstealing.inspecting.inspector import Inspector
 from workstealing.testing import Server, wait_until
 
 Begin = Callable[..., "subprocess.Popen[str]"]
 Told = Callable[..., "subprocess.CompletedProcess[str]"]
+each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 
 
 @pytest.fixture
@@ -45,31 +47,45 @@ def submit(queue: TaskQueue, name: str, *ids: str, **payload: object) -> None:
     queue.driver.run(flow)
 
 
-def test_a_worker_runs_until_nothing_is_left(queue: TaskQueue, told: Told) -> None:
+@pytest.mark.parametrize(
+    ("kind", "worker"),
+    [("threads", "mill.0"), ("asyncio", "mill.0"), ("processes", "mill.1")],
+)
+def test_a_pool_runs_until_nothing_is_left(
+    queue: TaskQueue, told: Told, kind: str, worker: str
+) -> None:
     submit(queue, "echo", "a", "b", text="hi")
 
-    ended = told("worker", "app:queue", "--until-empty", "--pool", "mill", "--index=3")
+    ended = told(
+        *("worker", "app:queue", "--until-empty", "--pool", "mill"),
+        *("--kind", kind, "--workers", "2", "--stop-timeout", "5", "--batch", "10"),
+    )
 
     assert ended.returncode == 0, ended.stderr
     assert queue.handle("b").result(timeout=5) == {"said": "hi"}
-    assert queue.handle("b").state().worker == "mill.3"
+    assert queue.handle("b").state().worker in ("mill.0", worker)
     first, *_, last = ended.stderr.splitlines()
-    assert f"worker mill.3 of {queue.name}/default starts" in first
-    assert "it can run echo@1, fail@1, patient@1" in first
-    assert "worker mill.3 ends: 2 tasks taken" in last
+    assert f"pool mill of {queue.name}/default starts" in first
+    assert f"({kind}); it can run echo@1, fail@1, patient@1" in first
+    assert "pool mill ends: 2 tasks taken" in last
     assert ended.stdout == ""
+    assert queue.counts().leases == {}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_what_runs_finish_and_hands_back_what_waits(
-    queue: TaskQueue, begin: Begin, app: Path, number: signal.Signals
+@each_kind
+def test_a_signal_lets_what_runs_finish_and_takes_no_more(
+    queue: TaskQueue, begin: Begin, app: Path, number: signal.Signals, kind: str
 ) -> None:
     submit(queue, "patient", "running")
-    process = begin("worker", "app:queue", "--pool", "mill")
+    process = begin("worker", "app:queue", "--pool=mill", "--workers=1", "--kind", kind)
     wait_until((app / "begun").exists, 30, "the task to begin")
     submit(queue, "echo", "waiting", text="hi")
 
     process.send_signal(number)
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    assert any(f"{number.name}: finishing what runs" in line for line in lines)
     (app / "go").touch()
     _, errors = process.communicate(timeout=30)
 
@@ -77,8 +93,135 @@ def test_a_signal_lets_what_runs_finish_and_hands_back_what_waits(
     assert queue.handle("running").result(timeout=5) == "waited"
     assert queue.handle("waiting").state().state == "waiting"
     assert queue.counts().leases == {}
-    assert f"{number.name}: finishing what runs" in errors
     assert "Traceback" not in errors
+
+
+@each_kind
+def test_what_runs_beyond_the_deadline_is_handed_back_and_the_exit_code_says_so(
+    queue: TaskQueue, begin: Begin, app: Path, kind: str
+) -> None:
+    submit(queue, "patient", "running")
+    process = begin("worker", "app:queue", "--stop-timeout=0.1", "--kind", kind)
+    wait_until((app / "begun").exists, 30, "the task to begin")
+
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 1, errors
+    assert queue.handle("running").state().state == "waiting"
+    assert (queue.counts().leases, queue.counts().assigned) == ({}, 0)
+    assert not (app / "ended").exists()
+
+
+def test_a_hang_up_lets_threads_begin_anew_with_the_new_code(
+    queue: TaskQueue, begin: Begin, app: Path
+) -> None:
+    process = begin("worker", "app:queue", "--pool", "mill")
+    wait_until(lambda: queue.counts().leases, 30, "the worker to join")
+    code = (app / "app.py").read_text()
+    (app / "app.py").write_text(code.replace("text * times", "text.upper()"))
+
+    process.send_signal(signal.SIGHUP)
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    assert any("to begin anew with the new code" in line for line in lines)
+    # The same process, which starts once more.
+    assert any(f"starts as process {process.pid} " in line for line in lines)
+    submit(queue, "echo", "a", text="hi")
+    assert queue.handle("a").result(timeout=20) == {"said": "HI"}
+
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 0
+
+
+def test_a_hang_up_replaces_processes_that_see_the_new_code(
+    queue: TaskQueue, begin: Begin, app: Path
+) -> None:
+    process = begin(
+        *("worker", "app:queue", "--pool", "mill"),
+        *("--kind", "processes", "--workers", "1"),
+    )
+    wait_until(lambda: queue.counts().leases, 30, "the worker to join")
+    (before,) = (worker.pid for worker in Inspector(queue).stat().workers)
+    code = (app / "app.py").read_text()
+    (app / "app.py").write_text(code.replace("text * times", "text.upper()"))
+
+    process.send_signal(signal.SIGHUP)
+
+    def are_others() -> bool:
+        pids = [worker.pid for worker in Inspector(queue).stat().workers]
+        return bool(pids) and before not in pids
+
+    wait_until(are_others, 30, "another process")
+    submit(queue, "echo", "a", text="hi")
+    assert queue.handle("a").result(timeout=20) == {"said": "HI"}
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 0
+
+
+def test_with_reload_a_changed_file_is_a_hang_up(
+    queue: TaskQueue, begin: Begin, app: Path
+) -> None:
+    process = begin("worker", "app:queue", "--reload")
+    wait_until(lambda: queue.counts().leases, 30, "the worker to join")
+
+    code = (app / "app.py").read_text()
+    (app / "app.py").write_text(code.replace("text * times", "text.upper()"))
+
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    assert any("changed: app.py" in line for line in lines)
+    assert any("starts as process" in line for line in lines)
+    submit(queue, "echo", "a", text="hi")
+    assert queue.handle("a").result(timeout=20) == {"said": "HI"}
+
+
+def test_a_pool_scales_by_itself_between_two_numbers(
+    queue: TaskQueue, begin: Begin, app: Path
+) -> None:
+    submit(queue, "patient", *(str(n) for n in range(30)))
+
+    process = begin("worker", "app:queue", "--workers=1", "--autoscale", "2:3")
+
+    def is_three() -> bool:
+        return Inspector(queue).stat().running == 3
+
+    wait_until(is_three, 30, "three to run at once")
+    (app / "go").touch()
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    assert "scales from 2 to 3" in errors
+
+
+def test_processes_are_replaced_after_some_tasks(queue: TaskQueue, told: Told) -> None:
+    submit(queue, "echo", "a", "b", "c", text="hi")
+
+    ended = told(
+        *("worker", "app:queue", "--until-empty", "--kind", "processes"),
+        *("--workers", "1", "--max-tasks", "2", "--max-memory", "4000"),
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert queue.counts().stats["done"] == 3
+    assert "died" not in ended.stderr
+
+
+def test_a_check_tells_whether_a_worker_is_alive_without_any_code(
+    queue: TaskQueue, told: Told, begin: Begin, redis_server: Server
+) -> None:
+    check = ("worker", "--check", "--queue", queue.name, "--redis", redis_server.url)
+    dead = told(*check)
+    begin("worker", "app:queue", "--pool", "mill")
+    wait_until(lambda: queue.counts().leases, 30, "the worker to join")
+
+    assert dead.returncode == 2
+    assert "no worker of host" in dead.stderr
+    alive = told(*check, "--pool", "mill")
+    assert (alive.returncode, alive.stdout) == (0, "alive: mill.0\n")
+    other = told(*check, "--pool", "other")
+    assert other.returncode == 2
+    assert "no worker of pool other is alive" in other.stderr
 
 
 def test_a_signal_ends_a_worker_that_rests(queue: TaskQueue, begin: Begin) -> None:
@@ -93,11 +236,12 @@ def test_a_signal_ends_a_worker_that_rests(queue: TaskQueue, begin: Begin) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_it_at_once_with_the_code_of_the_signal(
-    queue: TaskQueue, begin: Begin, app: Path, number: signal.Signals
+@each_kind
+def test_a_second_signal_hands_back_what_runs_with_the_code_of_the_signal(
+    queue: TaskQueue, begin: Begin, app: Path, number: signal.Signals, kind: str
 ) -> None:
     submit(queue, "patient", "running")
-    process = begin("worker", "app:queue")
+    process = begin("worker", "app:queue", "--kind", kind, "--workers=1")
     assert process.stderr is not None
     wait_until((app / "begun").exists, 30, "the task to begin")
 
@@ -108,9 +252,14 @@ def test_a_second_signal_ends_it_at_once_with_the_code_of_the_signal(
     _, errors = process.communicate(timeout=30)
 
     assert process.returncode == 128 + number
-    assert f"{number.name} again: ended at once" in errors
+    assert f"{number.name} again: what runs is cut off" in errors
     assert not (app / "ended").exists()
-    assert queue.handle("running").state().state == "running"
+    assert queue.handle("running").state().state == "waiting"
+    assert (queue.counts().leases, queue.counts().assigned) == ({}, 0)
+    # No attempt was counted.
+    (app / "go").touch()
+    begin("worker", "app:queue", "--until-empty").communicate(timeout=30)
+    assert queue.handle("running").state().attempt == 1
 
 
 def test_a_worker_serves_the_tasks_of_an_asyncio_queue(told: Told) -> None:
@@ -145,7 +294,7 @@ def test_on_a_terminal_a_live_line_tells_how_it_is_getting_on(
     os.close(theirs)
     try:
         shown = b""
-        while b"1 running, 0 stolen" not in shown:
+        while b"1 of 4 running, 0 stolen" not in shown:
             shown += os.read(ours, 4096)
         process.send_signal(signal.SIGTERM)
         (app / "go").touch()
@@ -157,7 +306,7 @@ def test_on_a_terminal_a_live_line_tells_how_it_is_getting_on(
         process.wait()
         os.close(ours)
 
-    assert b"tasks/s, 0 waiting, 1 running, 0 stolen" in shown
+    assert b"tasks/s, 0 waiting, 1 of 4 running, 0 stolen, 0 reassigned" in shown
 
 
 @pytest.mark.parametrize(
@@ -170,7 +319,13 @@ def test_on_a_terminal_a_live_line_tells_how_it_is_getting_on(
         (["app:time"], "app:time is a module, not a TaskQueue or AsyncTaskQueue"),
         (["app:empty"], "has no tasks here"),
         (["app:queue", "--batch", "0"], "batch must be 1 to"),
-        (["app:queue", "--index", "-1"], "index must be 0 to"),
+        (["app:queue", "--workers", "0"], "workers must be 1 to"),
+        (["app:queue", "--autoscale", "many"], "--autoscale is LEAST:MOST, like 2:32"),
+        (["app:queue", "--autoscale", "3:2"], "most is at least least"),
+        (["app:queue", "--max-tasks", "3"], "mean nothing to threads"),
+        (["app:queue", "--stop-timeout", "-1"], "the timeout must be"),
+        (["--queue", "name"], "a worker needs the code of tasks"),
+        (["app:queue", "--check", "more"], "unexpected: more"),
         (["app:queue", "--pool", "a b"], "the name of a pool must be"),
     ],
 )

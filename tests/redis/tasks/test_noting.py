@@ -17,6 +17,7 @@ from workstealing.client.channel import (
     following,
 )
 from workstealing.errors import ConfigurationError, TaskFailed
+from workstealing.inspecting.inspector import Inspector
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
@@ -212,6 +213,8 @@ def test_progress_is_seen_while_the_task_runs(queue: TaskQueue, crew: Any) -> No
 
     assert (state.progress.done, state.progress.total) == (3, 10)
     assert "(3 of 10, to the shop)" in str(state)
+    why = str(Inspector(queue).why(handle.id))
+    assert "It says that it is at 3 of 10, to the shop." in why
     going_on.append(True)
     handle.result(timeout=10)
     assert handle.state().progress is None

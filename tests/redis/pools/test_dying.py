@@ -1,0 +1,268 @@
+"""Workers that exit, crash, grow too large or lose their parent: nothing is lost.
+
+A pool of threads or coroutines dies with its process; then another one goes on, when
+the lease has ended. Processes are replaced by their parent.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workstealing.errors import TaskDead
+from workstealing.inspecting.inspector import Inspector
+from workstealing.testing import wait_until
+from workstealing.workers.worker_pool import WorkerPool
+
+Pools = Callable[..., WorkerPool]
+Script = Callable[..., "subprocess.Popen[str]"]
+
+_RUN = """
+    from workstealing.workers.worker_pool import WorkerPool
+    from APP import queue
+
+    if __name__ == "__main__":
+        pool = WorkerPool(queue, 2, {kind!r}, name="mill", start_method={method!r})
+        pool.start()
+        {then}
+"""
+
+
+def running(kind: str, then: str = "pool.wait()", method: str = "spawn") -> str:
+    return _RUN.format(kind=kind, then=then, method=method)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def assert_all_done_once(app: Any, number: int, dead: int = 0) -> None:
+    counts = app.queue.counts()
+    assert (counts.stats["done"], counts.stats.get("dead", 0)) == (number, dead)
+    assert (counts.unfinished, counts.assigned) == (0, 0)
+
+
+@pytest.mark.parametrize("task", ["leave", "crash"])
+def test_a_process_that_ends_in_a_task_is_replaced_and_nothing_is_lost(
+    app: Any, pools: Pools, task: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fatal = getattr(app, task).submit()
+    others = app.add.submit_many([(n, 0) for n in range(200)])
+    pool = pools(app.queue, 2, "processes")
+
+    pool.start()
+
+    assert fatal.result(timeout=40) in ("stayed", "sound")
+    assert [handle.result(timeout=20) for handle in others] == list(range(200))
+    app.queue.wait(timeout=10)
+    assert_all_done_once(app, 201)
+    assert pool.stats().replaced == 1
+    cause = {"leave": "exit code 3", "crash": "SIGSEGV"}[task]
+    assert f"died: {cause}" in caplog.text
+
+
+@pytest.mark.parametrize(("task", "code"), [("leave", 3), ("crash", -signal.SIGSEGV)])
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_when_a_process_of_slots_dies_another_pool_goes_on(
+    make_app: Callable[..., Any],
+    script: Script,
+    pools: Pools,
+    kind: str,
+    task: str,
+    code: int,
+) -> None:
+    app = make_app(lease=1.0)
+    others = app.add.submit_many([(n, 0) for n in range(200)])
+    fatal = getattr(app, task).submit()
+
+    process = script(running(kind), lease=1.0)
+    assert process.wait(timeout=40) == code
+    pools(app.queue, 2, kind).start()
+
+    assert fatal.result(timeout=30) in ("stayed", "sound")
+    assert [handle.result(timeout=20) for handle in others] == list(range(200))
+    app.queue.wait(timeout=10)
+    assert_all_done_once(app, 201)
+    wait_until(lambda: "mill.0" not in app.queue.counts().leases, 10, "the dead to go")
+
+
+def test_a_task_that_kills_its_process_each_time_is_given_up(
+    app: Any, pools: Pools
+) -> None:
+    poison = app.poison.submit()
+    others = app.add.submit_many([(n, 0) for n in range(50)])
+    pool = pools(app.queue, 2, "processes")
+    pool.start()
+
+    with pytest.raises(TaskDead, match="its worker died 3 times"):
+        poison.result(timeout=50)
+
+    assert [handle.result(timeout=20) for handle in others] == list(range(50))
+    wait_until(lambda: pool.stats().workers == 2, 20, "the last to be replaced")
+    assert_all_done_once(app, 50, dead=1)
+
+
+def test_a_process_that_holds_too_much_memory_is_replaced(
+    app: Any, pools: Pools
+) -> None:
+    pool = pools(app.queue, 1, "processes", max_memory=300.0)
+    pool.start()
+
+    first = app.swallow.submit(350).result(timeout=30)
+    wait_until(lambda: app.who.submit().result(timeout=20) != first, 30, "another")
+
+    # It was not an accident, so nothing is counted as such.
+    assert pool.stats().replaced == 0
+    assert app.queue.counts().stats.get("dead", 0) == 0
+
+
+def test_a_process_runs_no_more_tasks_than_it_should(app: Any, pools: Pools) -> None:
+    handles = app.who.submit_many([()] * 7)
+    pool = pools(app.queue, 1, "processes", max_tasks=3)
+
+    pool.start(until_empty=True)
+    assert pool.wait(timeout=50)
+
+    pids = [handle.result(timeout=1) for handle in handles]
+    assert sorted(pids.count(pid) for pid in set(pids)) == [1, 3, 3]
+    assert pool.stats().replaced == 0
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_children_end_when_their_parent_is_killed(
+    make_app: Callable[..., Any], script: Script, see: Any, method: str
+) -> None:
+    app = make_app()
+    app.hold.submit_many([(n,) for n in range(3)])
+    process = script(running("processes", method=method))
+    see.wait_for(2)
+    workers = Inspector(app.queue).stat().workers
+    pids = [worker.pid for worker in workers if worker.name.startswith("mill.")]
+    assert len(pids) == 2
+
+    process.kill()
+    process.wait()
+    see.let_go()
+    wait_until(lambda: not any(map(is_alive, pids)), 20, "the children to end")
+
+    counts = app.queue.counts()
+    assert (counts.leases, counts.assigned) == ({}, 0)
+    assert counts.stats["done"] + counts.unfinished == 3
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
+def test_an_interpreter_ends_with_a_pool_left_open(
+    make_app: Callable[..., Any], script: Script, kind: str
+) -> None:
+    app = make_app(lease=1.0)
+    then = """from APP import add
+        assert add.submit(1, 2).result(timeout=30) == 3"""
+
+    process = script(running(kind, then), lease=1.0)
+    _, errors = process.communicate(timeout=40)
+
+    assert (process.returncode, errors) == (0, "")
+    if kind == "processes":
+        assert app.queue.counts().leases == {}
+
+
+def test_a_script_without_a_guard_gets_an_error_and_no_fork_bomb(
+    script: Script, tmp_path: Path
+) -> None:
+    process = script(
+        """
+        import os
+        from workstealing.workers.worker_pool import WorkerPool
+        from APP import queue
+
+        open("births", "a").write("x")
+        pool = WorkerPool(queue, 1, "processes")
+        pool.start()
+        pool.wait()
+        """
+    )
+    _, errors = process.communicate(timeout=50)
+
+    assert process.returncode == 1
+    assert "PoolBroken: 5 processes in a row died before they got to work" in errors
+    assert 'needs `if __name__ == "__main__":` around it' in errors
+    assert len((tmp_path / "births").read_text()) <= 6
+
+
+def test_a_child_that_holds_the_interpreter_beyond_its_limit_is_killed(
+    make_app: Callable[..., Any],
+    pools: Pools,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = make_app(
+        more="""
+        import ctypes
+        from workstealing.workers import child
+
+        child.GRACE_SECONDS = 0.1
+
+        @queue.task(name="seize", timeout=0.2)
+        def seize() -> None:
+            # With the interpreter's lock held, so that no other thread looks.
+            ctypes.PyDLL(None).usleep(20_000_000)
+        """
+    )
+    monkeypatch.setattr("workstealing.workers.processes.GRACE_SECONDS", 0.5)
+    pool = pools(app.queue, 1, "processes")
+    pool.start()
+    seized = app.seize.submit()
+
+    wait_until(lambda: pool.stats().replaced, 30, "it to be killed")
+    seized.cancel()
+
+    assert "holds the interpreter beyond its task's time limit" in caplog.text
+    assert app.add.submit(1, 2).result(timeout=30) == 3
+
+
+def test_a_reload_replaces_one_process_after_the_other(
+    make_app: Callable[..., Any], pools: Pools, tmp_path: Path
+) -> None:
+    app = make_app(
+        more="VERSION = 'old'\n@queue.task(name='version')\n"
+        "def version() -> str:\n    return VERSION\n"
+    )
+    pool = pools(app.queue, 3, "processes", name="mill")
+    pool.start()
+    wait_until(lambda: len(app.queue.counts().leases) == 3, 30, "three to join")
+    before = {w.name: w.pid for w in Inspector(app.queue).stat().workers}
+    file = tmp_path / f"{app.__name__}.py"
+    file.write_text(file.read_text().replace("'old'", "'renewed'"))
+
+    pool.reload()
+    fewest = 3
+
+    def are_new() -> bool:
+        nonlocal fewest
+        now = {w.name: w.pid for w in Inspector(app.queue).stat().workers}
+        fewest = min(fewest, len(now))
+        return now.keys() == before.keys() and not set(now.values()) & set(
+            before.values()
+        )
+
+    wait_until(are_new, 40, "all to be replaced")
+    assert fewest >= 2
+    assert app.version.submit().result(timeout=20) == "renewed"
+    assert pool.stats().replaced == 0
+
+
+def test_threads_cannot_reload_their_code(app: Any, pools: Pools) -> None:
+    pool = pools(app.queue, 1, "threads")
+    pool.start()
+
+    with pytest.raises(Exception, match="cannot reload its code"):
+        pool.reload()

@@ -1,0 +1,158 @@
+"""Quiet, stop, deadline, hot: what runs ends or is handed back, and nothing waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from workstealing.queue import presence
+from workstealing.tasks.outcome import State
+from workstealing.testing import wait_until
+from workstealing.workers.worker_pool import WorkerPool
+
+each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
+Pools = Callable[..., WorkerPool]
+
+
+def with_a_full_deque(app: Any, pools: Pools, see: Any, kind: Any) -> WorkerPool:
+    """Start a pool that runs one task, and has more in its deque."""
+    queue = app.queue
+    # With a fellow, real or not, a worker takes its share of the inbox in advance.
+    call = presence.join(queue.keys, queue.settings, "other.0", "i", {"abilities": []})
+    queue.driver.call(call)
+    app.hold.submit_many([(n,) for n in range(9)])
+    pool = pools(queue, 1, kind, name="mill")
+    pool.start()
+    see.wait_for(1)
+    wait_until(lambda: queue.counts().loads.get("mill.0"), 20, "a full deque")
+    return pool
+
+
+@each_kind
+def test_a_stop_hands_back_at_once_what_waits_and_finishes_what_runs(
+    app: Any, pools: Pools, see: Any, kind: Any
+) -> None:
+    pool = with_a_full_deque(app, pools, see, kind)
+    cut: list[int] = []
+    stopping = Thread(target=lambda: cut.append(pool.stop(timeout=30)))
+
+    stopping.start()
+    wait_until(lambda: "mill.0" not in app.queue.counts().loads, 10, "an empty deque")
+    assert stopping.is_alive()
+    assert app.queue.counts().assigned == 1
+    see.let_go()
+    stopping.join(30)
+
+    assert cut == [0]
+    counts = app.queue.counts()
+    assert (counts.stats["done"], counts.unfinished, counts.assigned) == (1, 8, 0)
+    assert "mill.0" not in counts.leases
+    assert len(see.begun()) == 1
+
+
+@each_kind
+def test_a_quiet_pool_hands_back_what_waits_and_takes_no_more(
+    app: Any, pools: Pools, see: Any, kind: Any
+) -> None:
+    pool = with_a_full_deque(app, pools, see, kind)
+
+    pool.quiet()
+    wait_until(lambda: "mill.0" not in app.queue.counts().loads, 10, "an empty deque")
+    see.let_go()
+    wait_until(lambda: app.queue.counts().stats.get("done"), 20, "what ran to end")
+    app.add.submit(1, 1)
+
+    assert pool.stop() == 0
+    assert app.queue.counts().stats["done"] == 1
+    assert len(see.begun()) == 1
+
+
+@each_kind
+def test_what_runs_beyond_the_deadline_is_handed_back_uncounted(
+    app: Any, pools: Pools, see: Any, kind: Any
+) -> None:
+    handles = [*app.hold.submit_many([(1,)]), *app.hold_later.submit_many([(2,)])]
+    pool = pools(app.queue, 2, kind)
+    pool.start()
+    see.wait_for(2)
+
+    assert pool.stop(timeout=0.1) == 2
+    assert [h.state().state for h in handles] == [State.WAITING, State.WAITING]
+    assert app.queue.counts().leases == {}
+
+    see.let_go()
+    pools(app.queue, 2, "threads").start()
+    assert [handle.result(timeout=20) for handle in handles] == [1, 1]
+
+
+@each_kind
+def test_a_hot_stop_does_not_wait(app: Any, pools: Pools, see: Any, kind: Any) -> None:
+    handle = app.hold.submit(1)
+    pool = pools(app.queue, 2, kind)
+    pool.start()
+    see.wait_for(1)
+
+    assert pool.stop(hot=True, timeout=1000) == 1
+    assert handle.state().state is State.WAITING
+    assert app.queue.counts().leases == {}
+
+
+@each_kind
+def test_a_hot_stop_of_an_idle_pool_cuts_nothing_off(
+    app: Any, pools: Pools, kind: Any
+) -> None:
+    pool = pools(app.queue, 2, kind)
+    pool.start()
+    wait_until(lambda: app.queue.counts().leases, 20, "a worker to join")
+
+    assert pool.stop(hot=True) == 0
+
+
+@each_kind
+def test_a_task_that_must_not_run_twice_is_not_handed_back(
+    app: Any, pools: Pools, see: Any, kind: Any
+) -> None:
+    handle = app.once.submit(1)
+    pool = pools(app.queue, 1, kind)
+    pool.start()
+    see.wait_for(1)
+
+    pool.stop(hot=True)
+
+    state = handle.state()
+    assert state.state is State.DEAD
+    assert "unknown" in str(state)
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_what_no_exception_reaches_is_handed_back_all_the_same(
+    app: Any, pools: Pools, see: Any, kind: Any
+) -> None:
+    handle = app.mute.submit()
+    pool = pools(app.queue, 1, kind)
+    pool.start()
+    wait_until(lambda: pool.stats().running, 10, "it to run")
+
+    assert pool.stop(hot=True) == 1
+    assert handle.state().state is State.WAITING
+    see.wake()
+    wait_until(see.hears_late, 10, "the thread to end")
+
+    assert handle.state().state is State.WAITING
+
+
+@each_kind
+def test_a_dead_worker_leaves_no_keys_when_its_pool_has_ended(
+    app: Any, pools: Pools, see: Any, kind: Any
+) -> None:
+    app.hold.submit_many([(n,) for n in range(4)])
+    pool = pools(app.queue, 2, kind, name="mill")
+    pool.start()
+    see.wait_for(2)
+
+    pool.stop(hot=True)
+
+    assert [key for key in see.all_keys() if "mill" in key] == []
