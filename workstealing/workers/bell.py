@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from threading import Event, Thread
 
 from workstealing.drivers.sync import Driver
-from workstealing.errors import RedisError
 from workstealing.queue.call import Command
 
 __all__ = ("Bell",)
+
+logger = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 1.0
 
@@ -55,8 +57,9 @@ class Bell:
             self._is_wanted.clear()
             try:
                 rang = self._driver.call(self._command)
-            except RedisError:
+            except Exception as error:  # noqa: BLE001 - it must not go deaf
                 # The one who leads has noticed too, and says so.
+                logger.debug("nobody hears the bell for now: %r", error)
                 Event().wait(_PAUSE_SECONDS)
             else:
                 if rang and not self._is_over:

@@ -69,6 +69,7 @@ def main(orders: ChildOrders, board: Board, pipe: Connection) -> None:
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     Thread(target=_obey, args=(pipe, worker), name="orders", daemon=True).start()
     worker.run(until_empty=orders.until_empty)
+    worker.write(None)
     raise SystemExit(worker.exit_code)
 
 
@@ -121,7 +122,7 @@ class _ChildWorker(Worker):
         )
 
         def look() -> None:
-            self._write(runner.attempt)
+            self.write(runner.attempt)
             overseer.look()
             self._measure()
             if self._cut.is_set():
@@ -133,7 +134,8 @@ class _ChildWorker(Worker):
 
         return look
 
-    def _write(self, attempt: Attempt | None) -> None:
+    def write(self, attempt: Attempt | None) -> None:
+        """Tell the parent what was counted."""
         board, stats = self._board, self.stats
         board[Line.READY] = float(stats.exchanges > 0)
         board[Line.PULSE] = now = time.monotonic()

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import logging
 import signal
+from contextlib import suppress
 from enum import Enum
 from threading import Event, Thread
 
+from workstealing.errors import PoolStopped
 from workstealing.tasks.checking import checked_seconds
 from workstealing.workers.lifecycle import STOP_SECONDS
 from workstealing.workers.signals import SignalWatch
@@ -82,6 +84,7 @@ class Service:
             self._pool.reload()
         elif self._wish is _Wish.NONE:
             self._wish = _Wish.RESTART
+            self._take_no_more()
             logger.info("finishing what runs, to begin anew with the new code")
             self._stop(hot=False)
 
@@ -96,8 +99,14 @@ class Service:
             self._stop(hot=True)
         else:
             self._wish = _Wish.STOP
+            self._take_no_more()
             logger.info("%s: finishing what runs; once more cuts it off", number.name)
             self._stop(hot=False)
+
+    def _take_no_more(self) -> None:
+        # What is said next is true by then. It may have failed to start.
+        with suppress(PoolStopped):
+            self._pool.quiet()
 
     def _stop(self, *, hot: bool) -> None:
         # In a thread of its own: the next signal is to be heard meanwhile.
