@@ -41,6 +41,8 @@ class Exchanged:
     is_closed: bool
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
+    delayed: int
+    """Unfinished tasks that are not due yet."""
 
 
 def exchange(
@@ -179,4 +181,5 @@ def _exchanged(reply: Any) -> Exchanged | None:
         facts[1],
         bool(facts[2]),
         bool(facts[3]),
+        facts[4],
     )

@@ -18,7 +18,7 @@ class Autoscaling:
     least: int
     most: int
     backlog: int
-    """Unfinished tasks per worker that are fine."""
+    """Tasks per worker, due and not ended, that are fine."""
     cooldown: float
     """Seconds for which fewer must have been enough before there are fewer."""
 
@@ -40,10 +40,10 @@ class Scaler:
         self.plan = plan
         self._needed: list[tuple[float, int]] = []
 
-    def decide(self, now: float, workers: int, unfinished: int) -> int:
+    def decide(self, now: float, workers: int, due: int) -> int:
         """Return how many there should be."""
         plan = self.plan
-        needed = min(plan.most, max(plan.least, math.ceil(unfinished / plan.backlog)))
+        needed = min(plan.most, max(plan.least, math.ceil(due / plan.backlog)))
         self._needed.append((now, needed))
         if needed >= workers:
             self._needed.clear()

@@ -27,7 +27,7 @@ class Line(IntEnum):
     REFUSED = 6
     LOST_LEASES = 7
     FAILURES = 8
-    UNFINISHED = 9
+    DUE = 9
     ANSWERED = 10
     """When Redis answered it last."""
 

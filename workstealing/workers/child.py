@@ -148,7 +148,7 @@ class _ChildWorker(Worker):
         board[Line.REFUSED] = stats.refused
         board[Line.LOST_LEASES] = stats.lost_leases
         board[Line.FAILURES] = stats.failures
-        board[Line.UNFINISHED] = stats.unfinished
+        board[Line.DUE] = stats.due
 
     def _limit(self, attempt: Attempt | None) -> None:
         kill_at = 0.0

@@ -54,8 +54,8 @@ class LifeStats:
     lost_leases: int = 0
     failures: int = 0
     """Exchanges that Redis did not answer."""
-    unfinished: int = 0
-    """Tasks in the queue that wanted to be run, at the last exchange."""
+    due: int = 0
+    """Tasks in the queue that wanted to be run by then, at the last exchange."""
 
 
 class Crew(Protocol):
@@ -285,7 +285,7 @@ class Life:
             logger.warning("too late, another has them: %s", exchanged.refused)
         self._renewed()
         stats.taken += len(exchanged.tasks)
-        stats.unfinished = exchanged.unfinished
+        stats.due = exchanged.unfinished - exchanged.delayed
         crew.take(exchanged)
         return exchanged
 

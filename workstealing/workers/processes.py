@@ -206,7 +206,7 @@ class Children:
             refused=total[Line.REFUSED],
             lost_leases=total[Line.LOST_LEASES],
             failures=total[Line.FAILURES],
-            unfinished=int(max((b[Line.UNFINISHED] for b in boards), default=0.0)),
+            due=int(max((b[Line.DUE] for b in boards), default=0.0)),
             replaced=replaced,
             silence=time.monotonic() - max(answered) if answered else 0.0,
         )

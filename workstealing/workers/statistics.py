@@ -22,8 +22,8 @@ class PoolStats:
     lost_leases: int = 0
     failures: int = 0
     """Exchanges that Redis did not answer."""
-    unfinished: int = 0
-    """Tasks in the queue that wanted to be run, when last looked."""
+    due: int = 0
+    """Tasks of the queue that were due and had not ended, when last looked."""
     zombies: int = 0
     """Tasks that could not be stopped, and were given up."""
     replaced: int = 0
@@ -33,5 +33,5 @@ class PoolStats:
 
     @property
     def backlog(self) -> float:
-        """Unfinished tasks per worker: what an autoscaler wants to know."""
-        return self.unfinished / max(1, self.workers)
+        """Tasks per worker, due and not ended: what an autoscaler wants to know."""
+        return self.due / max(1, self.workers)

@@ -174,7 +174,7 @@ class Teamwork:
             refused=life.refused,
             lost_leases=life.lost_leases,
             failures=life.failures,
-            unfinished=life.unfinished,
+            due=life.due,
             zombies=self._zombies,
             silence=self._watchdog.silence,
         )

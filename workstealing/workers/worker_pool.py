@@ -111,7 +111,7 @@ class WorkerPool:
         backlog: int = 10,
         cooldown: float = 10.0,
     ) -> None:
-        """Scale by itself from now on: a worker per *backlog* unfinished tasks.
+        """Scale by itself from now on: a worker per *backlog* tasks that are due.
 
         It grows at once, and shrinks to what was enough all through a *cooldown*.
         """
@@ -225,7 +225,7 @@ class WorkerPool:
             return
         self._scaled_at = now
         seen = self.stats()
-        workers = self._scaler.decide(now, self._workers, seen.unfinished)
+        workers = self._scaler.decide(now, self._workers, seen.due)
         if workers != self._workers and not self._is_stopped:
             logger.info(
                 "pool %s scales from %d to %d", self.name, self._workers, workers

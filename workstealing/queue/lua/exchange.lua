@@ -42,7 +42,7 @@
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, facts. Tasks is id, token,
 -- attempt, envelope, …; victims is worker, load, …; facts is now, unfinished, closed,
--- upkeep overdue.
+-- upkeep overdue, not due yet.
 
 local worker, incarnation = ARGV[1], ARGV[2]
 local lease, want, keep = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -325,4 +325,4 @@ if now - tonumber(redis.call('HGET', KEYS[19], 'claimed') or 0) > tonumber(ARGV[
 end
 local unfinished = redis.call('HLEN', KEYS[4]) - redis.call('ZCARD', KEYS[9]) - redis.call('HLEN', KEYS[20])
 return {'ok', tasks, refused, cancelled, victims,
-  {now, unfinished, redis.call('HEXISTS', KEYS[15], 'closed'), overdue}}
+  {now, unfinished, redis.call('HEXISTS', KEYS[15], 'closed'), overdue, redis.call('ZCARD', KEYS[8])}}
