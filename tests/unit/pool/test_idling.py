@@ -13,6 +13,7 @@ import pytest
 from workstealing import Pool
 from workstealing.errors import ConfigurationError, PoolStopped, WorkDiscarded
 from workstealing.pool.reports import PoolStats
+from workstealing.testing import wait_until
 
 MakePool = Callable[..., Pool]
 Busy = Callable[[Pool], Event]
@@ -124,6 +125,7 @@ def test_work_that_comes_while_a_worker_lies_down_is_not_overlooked(
     pool._crew.resting.lie_down = after_work_came  # type: ignore[method-assign, assignment]
     pool.execute(int).result(10)
 
+    wait_until(lambda: given, 10, "the worker to lie down")
     assert pool.wait_idle(10)
     assert given[0].result(0) == 0
 
