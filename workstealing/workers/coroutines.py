@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
@@ -18,6 +19,7 @@ from workstealing.pool.interrupting import Interruptible
 from workstealing.queue.consuming import Report, Taken
 from workstealing.tasks.context import enter, leave
 from workstealing.workers.executing import Attempt, Executor, Unable
+from workstealing.workers.running import end_if_forked
 from workstealing.workers.scribe import Scribe
 from workstealing.workers.spare_threads import SpareThreads
 from workstealing.workers.team import Team
@@ -271,12 +273,16 @@ class CoroutineSlot:
         coroutine = attempt.definition.function(**attempt.arguments)
         running: asyncio.Future[_Ended] = asyncio.ensure_future(_ended(coroutine))
         self._running = running
-        return await running
+        pid = os.getpid()
+        try:
+            return await running
+        finally:
+            end_if_forked(pid)
 
     async def _in_thread(self, attempt: Attempt) -> _Ended:
         """Run it in a thread that can be interrupted, and given up."""
         scope = self._running = Interruptible()
-        loop = self._loop
+        loop, pid = self._loop, os.getpid()
         ended: asyncio.Future[_Ended] = loop.create_future()
 
         def run() -> None:
@@ -286,6 +292,7 @@ class CoroutineSlot:
                 told: _Ended = (None, error)
             else:
                 told = (value, None)
+            end_if_forked(pid)
             # Where the loop is closed by now, nobody wants to know any more.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_tell, ended, told)

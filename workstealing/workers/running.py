@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from workstealing.tasks.context import enter, leave
 from workstealing.workers.executing import Attempt, Executor, Unable
 from workstealing.workers.scribe import Scribe
 
-__all__ = ("Runner",)
+__all__ = ("Runner", "end_if_forked")
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class Runner:
         self._begin = begin
         self._scribe = scribe
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
         self.attempt: Attempt | None = None
         """What runs now, if anything; for those who watch."""
         self.announce: Callable[[Attempt], None] | None = None
@@ -60,6 +62,7 @@ class Runner:
                 logger.warning("task %s must wait for Redis: %s", task.id, error)
                 return Report(task.id, task.token, "back")
         report = self._run(attempt)
+        end_if_forked(self._pid)
         if attempt.context.has_notes and self._scribe is not None:
             self._scribe.settle(attempt, report)
         return report
@@ -111,6 +114,15 @@ class Runner:
         if attempt.timeout is not None:
             coroutine = _limited(coroutine, attempt, attempt.timeout)
         return self._loop.run_until_complete(coroutine)
+
+
+def end_if_forked(pid: int) -> None:
+    """End a process that a task has forked and let run on.
+
+    It would go on as a second worker of the same name, and fork again.
+    """
+    if os.getpid() != pid:
+        os._exit(0)
 
 
 async def _limited(coroutine: Any, attempt: Attempt, seconds: float) -> Any:
