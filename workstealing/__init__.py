@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from workstealing.pool.scaling import Autoscale
     from workstealing.recruiting.aio import AsyncRecruiter
     from workstealing.tasks.calling import ClientContext
-    from workstealing.tasks.context import ExecutionContext
+    from workstealing.tasks.context import ExecutionContext, current_context
     from workstealing.tasks.contract import Contract
     from workstealing.tasks.permission import Policy
     from workstealing.tasks.registry import Registry
+    from workstealing.tasks.retry import Retry
     from workstealing.tasks.signing import Keyring
     from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
     from workstealing.workers.worker import Worker
@@ -52,6 +53,7 @@ __all__ = (
     "Pool",
     "Recruiter",
     "Registry",
+    "Retry",
     "StoreGate",
     "TaskClient",
     "TaskQueue",
@@ -59,6 +61,7 @@ __all__ = (
     "Worker",
     "WorkerPool",
     "connect",
+    "current_context",
     "time_left",
 )
 
@@ -76,12 +79,14 @@ _ON_DEMAND = {
     "Policy": "workstealing.tasks.permission",
     "Pool": "workstealing.pool.pool",
     "Registry": "workstealing.tasks.registry",
+    "Retry": "workstealing.tasks.retry",
     "TaskClient": "workstealing.client.calling",
     "TaskQueue": "workstealing.client.queue",
     "WorkStealer": "workstealing.workers.upkeep",
     "Worker": "workstealing.workers.worker",
     "WorkerPool": "workstealing.workers.worker_pool",
     "connect": "workstealing.drivers.connect",
+    "current_context": "workstealing.tasks.context",
 }
 
 # Without a handler of its own, Python would print our warnings to a host's stderr.

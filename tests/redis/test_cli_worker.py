@@ -176,6 +176,23 @@ def test_with_reload_a_changed_file_is_a_hang_up(
     assert queue.handle("a").result(timeout=20) == {"said": "HI"}
 
 
+def test_with_reload_a_broken_file_leaves_the_old_code_at_work(
+    queue: TaskQueue, begin: Begin, app: Path
+) -> None:
+    process = begin("worker", "app:queue", "--reload")
+    wait_until(lambda: queue.counts().leases, 30, "the worker to join")
+
+    with (app / "app.py").open("a") as code:
+        code.write("\nprint(\n")
+
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    told = next(line for line in lines if "changed: app.py" in line)
+    assert "the old code goes on: SyntaxError: '(' was never closed" in told
+    submit(queue, "echo", "a", text="hi")
+    assert queue.handle("a").result(timeout=20) == {"said": "hi"}
+
+
 def test_a_pool_scales_by_itself_between_two_numbers(
     queue: TaskQueue, begin: Begin, app: Path
 ) -> None:

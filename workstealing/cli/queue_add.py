@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from typing import Any
 
 import click
@@ -11,7 +12,9 @@ import click
 from workstealing.cli.importing import imported
 from workstealing.cli.refusing import BadInput, refusing
 from workstealing.client.task import AsyncTask, Task
+from workstealing.drivers.connect import VARIABLES
 from workstealing.errors import PayloadInvalid, TaskDead, TaskFailed
+from workstealing.workers.plain import plain
 
 __all__ = ("add_command",)
 
@@ -57,6 +60,12 @@ def add_command(
             click.echo(error.traceback.rstrip(), err=True)
         raise
     click.echo(added)
+    if not wait and _is_in_vain(task):
+        click.echo(
+            "No worker is there, and the embedded server ends with this process, and"
+            " this task with it: start a worker first, or set REDIS_URL.",
+            err=True,
+        )
 
 
 def _add(
@@ -80,6 +89,13 @@ async def _add_async(
 ) -> str:
     handle = await task.submit(**payload)
     return _json(task, await handle.result(timeout)) if wait else handle.id
+
+
+def _is_in_vain(task: Task[Any, Any] | AsyncTask[Any, Any]) -> bool:
+    queue = task.queue
+    if queue.redis is not None or any(map(os.environ.get, VARIABLES)):
+        return False
+    return not plain(queue).counts().leases
 
 
 def _json(task: Task[Any, Any] | AsyncTask[Any, Any], result: Any) -> str:

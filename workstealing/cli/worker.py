@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -123,7 +124,11 @@ def worker_command(
     if autoscale is not None:
         made.autoscale(*_range(autoscale))
     run_pool(
-        found, made, until_empty=until_empty, stop_timeout=stop_timeout, reload=reload
+        found,
+        made,
+        until_empty=until_empty,
+        stop_timeout=stop_timeout,
+        reload=words[0].partition(":")[0] if reload else None,
     )
 
 
@@ -133,9 +138,12 @@ def run_pool(
     *,
     until_empty: bool,
     stop_timeout: float = STOP_SECONDS,
-    reload: bool = False,
+    reload: str | None = None,
 ) -> None:
-    """Let a pool be the purpose of this process, and tell how it is getting on."""
+    """Let a pool be the purpose of this process, and tell how it is getting on.
+
+    With *reload*, the name of a module, it begins anew when its code changes.
+    """
     abilities = queue.registry.abilities()
     if not abilities:
         raise BadInput(
@@ -159,7 +167,7 @@ def run_pool(
     with ExitStack() as stack:
         stack.enter_context(Progress(pool, plain(queue), console))
         if reload:
-            stack.enter_context(Reloading(Path.cwd(), _changed(service)))
+            stack.enter_context(Reloading(Path.cwd(), _changed(service, reload)))
         code = service.run(until_empty=until_empty)
     stats = pool.stats()
     logger.info(
@@ -191,12 +199,30 @@ def _check(queue: TaskQueue, pool: str | None) -> None:
     click.echo(f"alive: {', '.join(alive)}")
 
 
-def _changed(service: Service) -> Callable[[list[Path]], None]:
+def _changed(service: Service, module: str) -> Callable[[list[Path]], None]:
     def tell(files: list[Path]) -> None:
-        logger.info("changed: %s", ", ".join(path.name for path in files))
-        service.reload()
+        names = ", ".join(path.name for path in files)
+        problem = _problem_of(module)
+        if problem is None:
+            logger.info("changed: %s", names)
+            service.reload()
+        else:
+            logger.error("changed: %s; the old code goes on: %s", names, problem)
 
     return tell
+
+
+def _problem_of(module: str) -> str | None:
+    """Tell why the code cannot be imported as it is now, from a process of its own."""
+    code = f"import sys; sys.path.insert(0, ''); import {module}"
+    ended = subprocess.run(  # noqa: S603 - the module that this worker runs
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    if ended.returncode == 0:
+        return None
+    lines = ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"]
+    place = [line.strip() for line in lines if line.lstrip().startswith("File ")]
+    return f"{lines[-1]} ({place[-1]})" if place else lines[-1]
 
 
 def _range(text: str) -> tuple[int, int]:

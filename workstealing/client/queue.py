@@ -179,6 +179,14 @@ class TaskQueue(_QueueFace):
         """Take input again."""
         self.driver.call(producing.close(self.keys, closed=False))
 
+    def disconnect(self) -> None:
+        """End its connections; a client that was given stays open. It may go on."""
+        made, self._driver = self._driver, None
+        if made is not None:
+            made.close()
+            if self.redis is None or isinstance(self.redis, str):
+                made.client.close()
+
     def wait(self, timeout: float | None = None) -> Counts:
         """Wait until nothing is left that wants to be run."""
         return self.driver.run(self.giving.wait(timeout))
@@ -270,6 +278,14 @@ class AsyncTaskQueue(_QueueFace):
     async def reopen(self) -> None:
         """Take input again."""
         await self.driver.call(producing.close(self.keys, closed=False))
+
+    async def disconnect(self) -> None:
+        """End its connections; a client that was given stays open. It may go on."""
+        made, self._driver = self._driver, None
+        if made is not None:
+            await made.close()
+            if self.redis is None or isinstance(self.redis, str):
+                await made.client.aclose()
 
     async def wait(self, timeout: float | None = None) -> Counts:
         """Wait until nothing is left that wants to be run."""

@@ -36,7 +36,7 @@ class _TaskFace(Generic[P, R]):
     def __init__(
         self, queue: Any, definition: TaskDefinition, options: SubmitOptions = _PLAIN
     ) -> None:
-        self._queue = queue
+        self._queue = self.queue = queue
         self._options = options
         self.definition = definition
         self.__name__ = definition.function.__name__

@@ -42,7 +42,32 @@ class Desk(Protocol):
 
 @final
 class ExecutionContext:
-    """One attempt at one task."""
+    """One attempt at one task.
+
+    Which task this is, and where it runs:
+        id, name, version: as it was submitted.
+        attempt: 1, then one more each time that it is tried again.
+        worker, queue: who runs it, and where it comes from.
+
+    For whom:
+        principal, roles: on whose behalf it was called.
+        deadline: when its caller gives up, if that was said.
+
+    Whether to go on:
+        cancelled: somebody asked for the task to be cancelled.
+        lease_lost: another worker may be at it already.
+        check(): raises `StopWork` in either case.
+
+    What it tells:
+        logger, stdout, stderr: to its caller, if that one asked for it.
+        progress(): how far it is, for those who look.
+
+    Where the next attempt starts:
+        checkpoint: what was saved last.
+        save(): keep it.
+
+    The other methods are for workers.
+    """
 
     __slots__ = (
         "_bring",

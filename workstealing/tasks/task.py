@@ -139,9 +139,10 @@ def _default_name(function: Callable[..., Any]) -> str:
 
 
 def _module_name(module: str) -> str:
-    if module != "__main__":
+    # A spawned process imports its parent's script under the second name.
+    if module not in ("__main__", "__mp_main__"):
         return module
-    main = sys.modules["__main__"]
+    main = sys.modules[module]
     spec = getattr(main, "__spec__", None)
     if spec is not None:
         return str(spec.name).removesuffix(".__main__")

@@ -187,6 +187,11 @@ class Children:
             raise self._error
         return True
 
+    @property
+    def error(self) -> BaseException | None:
+        """Why it ended, if it was not asked to."""
+        return self._error
+
     def stats(self) -> PoolStats:
         """Add up what the children wrote."""
         with self._mutex:
@@ -274,6 +279,7 @@ class Children:
                 f" last by {_cause(code)}: their own output says why. A script that"
                 ' starts a pool needs `if __name__ == "__main__":` around it.'
             )
+            logger.error("pool %s gives up: %s", self._pool, self._error)
             for other in self._children.values():
                 other.tell(STOP)
         pause = _FIRST_PAUSE * 2.0 ** min(self._deaths_in_a_row - 1, 10)

@@ -163,6 +163,11 @@ class Teamwork:
             raise self._error
         return True
 
+    @property
+    def error(self) -> BaseException | None:
+        """Why it ended, if it was not asked to."""
+        return self._error
+
     def stats(self) -> PoolStats:
         """Return what was counted."""
         life = self._life.stats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.client.queue import TaskQueue
+from workstealing.client.queue import AsyncTaskQueue, TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.checking import checked_whole
@@ -18,6 +18,7 @@ from workstealing.workers.lifecycle import Phase
 from workstealing.workers.loop import Life, LifeStats
 from workstealing.workers.member import member_of, rest_seconds
 from workstealing.workers.naming import default_pool, new_incarnation, worker_name
+from workstealing.workers.plain import plain
 from workstealing.workers.running import Runner
 from workstealing.workers.scribe import Scribe
 from workstealing.workers.solo import Solo
@@ -44,7 +45,7 @@ class Worker:
 
     def __init__(
         self,
-        queue: TaskQueue,
+        queue: TaskQueue | AsyncTaskQueue,
         *,
         pool: str | None = None,
         index: int = 0,
@@ -54,7 +55,7 @@ class Worker:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = worker_name(pool or default_pool(), index)
-        self._queue = queue
+        self._queue = plain(queue)
         self._batch = checked_whole(batch, "batch", 1, _LARGEST_BATCH)
         self._recruiter = recruiter
         self._chance = chance

@@ -165,6 +165,7 @@ class WorkerPool:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+        self._tell_why(error)
 
     async def __aenter__(self) -> WorkerPool:
         """Start in the caller's event loop, if it is of kind asyncio."""
@@ -179,6 +180,13 @@ class WorkerPool:
         trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.stop)
+        self._tell_why(error)
+
+    def _tell_why(self, error: BaseException | None) -> None:
+        """Raise what ended the pool before its time, unless something else is."""
+        engine = self._engine
+        if error is None and engine is not None and engine.error is not None:
+            raise engine.error
 
     def _start(self, until_empty: bool, loop: asyncio.AbstractEventLoop | None) -> None:
         with self._mutex:

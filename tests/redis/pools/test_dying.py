@@ -185,9 +185,9 @@ def test_a_script_without_a_guard_gets_an_error_and_no_fork_bomb(
         from APP import queue
 
         open("births", "a").write("x")
-        pool = WorkerPool(queue, 1, "processes")
-        pool.start()
-        pool.wait()
+        with WorkerPool(queue, 1, "processes") as pool:
+            while pool._engine.error is None:
+                os.sched_yield()
         """
     )
     _, errors = process.communicate(timeout=50)
@@ -196,6 +196,30 @@ def test_a_script_without_a_guard_gets_an_error_and_no_fork_bomb(
     assert "PoolBroken: 5 processes in a row died before they got to work" in errors
     assert 'needs `if __name__ == "__main__":` around it' in errors
     assert len((tmp_path / "births").read_text()) <= 6
+
+
+def test_a_script_may_hold_queue_tasks_and_pool(script: Script) -> None:
+    """A spawned child knows the script by another name; the tasks keep theirs."""
+    process = script(
+        """
+        from workstealing import TaskQueue, WorkerPool
+        from APP import queue as other
+
+        queue = TaskQueue(other.name + "-own", other.redis)
+
+        @queue.task
+        def double(n: int) -> int:
+            return 2 * n
+
+        if __name__ == "__main__":
+            with WorkerPool(queue, 1, "processes"):
+                print(double.submit(3).result(timeout=30))
+            queue.disconnect()
+        """
+    )
+    told, errors = process.communicate(timeout=50)
+
+    assert told.strip() == "6", errors
 
 
 def test_a_child_that_holds_the_interpreter_beyond_its_limit_is_killed(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from workstealing import AsyncTaskQueue, TaskQueue
+from workstealing import AsyncTaskQueue, TaskQueue, Worker
 from workstealing.client import giving
 from workstealing.errors import (
     PayloadInvalid,
@@ -170,3 +170,35 @@ async def test_waits_whose_subscription_is_cut_make_another(
     crew.start(queue)
 
     assert await asyncio.gather(*waits) == ["done"] * 3
+
+
+async def test_a_queue_that_disconnects_goes_on_when_it_is_used_again(
+    redis_server: Any, key_prefix: str
+) -> None:
+    queue = AsyncTaskQueue(key_prefix, redis_server.url)
+    first = queue.driver.client
+
+    await queue.counts()
+    await queue.disconnect()
+    await queue.disconnect()
+
+    assert (await queue.counts()).tasks == 0
+    assert queue.driver.client is not first
+    await queue.disconnect()
+
+
+def test_a_plain_worker_serves_an_asyncio_queue(
+    redis_server: Any, key_prefix: str
+) -> None:
+    queue = AsyncTaskQueue(key_prefix, redis_server.url)
+    twin = TaskQueue(key_prefix, redis_server.url, registry=queue.registry)
+
+    @twin.task(name="double")
+    def double(number: int) -> int:
+        return 2 * number
+
+    handle = double.submit(4)
+    Worker(queue).run(until_empty=True)
+
+    assert handle.result(timeout=5) == 8
+    twin.disconnect()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
+from threading import Thread
 
 from workstealing.client.queue import TaskQueue
 from workstealing.client.task import Task
@@ -38,7 +40,14 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     # A Ctrl-C at the terminal goes to all; the demo itself ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_stop_with_parent, args=(worker, os.getppid()), daemon=True).start()
     worker.run()
+
+
+def _stop_with_parent(worker: Worker, parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    worker.stop()
 
 
 if __name__ == "__main__":
