@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def plan_command(as_json: bool, plot: Path | None, **numbers: Any) -> None:
     try:
         made = plan(**numbers)
     except ConfigurationError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(_as_typed(str(error), numbers)) from error
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(made), indent=2))
     else:
@@ -104,7 +105,16 @@ def plan_command(as_json: bool, plot: Path | None, **numbers: Any) -> None:
         except (MissingExtra, OSError) as error:
             raise click.ClickException(str(error)) from error
         except ConfigurationError as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(_as_typed(str(error), numbers)) from error
+
+
+def _as_typed(message: str, numbers: dict[str, Any]) -> str:
+    """Name options as they are typed, where a message names arguments of `plan`."""
+    # Not everywhere: "garbage" and "batch" are also plain words.
+    named = rf"(^|Raise |longer than )({'|'.join(numbers)})\b"
+    return re.sub(
+        named, lambda found: found[1] + "--" + found[2].replace("_", "-"), message
+    )
 
 
 def _show(made: Plan, numbers: dict[str, Any]) -> None:

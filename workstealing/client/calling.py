@@ -11,6 +11,7 @@ answered or told that it waited in vain, whatever fails: see `exec_blocking`.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor as Threads
 from contextlib import (
     AbstractAsyncContextManager,
@@ -102,7 +103,7 @@ class _ClientFace:
 
         while True:
             try:
-                return (yield from self._giving.result(task_id, wait.left, read))
+                return (yield from self._result(task_id, wait, read))
             except RedisUnavailable as error:
                 if wait.left <= _PAUSE_SECONDS:
                     raise ResultTimeout(
@@ -110,6 +111,18 @@ class _ClientFace:
                         f" as is known, for the server is out of reach: {error}"
                     ) from error
             yield Nap(_PAUSE_SECONDS)
+
+    def _result(
+        self, task_id: str, wait: _Wait, read: Callable[[Any], Any]
+    ) -> Flow[Any]:
+        try:
+            return (yield from self._giving.result(task_id, wait.left, read))
+        except ResultTimeout:
+            # It knows only what was left of the wait, not what the caller gave.
+            state = yield from self._giving.state(task_id)
+            raise ResultTimeout(
+                f"task {task_id} did not end within {wait.seconds:g} s: it is {state}"
+            ) from None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._place!r}>"

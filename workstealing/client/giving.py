@@ -75,10 +75,10 @@ class SubmitOptions:
             checked_whole(self.priority, "priority", 0, PRIORITIES - 1)
         if self.delay is not None and self.at is not None:
             raise ConfigurationError("give delay= or at=, not both")
-        if self.at is not None and self.at.tzinfo is None:
-            raise ConfigurationError(
-                "at= needs a time zone: datetime.now(timezone.utc) has one"
-            )
+        if self.delay is not None:
+            checked_seconds(self.delay, "delay", zero=True)
+        if self.at is not None:
+            _check_time(self.at)
 
     @property
     def delay_ms(self) -> int:
@@ -278,6 +278,18 @@ def written(
         restart=callee.restart if isinstance(callee, TaskDefinition) else "always",
         payload=msgspec.Raw(b"{}"),
     )
+
+
+def _check_time(at: Any) -> None:
+    if not isinstance(at, datetime):
+        raise ConfigurationError(
+            "at must be a datetime with a time zone, such as"
+            f" datetime.now(timezone.utc), not {at!r}"
+        )
+    if at.tzinfo is None:
+        raise ConfigurationError(
+            "at= needs a time zone: datetime.now(timezone.utc) has one"
+        )
 
 
 def _expiry(now_ms: int, options: SubmitOptions) -> int:

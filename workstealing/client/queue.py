@@ -25,6 +25,7 @@ from workstealing.tasks.naming import checked_id, checked_queue_name
 from workstealing.tasks.permission import Policy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.restart import Restart
+from workstealing.tasks.retry import RetryPolicy
 from workstealing.tasks.signing import Keyring
 from workstealing.tasks.task import define
 from workstealing.tasks.upgrading import Upgrade
@@ -136,7 +137,7 @@ class TaskQueue(_QueueFace):
         *,
         name: str | None = None,
         version: int = 1,
-        retries: int = 0,
+        retries: int | RetryPolicy = 0,
         retry_on: tuple[type[BaseException], ...] = (Exception,),
         give_up_on: tuple[type[BaseException], ...] = (),
         timeout: Seconds | None = None,
@@ -236,7 +237,7 @@ class AsyncTaskQueue(_QueueFace):
         *,
         name: str | None = None,
         version: int = 1,
-        retries: int = 0,
+        retries: int | RetryPolicy = 0,
         retry_on: tuple[type[BaseException], ...] = (Exception,),
         give_up_on: tuple[type[BaseException], ...] = (),
         timeout: Seconds | None = None,

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from functools import update_wrapper
+from types import FunctionType, MethodType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    cast,
+)
 
 from workstealing.client.giving import SubmitOptions
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.errors import ConfigurationError
 from workstealing.tasks.calling import NOBODY, ClientContext
-from workstealing.tasks.task import TaskDefinition
+from workstealing.tasks.task import TaskDefinition, refuse_options
 
 if TYPE_CHECKING:
     from workstealing.client.queue import AsyncTaskQueue, TaskQueue
@@ -21,6 +32,7 @@ __all__ = ("AsyncTask", "Task")
 
 P = ParamSpec("P")
 R = TypeVar("R")
+M = TypeVar("M", bound=Callable[..., Any])
 Self = TypeVar("Self", bound="_TaskFace[Any, Any]")
 
 Arguments = Sequence[Any] | Mapping[str, Any]
@@ -28,6 +40,34 @@ Arguments = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN = SubmitOptions()
 _NO_NAMES: Mapping[str, Any] = {}
+_OPTIONS = ("id", "priority", "delay", "at", "context", "log")
+
+
+class _Shown:
+    """A method that shows the parameters of a task's function, not `*args`.
+
+    What it binds stays with the task, so that only the first call passes here. A task
+    with options is seldom called twice, and is spared the work.
+    """
+
+    def __init__(self, method: Any) -> None:
+        self._method = method
+
+    def __get__(self, task: Any, owner: type) -> Any:
+        if task is None:
+            return self._method
+        name = self._method.__name__
+        is_overridden = vars(type(task)).get(name) is not self
+        options = task._options  # noqa: SLF001 - a part of the same faces
+        if options is not _PLAIN or is_overridden:
+            return MethodType(self._method, task)
+        bound = MethodType(_showing(self._method, task.definition), task)
+        vars(task)[name] = bound
+        return bound
+
+
+def _shown(method: M) -> M:
+    return cast("M", _Shown(method))
 
 
 class _TaskFace(Generic[P, R]):
@@ -56,6 +96,7 @@ class _TaskFace(Generic[P, R]):
         at: datetime | None = None,
         context: ClientContext = NOBODY,
         log: bool = False,
+        **unknown: NoReturn,
     ) -> Self:
         """Return the same task, to be submitted otherwise.
 
@@ -66,7 +107,10 @@ class _TaskFace(Generic[P, R]):
             at: or else when it is due, with a time zone.
             context: on whose behalf it is called, and how.
             log: keep what it logs and prints, for `handle.logs()`.
+            unknown: refused by name; no type checker lets it pass either.
         """
+        if unknown:
+            refuse_options(".options()", unknown, _OPTIONS)
         options = SubmitOptions(
             id=id, priority=priority, delay=delay, at=at, context=context, log=log
         )
@@ -110,10 +154,12 @@ class Task(_TaskFace[P, R]):
 
     _queue: TaskQueue
 
+    @_shown
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Put the task into the queue."""
         return self._handed(self._one(args, kwargs, self._options))
 
+    @_shown
     def submit_in(
         self, delay: float | timedelta, *args: P.args, **kwargs: P.kwargs
     ) -> TaskHandle[R]:
@@ -121,6 +167,7 @@ class Task(_TaskFace[P, R]):
         options = replace(self._options, delay=delay, at=None)
         return self._handed(self._one(args, kwargs, options))
 
+    @_shown
     def submit_at(
         self, at: datetime, *args: P.args, **kwargs: P.kwargs
     ) -> TaskHandle[R]:
@@ -151,10 +198,12 @@ class AsyncTask(_TaskFace[P, R]):
 
     _queue: AsyncTaskQueue
 
+    @_shown
     async def submit(self, *args: P.args, **kwargs: P.kwargs) -> AsyncTaskHandle[R]:
         """Put the task into the queue."""
         return await self._handed(self._one(args, kwargs, self._options))
 
+    @_shown
     async def submit_in(
         self, delay: float | timedelta, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncTaskHandle[R]:
@@ -162,6 +211,7 @@ class AsyncTask(_TaskFace[P, R]):
         options = replace(self._options, delay=delay, at=None)
         return await self._handed(self._one(args, kwargs, options))
 
+    @_shown
     async def submit_at(
         self, at: datetime, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncTaskHandle[R]:
@@ -185,3 +235,22 @@ class AsyncTask(_TaskFace[P, R]):
     async def _handed(self, flow: Flow[list[str]]) -> AsyncTaskHandle[R]:
         (name,) = await self._queue.driver.run(flow)
         return AsyncTaskHandle(self._queue, name, self.definition.signature.result_type)
+
+
+def _showing(method: Any, definition: TaskDefinition) -> Any:
+    """Return a copy of a method that shows what this very task takes."""
+    face, own = inspect.signature(method), inspect.signature(definition.function)
+    parameters = {
+        name: one
+        for name, one in face.parameters.items()
+        if one.kind is one.POSITIONAL_OR_KEYWORD
+    }
+    for name, one in own.parameters.items():
+        if name in parameters:
+            return method
+        if name != definition.signature.context_parameter:
+            parameters[name] = one
+    copy: Any = FunctionType(method.__code__, method.__globals__, method.__name__)
+    update_wrapper(copy, method)
+    copy.__signature__ = face.replace(parameters=list(parameters.values()))
+    return copy

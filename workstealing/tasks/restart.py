@@ -37,9 +37,10 @@ def checked_restart(restart: Any, idempotent: bool, retries: int) -> Restart:
             f'a task that is not idempotent must not have restart="{restart}"'
         )
     if restart != "always" and retries:
+        said = f'restart="{restart}"' if idempotent else "idempotent=False"
         raise ConfigurationError(
             f"a task with {retries} retries is tried again when it raised, which"
-            f' restart="{restart}" forbids'
+            f" {said} forbids: leave one of the two out"
         )
     return cast("Restart", restart)
 

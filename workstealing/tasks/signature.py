@@ -40,6 +40,7 @@ from workstealing.tasks.values import (
     decode_hook_for,
     decoder_for,
     encode_value,
+    with_article,
 )
 
 __all__ = ("Signature", "decode_result")
@@ -177,9 +178,10 @@ class Signature:
         try:
             return b"null" if value is None else encode_value(value)
         except NOT_JSON as error:
+            kind = with_article(type(value).__qualname__)
             raise ResultInvalid(
-                f"task '{self.task}' returned a {type(value).__qualname__} that cannot"
-                f" be told in JSON: {error}; return plain values, or nothing"
+                f"task '{self.task}' returned {kind} that cannot be told in JSON:"
+                f" {error}; return plain values, or nothing"
             ) from error
 
     def decode_result(self, result: Json) -> Any:
@@ -194,7 +196,14 @@ class Signature:
                     encode_value(value)
                 except NOT_JSON as its_error:
                     return PayloadInvalid(self.task, str(name), str(its_error))
-        return PayloadInvalid(self.task, *_where_and_what(str(error)))
+        where, what = _where_and_what(str(error))
+        if what == _MISSING and where in self.parameters:
+            # Most likely it is there, under a name that was mistyped.
+            others = [f"'{name}'" for name in values if name not in self.parameters]
+            if others:
+                verb = "is" if len(others) == 1 else "are"
+                what = f"{what}, and {', '.join(others)} {verb} not known"
+        return PayloadInvalid(self.task, where, what)
 
 
 def decode_result(result: Json, wanted: Any = Any) -> Any:
@@ -202,8 +211,9 @@ def decode_result(result: Json, wanted: Any = Any) -> Any:
     try:
         return decoder_for(wanted)(result)
     except NOT_JSON as error:
+        name = str(getattr(wanted, "__name__", wanted))
         raise ResultInvalid(
-            f"the result is not a {getattr(wanted, '__name__', wanted)}: {error}"
+            f"the result is not {with_article(name)}: {error}"
         ) from error
 
 
@@ -311,6 +321,7 @@ def _same(value: Any) -> Any:
     return value
 
 
+_MISSING = "is missing"
 _NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _PATH = re.compile(r" - at `(?:key` in `)?\$\.?(.*)`$")
 _FIELD = re.compile(r"^Object (missing required|contains unknown) field `(.*?)`")
@@ -325,4 +336,4 @@ def _where_and_what(message: str) -> tuple[str, str]:
         return where, what[:1].lower() + what[1:]
     where = f"{where}.{named.group(2)}" if where else named.group(2)
     missing = named.group(1).startswith("missing")
-    return where, "is missing" if missing else "is not known"
+    return where, _MISSING if missing else "is not known"

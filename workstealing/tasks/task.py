@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from workstealing.errors import NotATask
+from workstealing.errors import ConfigurationError, NotATask
 from workstealing.tasks.checking import checked_seconds, checked_whole
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.naming import checked_task_name
@@ -21,7 +22,7 @@ from workstealing.tasks.signature import Signature
 from workstealing.tasks.upgrading import Upgrade, checked_upgrades, upgraded
 from workstealing.tasks.values import Json
 
-__all__ = ("TaskDefinition", "define")
+__all__ = ("TaskDefinition", "define", "refuse_options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ def define(
     restart: Restart | None = None,
     idempotent: bool = True,
     permission: str | None = None,
+    **unknown: NoReturn,
 ) -> TaskDefinition:
     """Make a task of a function.
 
@@ -98,7 +100,11 @@ def define(
             `restart="never"`.
         permission: What its caller must be allowed, once the queue has a policy;
             `PUBLIC` if everybody may call it.
+        unknown: Refused by name; no type checker lets it pass either.
     """
+    if unknown:
+        known = list(inspect.signature(define).parameters)[1:-1]
+        refuse_options("a task", unknown, known)
     _refuse_what_cannot_run(function)
     checked_name = checked_task_name(name or _default_name(function))
     checked_version = checked_whole(version, "version", 1)
@@ -118,6 +124,16 @@ def define(
         restart=checked_restart(restart, idempotent, retry.retries),
         permission=checked_permission(permission),
     )
+
+
+def refuse_options(whose: str, unknown: Iterable[str], known: Sequence[str]) -> None:
+    """Say which option there is not, which one was meant, and which there are."""
+    for name in unknown:
+        near = get_close_matches(name, known, 1)
+        meant = f" did you mean {near[0]}=?" if near else ""
+        raise ConfigurationError(
+            f"{whose} has no option {name}=:{meant} It takes {', '.join(known)}"
+        )
 
 
 def _refuse_what_cannot_run(function: Any) -> None:

@@ -26,6 +26,7 @@ __all__ = (
     "decode_hook_for",
     "decoder_for",
     "encode_value",
+    "with_article",
 )
 
 Json: TypeAlias = "bytes | msgspec.Raw"
@@ -69,6 +70,12 @@ def decode_hook_for(wanted: Any) -> Hook:
     return _decode_hook if foreign else None
 
 
+def with_article(name: str) -> str:
+    """Return the name of a type as a sentence has it: `a str`, `an int`."""
+    # Most that begin with a u sound like `a User`, `a UUID`.
+    return f"an {name}" if name[:1].lower() in tuple("aeio") else f"a {name}"
+
+
 def _decode_hook(kind: Any, value: Any) -> Any:
     # A model that was given as such is checked when its JSON is read back.
     if isinstance(value, kind):
@@ -83,7 +90,7 @@ def _decode_hook(kind: Any, value: Any) -> Any:
 def _encode_hook(value: Any) -> Any:
     if _is_pydantic(type(value)):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
-    raise TypeError(f"a {type(value).__qualname__} has no form in JSON")
+    raise TypeError(f"{with_article(type(value).__qualname__)} has no form in JSON")
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)
