@@ -199,7 +199,7 @@ def drained(talk: Talk) -> int:
         if worker != "last":
             talk.ask("remove_worker", worker=worker)
     gathered = talk.ask("check_cluster_state")["workers"]["last"]["queue_size"]
-    completed = talk.ask("run_simulation", duration_ms=1e12)["jobs_completed"]
+    completed = talk.ask("run_simulation", duration_ms=1e9)["jobs_completed"]
     assert completed == gathered
     assert talk.ask("check_cluster_state")["all_idle"]
     return int(gathered)

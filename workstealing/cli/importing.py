@@ -37,8 +37,13 @@ def imported(where: str, form: str) -> Any:
 
 def _told(error: Exception) -> str:
     """Say in one line what is wrong with the module, and where."""
-    *_, last = traceback.extract_tb(error.__traceback__)
     text = f"{type(error).__name__}: {error}".partition("\n")[0]
-    if isinstance(error, (ImportError, SyntaxError)) or not last.lineno:
+    # The application's own line, not the one of ours that refused what it wrote.
+    last = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "").partition(".")[0]
+        if module not in ("importlib", "workstealing"):
+            last = f"{frame.f_code.co_filename}, line {line}"
+    if last is None or isinstance(error, (ImportError, SyntaxError)):
         return text
-    return f"{text} ({last.filename}, line {last.lineno})"
+    return f"{text} ({last})"

@@ -18,6 +18,7 @@ from contextlib import (
     AbstractContextManager,
     nullcontext,
 )
+from threading import TIMEOUT_MAX
 from typing import Any, TypeVar
 
 from workstealing.client.channel import afollowing, following
@@ -37,6 +38,7 @@ from workstealing.queue.call import Flow, Nap
 from workstealing.tasks.admission import Admission
 from workstealing.tasks.calling import ClientContext
 from workstealing.tasks.checking import checked_seconds
+from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.permission import Policy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signature import decode_result
@@ -48,6 +50,8 @@ D = TypeVar("D", bound=Driver | AsyncDriver)
 
 # A server that restarts is back soon; one that is gone need not be asked more often.
 _PAUSE_SECONDS = 0.2
+# A lock cannot be waited for much longer; it is a century and more.
+_LONGEST_SECONDS = TIMEOUT_MAX / 2
 
 
 class _Wait:
@@ -55,9 +59,10 @@ class _Wait:
 
     def __init__(self, timeout: float) -> None:
         self.seconds = checked_seconds(timeout, "timeout")
-        self._end = time.monotonic() + self.seconds
+        self._end = time.monotonic() + min(self.seconds, _LONGEST_SECONDS)
         now_ms = time.time_ns() // 1_000_000
-        self._begun_ms, self._end_ms = now_ms, now_ms + round(self.seconds * 1000)
+        self._begun_ms = now_ms
+        self._end_ms = round(min(now_ms + self.seconds * 1000, LATEST_MS))
 
     @property
     def left(self) -> float:

@@ -51,6 +51,7 @@ class _QueueFace:
         outcomes: int = _DEFAULTS.outcomes,
         max_length: int | None = None,
         max_payload: int = _DEFAULTS.max_payload,
+        max_result: int = _DEFAULTS.max_result,
         lease: Seconds = _DEFAULTS.lease_ms / 1000,
         registry: Registry | None = None,
         policy: Policy | None = None,
@@ -70,6 +71,7 @@ class _QueueFace:
             if max_length is None
             else checked_whole(max_length, "max_length", 1),
             max_payload=checked_whole(max_payload, "max_payload", 1),
+            max_result=checked_whole(max_result, "max_result", 1),
             lease_ms=max(1, round(checked_seconds(lease, "lease") * 1000)),
         )
         self.keys = QueueKeys(self.name, self.run)
@@ -99,6 +101,7 @@ class TaskQueue(_QueueFace):
         outcomes: how many are kept at most.
         max_length: tasks that wait or run at most; more are refused with `QueueFull`.
         max_payload: bytes of one payload.
+        max_result: bytes of one result; a task that returns more has failed.
         lease: seconds after which a silent worker counts as dead.
         registry: the tasks that are known here, if they are to be shared.
         policy: which roles may call which tasks; with one, what is not granted is

@@ -163,7 +163,9 @@ class _Views:
         if "queue" in request.query_params:
             return JSONResponse(_told(await self._board.look(*_where(request))))
         seen = await self._board.overview()
-        return JSONResponse({"queues": [_told(look) for look in seen.looks]})
+        unreadable = [asdict(one) for one in seen.unreadable]
+        queues = [_told(look) for look in seen.looks]
+        return JSONResponse({"queues": queues, "unreadable": unreadable})
 
     async def metrics(self, _: Request) -> Response:
         seen = await self._board.overview()

@@ -19,8 +19,9 @@ from workstealing.errors import RedisError, RedisUnavailable
 from workstealing.inspecting.inspector import AsyncInspector
 from workstealing.inspecting.rates import RateMeter, Rates
 from workstealing.inspecting.values import Entry, Explanation, Stat, TaskView
+from workstealing.queue.replies import shown
 
-__all__ = ("ACTIONS", "Action", "Board", "Look", "Overview")
+__all__ = ("ACTIONS", "Action", "Board", "Look", "Overview", "Unreadable")
 
 Action = Literal["replay", "delete", "cancel"]
 ACTIONS: tuple[Action, ...] = ("replay", "delete", "cancel")
@@ -43,10 +44,20 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A queue that has something in its keys that is none of ours."""
+
+    queue: str
+    run: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The queues of a server."""
 
     looks: tuple[Look, ...]
+    unreadable: tuple[Unreadable, ...]
     more: int
     """Queues that are there and were not looked at."""
     is_all: bool
@@ -90,12 +101,23 @@ class Board:
         names = tuple(dict.fromkeys((*self._given, *self._found)))
         at_once = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(name: str, run: str) -> Look:
+        async def one(name: str, run: str) -> Look | Unreadable:
             async with at_once:
-                return await self.look(name, run)
+                try:
+                    return await self.look(name, run)
+                except RedisUnavailable:
+                    raise
+                # One queue must not hide the others, whatever is in its keys.
+                except Exception as error:  # noqa: BLE001
+                    return Unreadable(name, run, shown(error))
 
-        looks = await asyncio.gather(*(one(*name) for name in names[:_SHOWN]))
-        return Overview(tuple(looks), max(0, len(names) - _SHOWN), self._found_all)
+        seen = await asyncio.gather(*(one(*name) for name in names[:_SHOWN]))
+        return Overview(
+            tuple(look for look in seen if isinstance(look, Look)),
+            tuple(queue for queue in seen if isinstance(queue, Unreadable)),
+            max(0, len(names) - _SHOWN),
+            self._found_all,
+        )
 
     async def look(self, name: str, run: str) -> Look:
         """Look at one queue."""

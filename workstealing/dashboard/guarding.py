@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import time
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -35,6 +35,8 @@ _OPEN = ("/login", "/healthz")
 _ASSETS = "/assets/"
 _FOR_PROGRAMS = ("/api/", "/metrics")
 _HARMLESS = ("GET", "HEAD")
+# A name or an address, and perhaps a port; not what a URL could have around them.
+_HOST = re.compile(r"(?:\[([^][/?#\\@\s]+)\]|([^][/?#\\@\s:]+))(?::[0-9]*)?")
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -135,13 +137,11 @@ class Guard:
 
     def _is_our_name(self, request: Request) -> bool:
         given = request.headers.getlist("host")
-        if len(given) != 1 or "@" in given[0]:
+        found = _HOST.fullmatch(given[0].lower()) if len(given) == 1 else None
+        if found is None:
             return False
-        try:
-            name = urlsplit(f"//{given[0]}").hostname or ""
-        except ValueError:
-            return False
-        return name in self._names or _is_address(name)
+        address, name = found.groups()
+        return name in self._names or _is_address(address or name)
 
     def _bears_token(self, request: Request) -> bool:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")

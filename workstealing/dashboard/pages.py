@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from workstealing.dashboard.board import Action, Look, Overview
+from workstealing.dashboard.board import Action, Look, Overview, Unreadable
 from workstealing.dashboard.markup import Html, document, link, tag, text
 from workstealing.dashboard.parts import (
     crew_table,
@@ -56,6 +56,7 @@ def overview_page(seen: Overview, server: str) -> str:
         )
         for look in seen.looks
     ]
+    rows += map(_unreadable_row, seen.unreadable)
     body = [table((*titles, "done/s", "", "workers", "oldest waits"), rows)]
     if not rows:
         body = [tag("p", "No queue was found on this server.", class_="quiet")]
@@ -160,6 +161,12 @@ def trouble_page(title: str, problem: str) -> str:
     """Say what is wrong."""
     body = [tag("h1", title), tag("p", problem, class_="notice bad")]
     return _page(title, [], body, "", is_live=True)
+
+
+def _unreadable_row(one: Unreadable) -> tuple[str, ...]:
+    name = link("/queue", f"{one.queue}/{one.run}", queue=one.queue, run=one.run)
+    badge = tag("span", "cannot be read", class_="state dead")
+    return (name, badge, *[""] * 8, one.problem)
 
 
 def _page(

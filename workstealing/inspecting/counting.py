@@ -15,6 +15,7 @@ from workstealing.queue.call import Flow, ask
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing import CHUNK, Fellow, Parking
 from workstealing.queue.reading import Counts
+from workstealing.queue.replies import number, shown
 from workstealing.queue.settings import QueueSettings
 
 __all__ = ("count", "crew_of", "worker_stat")
@@ -79,17 +80,18 @@ def worker_stat(fellow: Fellow, seen: Counts, settings: QueueSettings) -> Worker
     """Join what is known of a worker."""
     told = fellow.description
     left = seen.leases[fellow.name] - seen.now_ms
+    lease_ms = number(told.get("lease_ms", settings.lease_ms)) or 0
     return WorkerStat(
         name=fellow.name,
         is_alive=left > 0,
         waiting=fellow.waiting,
         running=fellow.running,
         stolen=seen.stats.get(f"stolen:{fellow.name}", 0),
-        lease_age_ms=max(0, int(told.get("lease_ms", settings.lease_ms)) - left),
+        lease_age_ms=max(0, lease_ms - left),
         lease_left_ms=left,
-        host=str(told.get("host", "")),
-        pid=int(told.get("pid", 0)),
-        since_ms=int(told.get("since", 0)),
+        host=shown(told.get("host", "")),
+        pid=number(told.get("pid")) or 0,
+        since_ms=number(told.get("since")) or 0,
     )
 
 
@@ -107,7 +109,7 @@ def _oldest(keys: QueueKeys, seen: Counts) -> Flow[int | None]:
     if not ids:
         return None
     looked = yield from ask(listing.glance(keys, ids, most=_BEGINNING_BYTES))
-    told = (heading_of(one.envelope).at for one in looked if one.envelope)
+    told = (number(heading_of(one.envelope).at) for one in looked if one.envelope)
     return min((at_ms for at_ms in told if at_ms), default=None)
 
 

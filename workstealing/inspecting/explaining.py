@@ -10,6 +10,7 @@ from workstealing.queue import listing
 from workstealing.queue.call import Flow, ask
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.reading import Trace
+from workstealing.queue.replies import number, shown
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.outcome import State
 
@@ -162,7 +163,7 @@ def _holder(keys: QueueKeys, settings: QueueSettings, seen: Trace) -> Sentences:
     told = fellow.description
     sentences = [f"Its lock is {worker}#{seen.token}."]
     if told:
-        pid, host = told.get("pid", "?"), told.get("host", "?")
+        pid, host = shown(told.get("pid", "?")), shown(told.get("host", "?"))
         sentences.append(f"{worker} is process {pid} on {host}.")
     if lease is None:
         sentences.append(
@@ -175,7 +176,8 @@ def _holder(keys: QueueKeys, settings: QueueSettings, seen: Trace) -> Sentences:
             " dead: the next upkeep gives its tasks to others."
         )
     else:
-        age = int(told.get("lease_ms", settings.lease_ms)) - (lease - now)
+        lease_ms = number(told.get("lease_ms", settings.lease_ms)) or 0
+        age = lease_ms - (lease - now)
         left = span(lease - now)
         sentences.append(
             f"The worker renewed its lease {span(age)} ago; it holds for {left}."

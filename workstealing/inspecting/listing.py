@@ -20,6 +20,8 @@ PLACES = ("inbox", "later", "running", "done", "dead", "parked")
 
 _ENOUGH_BYTES = 16_384
 _ABILITIES = 100
+# Stands in a name for what is not UTF-8; nothing is found under such a name.
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 def entries(keys: QueueKeys, where: str, limit: int) -> Flow[tuple[Entry, ...]]:
@@ -47,7 +49,7 @@ def glances(
     for start in range(0, len(ids), CHUNK):
         call = listing.glance(keys, ids[start : start + CHUNK], most=most)
         looked += yield from ask(call)
-    return [one for one in looked if one.envelope or one.outcome]
+    return [one for one in looked if _is_there(one) or _REPLACED in one.id]
 
 
 def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[Entry, ...]]:
@@ -168,12 +170,16 @@ def _entry(
         place=place,
         worker=worker,
         at_ms=at_ms,
-        note=note,
+        note=note if _is_there(one) else "its id is not UTF-8",
         attempts=one.attempts,
         deaths=one.deaths,
         steals=one.steals,
         size=one.size,
     )
+
+
+def _is_there(one: Glance) -> bool:
+    return bool(one.envelope or one.outcome)
 
 
 def _task_of(one: Glance) -> str:

@@ -6,11 +6,14 @@ from datetime import datetime, timezone
 
 __all__ = ("counted", "moment", "printable", "span")
 
+# Of what is longer, a float cannot tell.
+_LONGEST = 2**53
 _UNITS = (("days", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 
 
 def span(ms: int) -> str:
     """Return a duration in the unit that a person would take."""
+    ms = min(ms, _LONGEST)
     for unit, length in _UNITS:
         if ms >= 2 * length or (unit == "s" and ms >= 1000):
             number = ms / length

@@ -17,6 +17,7 @@ from workstealing.node.refusing import Code, Refused
 from workstealing.tasks.naming import checked_queue_name
 
 __all__ = (
+    "LONGEST_MS",
     "MOST_JOBS",
     "MOST_WORKERS",
     "AddWorker",
@@ -36,10 +37,12 @@ MOST_WORKERS = 1_000
 """In a cluster."""
 MOST_JOBS = 100_000
 """In one `init`."""
+LONGEST_MS = 1e9
+"""Of one simulation."""
 
 _Workers = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MOST_WORKERS)]
 _Number = Annotated[int, Meta(ge=0, le=MOST_JOBS)]
-_Milliseconds = Annotated[float, Meta(ge=0)]
+_Milliseconds = Annotated[float, Meta(ge=0, le=LONGEST_MS)]
 
 
 class Request(msgspec.Struct, frozen=True):

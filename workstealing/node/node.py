@@ -37,12 +37,12 @@ class Node:
         try:
             letter = _decoded(message)
         except Refused as refused:
-            return json.dumps(_error(None, refused))
+            return _written(_error(None, refused))
         if "body" not in letter:
-            return json.dumps(self._answered(letter))
+            return _written(self._answered(letter))
         sender, receiver = letter.get("src"), letter.get("dest")
         body = self._answered(letter["body"], sender, receiver)
-        return json.dumps({"src": _text(receiver), "dest": _text(sender), "body": body})
+        return _written({"src": _text(receiver), "dest": _text(sender), "body": body})
 
     def _answered(self, body: Any, *addresses: Any) -> dict[str, Any]:
         number = body.get("msg_id") if isinstance(body, dict) else None
@@ -77,6 +77,11 @@ def _decoded(message: bytes) -> dict[str, Any]:
     if not isinstance(letter, dict):
         raise Refused(Code.MALFORMED_REQUEST, "a message is a JSON object")
     return letter
+
+
+def _written(letter: dict[str, Any]) -> str:
+    # Python would write NaN and Infinity, which are no JSON.
+    return json.dumps(letter, allow_nan=False)
 
 
 def _error(number: int | str | None, refused: Refused) -> dict[str, Any]:

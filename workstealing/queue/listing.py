@@ -9,7 +9,7 @@ from typing import Any
 
 from workstealing.queue.call import Call, Command
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.replies import begun, raw, text, texts
+from workstealing.queue.replies import begun, number, raw, shown, tallies
 from workstealing.queue.scripts import load_script
 
 __all__ = (
@@ -115,7 +115,7 @@ def in_hand(
     def parse(reply: Any) -> tuple[tuple[str, str, int], ...]:
         told = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
         return tuple(
-            (workers[int(n)], text(task_id), begun(at)) for n, task_id, at in told
+            (workers[int(n)], shown(task_id), begun(at)) for n, task_id, at in told
         )
 
     script = load_script(__package__, "in_hand")
@@ -128,9 +128,8 @@ def ranked(
     """Name the first or the last ids of a sorted set, and their milliseconds."""
 
     def parse(reply: Any) -> tuple[tuple[str, int], ...]:
-        words = texts(reply)
-        told = zip(words[::2], words[1::2], strict=True)
-        return tuple((task_id, int(float(ms))) for task_id, ms in told)
+        told = zip(reply[::2], reply[1::2], strict=True)
+        return tuple((shown(task_id), number(ms) or 0) for task_id, ms in told)
 
     script = load_script(__package__, "ranked")
     return Call(script, (key,), (most, int(latest)), parse)
@@ -139,7 +138,7 @@ def ranked(
 def abilities_waited_for(keys: QueueKeys, *, most: int) -> Command[tuple[str, ...]]:
     """Name abilities that tasks are parked for."""
     return Command(
-        ("SRANDMEMBER", keys.parkings, most), lambda reply: tuple(sorted(texts(reply)))
+        ("SRANDMEMBER", keys.parkings, most), lambda reply: tuple(sorted(_names(reply)))
     )
 
 
@@ -170,7 +169,7 @@ def weigh(names: Sequence[str]) -> Call[tuple[int | None, ...]]:
 
 def first_of(key: str, *, most: int) -> Command[tuple[str, ...]]:
     """Name the first ids of a list."""
-    return Command(("LRANGE", key, 0, most - 1), texts)
+    return Command(("LRANGE", key, 0, most - 1), _names)
 
 
 def length(key: str) -> Command[int]:
@@ -195,27 +194,30 @@ def score(key: str, name: str) -> Command[int | None]:
     """Read the milliseconds of a name in a sorted set."""
     return Command(
         ("ZSCORE", key, name),
-        lambda reply: None if reply is None else int(float(reply)),
+        lambda reply: None if reply is None else number(reply),
     )
 
 
 def workers_able(keys: QueueKeys, ability: str) -> Command[int]:
     """Count the workers that can run something."""
-    return Command(("HGET", keys.able, ability), lambda reply: int(reply or 0))
+    return Command(("HGET", keys.able, ability), lambda reply: number(reply) or 0)
+
+
+def _names(reply: Any) -> tuple[str, ...]:
+    return tuple(map(shown, reply))
 
 
 def _description(member: Any) -> dict[str, Any]:
     try:
-        told = json.loads(text(member) or "{}")
-    except ValueError:
+        told = json.loads(shown(member) or "{}")
+    except (ValueError, RecursionError):
         return {}
     return told if isinstance(told, dict) else {}
 
 
 def _glance(task_id: str, reply: Sequence[Any]) -> Glance:
     envelope, size, lock, outcome, history = reply
-    worker, _, token = text(lock).rpartition("#")
-    attempts, deaths, steals = (text(history) or "0:0:0").split(":")
+    worker, _, token = shown(lock).rpartition("#")
     return Glance(
         task_id,
         raw(envelope),
@@ -223,7 +225,5 @@ def _glance(task_id: str, reply: Sequence[Any]) -> Glance:
         worker,
         token,
         raw(outcome),
-        int(attempts),
-        int(deaths),
-        int(steals),
+        *tallies(history),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from workstealing.queue.call import Call, Command
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.replies import begun, pairs, raw, text
+from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
 from workstealing.queue.scripts import load_script
 
 __all__ = ("Counts", "Trace", "begun_at", "counts", "trace")
@@ -116,8 +116,7 @@ def counts(keys: QueueKeys) -> Call[Counts]:
 
 def _trace(reply: Any) -> Trace:
     now, envelope, lock, outcome, due, dead_at, needs, history, cancelling = reply
-    worker, _, token = text(lock).rpartition("#")
-    attempts, deaths, steals = (text(history) or "0:0:0").split(":")
+    worker, _, token = shown(lock).rpartition("#")
     return Trace(
         int(now),
         raw(envelope),
@@ -126,16 +125,14 @@ def _trace(reply: Any) -> Trace:
         raw(outcome),
         _milliseconds(due),
         _milliseconds(dead_at),
-        text(needs),
-        int(attempts),
-        int(deaths),
-        int(steals),
+        shown(needs),
+        *tallies(history),
         bool(cancelling),
     )
 
 
 def _milliseconds(score: Any) -> int | None:
-    return int(float(text(score))) if score else None
+    return number(score) if score else None
 
 
 def _counts(reply: Any) -> Counts:
@@ -160,4 +157,6 @@ def _counts(reply: Any) -> Counts:
 
 
 def _numbers(flat: Any) -> dict[str, int]:
-    return {name: int(float(value)) for name, value in pairs(flat).items()}
+    """Leave out what is no number: whoever wrote it, the rest can be told."""
+    read = ((name, number(value)) for name, value in pairs(flat).items())
+    return {name: value for name, value in read if value is not None}

@@ -1,11 +1,28 @@
-"""Reads what scripts reply: bytes or text, whatever the client was told to return."""
+"""Reads what scripts reply: bytes or text, whatever the client was told to return.
+
+`shown`, `number` and those made of them are for who only looks: they never raise,
+whatever somebody else wrote into a key.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ("begun", "pairs", "raw", "raws", "text", "texts")
+__all__ = (
+    "begun",
+    "number",
+    "pairs",
+    "raw",
+    "raws",
+    "shown",
+    "tallies",
+    "text",
+    "texts",
+)
+
+_LARGEST = 2**53
 
 
 def text(value: Any) -> str:
@@ -32,10 +49,32 @@ def raws(values: Iterable[Any]) -> tuple[bytes, ...]:
 
 def pairs(flat: Sequence[Any]) -> dict[str, str]:
     """Return name, value, name, value, … as a mapping."""
-    words = texts(flat)
+    words = tuple(map(shown, flat))
     return dict(zip(words[::2], words[1::2], strict=True))
 
 
 def begun(value: Any) -> int:
     """Return when a worker took a task in hand, as its `running` says it."""
-    return int(text(value).removeprefix("!"))
+    return number(shown(value).removeprefix("!")) or 0
+
+
+def tallies(value: Any) -> tuple[int, int, int]:
+    """Return attempts, deaths and steals, as the `history` of a task says them."""
+    attempts, deaths, steals, *_ = (*shown(value).split(":"), "", "", "")
+    return number(attempts) or 0, number(deaths) or 0, number(steals) or 0
+
+
+def shown(value: Any) -> str:
+    """Return a reply as text that can be written; what is not UTF-8 is replaced."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value).encode(errors="replace").decode()
+
+
+def number(value: Any) -> int | None:
+    """Return a reply as a whole number that a script can hold; None if it is none."""
+    try:
+        read = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if math.isnan(read) else int(max(-_LARGEST, min(_LARGEST, read)))

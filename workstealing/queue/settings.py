@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workstealing.tasks.executing import MAX_RESULT
+
 __all__ = ("QueueSettings",)
 
 
@@ -23,6 +25,8 @@ class QueueSettings:
     """Tasks that the queue takes at most; 0 is any number."""
     max_payload: int = 1 << 20
     """Bytes of one payload."""
+    max_result: int = MAX_RESULT
+    """Bytes of one result."""
     lease_ms: int = 15_000
     """How long a silent worker is believed to live."""
     deaths: int = 3

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from workstealing.errors import ConfigurationError
 from workstealing.tasks.checking import checked_seconds
+from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.logging import LogRecord
 from workstealing.tasks.naming import LONGEST_NAME
 from workstealing.tasks.permission import MOST_ROLES, checked_role
@@ -90,9 +91,9 @@ class ClientContext:
         if self.deadline is None:
             return None
         if isinstance(self.deadline, datetime):
-            seconds = self.deadline.astimezone(timezone.utc).timestamp()
-            return max(1, round(seconds * 1000))
-        return now_ms + round(checked_seconds(self.deadline, "deadline") * 1000)
+            return max(1, round(self.deadline.timestamp() * 1000))
+        after_ms = checked_seconds(self.deadline, "deadline") * 1000
+        return round(min(now_ms + after_ms, LATEST_MS))
 
 
 def _checked_roles(roles: Any) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ def checked_whole(number: Any, what: str, least: int, most: int = LARGEST) -> in
     if isinstance(number, bool) or not isinstance(number, int):
         raise ConfigurationError(f"{what} must be a whole number, not {number!r}")
     if not least <= number <= most:
-        raise ConfigurationError(f"{what} must be {least} to {most}, not {number}")
+        told = _told(number)
+        raise ConfigurationError(f"{what} must be {least} to {most}, not {told}")
     return int(number)
 
 
@@ -28,7 +29,21 @@ def checked_seconds(duration: Any, what: str, *, zero: bool = False) -> float:
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise ConfigurationError(f"{what} must be seconds, not {duration!r}")
-    if not math.isfinite(seconds) or seconds < 0 or (seconds == 0 and not zero):
+    try:
+        exact = float(seconds)
+    except OverflowError:
+        exact = math.inf
+    if not math.isfinite(exact) or exact < 0 or (exact == 0 and not zero):
         bound = "0 seconds or more" if zero else "above 0 seconds"
-        raise ConfigurationError(f"{what} must be {bound}, not {duration!r}")
-    return float(seconds)
+        raise ConfigurationError(f"{what} must be {bound}, not {_told(duration)}")
+    return exact
+
+
+def _told(number: Any) -> str:
+    # Python refuses to write whole numbers of thousands of digits.
+    if isinstance(number, int) and number.bit_length() > _MOST_BITS:
+        return f"a number of {number.bit_length()} bits"
+    return repr(number)
+
+
+_MOST_BITS = 256

@@ -17,7 +17,13 @@ from typing import Any
 import msgspec
 
 from workstealing.chance import Chance
-from workstealing.errors import BadSignature, UnknownTask, WorkStealingError
+from workstealing.errors import (
+    BadSignature,
+    ResultInvalid,
+    StopWork,
+    UnknownTask,
+    WorkStealingError,
+)
 from workstealing.tasks.admission import Admission
 from workstealing.tasks.attempt import Attempt, Report, Taken, Unable, Verdict
 from workstealing.tasks.context import ExecutionContext
@@ -30,6 +36,9 @@ __all__ = ("Executor",)
 
 logger = logging.getLogger(__name__)
 
+MAX_RESULT = 16 << 20
+"""Bytes of one result, unless the queue says otherwise."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -37,12 +46,18 @@ class Executor:
     """Knows the tasks of a queue, and what to tell of their attempts."""
 
     def __init__(
-        self, admission: Admission, worker: str, queue: str, chance: Chance
+        self,
+        admission: Admission,
+        worker: str,
+        queue: str,
+        chance: Chance,
+        max_result: int = MAX_RESULT,
     ) -> None:
         self._admission = admission
         self._worker = worker
         self._queue = queue
         self._chance = chance
+        self._max_result = max_result
 
     def prepare(self, task: Taken) -> Attempt | Report | Unable:
         """Make a task ready to run, or tell why it is not to be run."""
@@ -61,7 +76,9 @@ class Executor:
             arguments = definition.decode(envelope.version, envelope.payload)
         except UnknownTask:
             return Unable(task, f"{envelope.name}@{envelope.version}")
-        except Exception as error:  # noqa: BLE001 - classes of a payload raise anything
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - classes of a payload raise all
             return self._refused(task, error, began_ns)
         context = ExecutionContext(
             task.id,
@@ -82,7 +99,15 @@ class Executor:
         """Report what it returned."""
         try:
             result = attempt.definition.signature.encode_result(value)
-        except Exception as error:  # noqa: BLE001 - classes of a result raise anything
+            if len(result) > self._max_result:
+                raise ResultInvalid(
+                    f"the result has {len(result):,} bytes, and the queue takes"
+                    f" {self._max_result:,}: store it elsewhere and return where, or"
+                    " raise max_result="
+                )
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - classes of a result raise all
             return self.raised(attempt, error)
         return self._report(
             attempt.task,
@@ -104,6 +129,9 @@ class Executor:
             return None
         if attempt.is_overdue:
             return self.raised(attempt, _too_long(attempt))
+        if not context.cancelled and not attempt.is_interrupted:
+            # Nobody asked it to: handed back, it would do the same for ever.
+            return self.raised(attempt, StopWork(reason))
         if not context.cancelled:
             return Report(task.id, task.token, "back")
         return self._cancelled(attempt, reason)
@@ -138,6 +166,17 @@ class Executor:
         now_ns = time.time_ns()
         return self._report(task, "cancelled", now_ns, state="cancelled", reason=reason)
 
+    def escaped(self, task: Taken, error: BaseException) -> Report:
+        """Report a task of which nothing better can be told."""
+        kind = type(error).__name__
+        return self._report(
+            task,
+            "dead",
+            time.time_ns(),
+            state="dead",
+            reason=f"a {kind} escaped while it was run or described",
+        )
+
     def _cancelled(self, attempt: Attempt, reason: str) -> Report:
         return self._report(
             attempt.task,
@@ -148,7 +187,7 @@ class Executor:
             task=attempt.definition.ability,
         )
 
-    def _refused(self, task: Taken, error: Exception, began_ns: int) -> Report:
+    def _refused(self, task: Taken, error: BaseException, began_ns: int) -> Report:
         verdict: Verdict = "dead"
         if isinstance(error, BadSignature):
             verdict = "forged"

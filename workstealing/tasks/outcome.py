@@ -53,7 +53,9 @@ class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
         try:
             message = str(error)
             text = "".join(traceback.format_exception(error))
-        except Exception as failure:  # noqa: BLE001 - it is the user's __str__
+        except KeyboardInterrupt:
+            raise
+        except BaseException as failure:  # noqa: BLE001 - it is the user's __str__
             message = text = f"(its text cannot be made: {type(failure).__name__})"
         return cls(
             f"{module}{kind.__qualname__}",
@@ -130,7 +132,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             return TaskDead(task_id, self.reason)
 
 
-def refusal_of(error: Exception) -> tuple[str, ...]:
+def refusal_of(error: BaseException) -> tuple[str, ...]:
     """Return what a caller needs to be told this error as such; often nothing."""
     kind = type(error).__name__
     if _REFUSALS.get(kind) is not type(error):

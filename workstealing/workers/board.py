@@ -15,6 +15,8 @@ __all__ = ("Board", "Line")
 class Line(IntEnum):
     """What is written where."""
 
+    BORN = 10
+    """1.0 when it has imported its queue: from then on a task may be what kills it."""
     READY = 0
     """1.0 when it has joined its queue."""
     PULSE = 1

@@ -66,6 +66,7 @@ def main(orders: ChildOrders, board: Board, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     worker = _ChildWorker(plain(orders.place.find()), orders, board)
+    board[Line.BORN] = 1.0
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     Thread(target=_obey, args=(pipe, worker), name="orders", daemon=True).start()
     worker.run(until_empty=orders.until_empty)
@@ -88,6 +89,9 @@ def _obey(pipe: Connection, worker: _ChildWorker) -> None:
 
 class _ChildWorker(Worker):
     """A worker whose heart also sees to limits, and to its parent."""
+
+    # No signal reaches it: such an error is the task's own.
+    _is_interruptible = False
 
     def __init__(self, queue: TaskQueue, orders: ChildOrders, board: Board) -> None:
         batch = min(orders.batch, orders.max_tasks or orders.batch)
@@ -204,6 +208,7 @@ class _MainThread:
     def _end(self, attempt: Attempt | None, code: ExitCode) -> None:
         report = None
         if attempt is not None:
+            attempt.is_interrupted = True
             report = self._executor.stopped(attempt, "its process was ended")
         self._heart.cut_off(report)
         os._exit(code)

@@ -117,6 +117,8 @@ class CoroutineSlots:
         self._threads.close()
         if self._thread is None:
             return
+        for slot in self._leavers():
+            slot.is_closing = True
         rest = asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop)
         try:
             rest.result(_LAST_SECONDS)
@@ -170,7 +172,7 @@ class CoroutineSlot:
         self._life: asyncio.Task[None]
         self._running: asyncio.Future[Any] | Interruptible | None = None
         self.attempt: Attempt | None = None
-        self.is_leaving = False
+        self.is_leaving = self.is_closing = False
         self.is_gone = False
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -199,7 +201,13 @@ class CoroutineSlot:
                 if task is None:
                     break
                 began_at = monotonic()
-                ending, is_ours = await self._run(task)
+                try:
+                    ending, is_ours = await self._run(task)
+                except asyncio.CancelledError:
+                    raise
+                except BaseException as error:
+                    logger.exception("task %s broke its slot; it goes on", task.id)
+                    ending, is_ours = self._executor.escaped(task, error), True
                 if is_ours:
                     team.finish(task, ending, monotonic() - began_at)
         finally:
@@ -259,7 +267,7 @@ class CoroutineSlot:
         except asyncio.CancelledError as cancelled:
             if attempt.is_interrupted:
                 return executor.stopped(attempt, "it was told to stop")
-            if self.is_leaving:
+            if self.is_closing:
                 raise
             error = cancelled
         if isinstance(error, StopWork):

@@ -7,14 +7,16 @@ import socket
 import time
 from dataclasses import dataclass
 
+from workstealing.chance import Chance
 from workstealing.client.queue import TaskQueue
 from workstealing.drivers.patience import patience_of
 from workstealing.drivers.sync import Driver
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
+from workstealing.workers.executing import Executor
 from workstealing.workers.naming import new_incarnation
 
-__all__ = ("Member", "member_of", "rest_seconds")
+__all__ = ("Member", "executor_of", "member_of", "rest_seconds")
 
 _REST_SECONDS = 1.0
 
@@ -47,6 +49,13 @@ def member_of(queue: TaskQueue, name: str, incarnation: str | None = None) -> Me
             "pid": os.getpid(),
             "since": time.time_ns() // 1_000_000,
         },
+    )
+
+
+def executor_of(queue: TaskQueue, name: str, chance: Chance) -> Executor:
+    """Return what knows the tasks of a queue, for a worker of that name."""
+    return Executor(
+        queue.admission, name, queue.name, chance, queue.settings.max_result
     )
 
 

@@ -231,8 +231,8 @@ class Children:
         """See who died, who is stuck and who is missing."""
         with self._mutex:
             for child in tuple(self._children.values()):
-                if child.board[Line.READY] and not child.was_ready:
-                    child.was_ready = True
+                child.was_ready = child.was_ready or child.board[Line.READY] > 0.0
+                if child.board[Line.BORN]:
                     self._deaths_in_a_row = 0
                 if not child.process.is_alive():
                     self._bury(child)
@@ -272,7 +272,7 @@ class Children:
         self._counted.replaced += 1
         if not child.is_killed:
             logger.warning("worker %s died: %s", self._name(child), _cause(code))
-        self._deaths_in_a_row = 1 if child.was_ready else self._deaths_in_a_row + 1
+        self._deaths_in_a_row += 1
         if self._deaths_in_a_row >= _HOPELESS:
             self._error = PoolBroken(
                 f"{_HOPELESS} processes in a row died before they got to work, the"

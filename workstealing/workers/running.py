@@ -26,6 +26,7 @@ class Runner:
         executor: what the tasks are.
         begin: is asked before a task is run that must not be run twice.
         scribe: writes down what tasks tell.
+        is_interruptible: whether a `KeyboardInterrupt` may be meant for the worker.
     """
 
     def __init__(
@@ -34,10 +35,12 @@ class Runner:
         *,
         begin: Callable[[Attempt], bool] | None = None,
         scribe: Scribe | None = None,
+        is_interruptible: bool = True,
     ) -> None:
         self._executor = executor
         self._begin = begin
         self._scribe = scribe
+        self._is_interruptible = is_interruptible
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pid = os.getpid()
         self.attempt: Attempt | None = None
@@ -91,9 +94,11 @@ class Runner:
                 value = self._call(attempt)
         except StopWork as request:
             return executor.stopped(attempt, str(request))
-        except KeyboardInterrupt:
-            # Meant for the worker, wherever it happened to be.
-            raise
+        except KeyboardInterrupt as interrupt:
+            if self._is_interruptible:
+                # Meant for the worker, wherever it happened to be.
+                raise
+            return executor.raised(attempt, interrupt)
         except BaseException as error:  # noqa: BLE001 - it is the task's own
             if attempt.is_interrupted and isinstance(error, asyncio.CancelledError):
                 return executor.stopped(attempt, "it was told to stop")

@@ -18,11 +18,11 @@ from workstealing.clock import Clock
 from workstealing.workers.batching import Batching
 from workstealing.workers.bell import Bell
 from workstealing.workers.coroutines import CoroutineSlots
-from workstealing.workers.executing import Attempt, Executor
+from workstealing.workers.executing import Attempt
 from workstealing.workers.intent import intent
 from workstealing.workers.lifecycle import Phase
 from workstealing.workers.loop import Life
-from workstealing.workers.member import member_of, rest_seconds
+from workstealing.workers.member import executor_of, member_of, rest_seconds
 from workstealing.workers.overseer import Overseer, Slot
 from workstealing.workers.scribe import Scribe
 from workstealing.workers.statistics import PoolStats
@@ -74,7 +74,7 @@ class Teamwork:
         self._chance = chance
         self._clock = clock
         self._driver = driver = queue.driver
-        self._executor = Executor(queue.admission, name, queue.name, chance)
+        self._executor = executor_of(queue, name, chance)
         self._member = member = member_of(queue, name)
         begin, scribe = intent(driver, member), Scribe(driver, member, clock)
         self._slots: ThreadSlots | CoroutineSlots

@@ -173,7 +173,11 @@ class ThreadSlot:
                 if task is None:
                     break
                 began_at = monotonic()
-                ending, is_ours = self._run(task)
+                try:
+                    ending, is_ours = self._run(task)
+                except BaseException as error:
+                    logger.exception("task %s broke its slot; it goes on", task.id)
+                    ending, is_ours = self._executor.escaped(task, error), True
                 if is_ours:
                     team.finish(task, ending, monotonic() - began_at)
         finally:

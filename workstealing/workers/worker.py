@@ -16,7 +16,7 @@ from workstealing.workers.heart import Heart
 from workstealing.workers.intent import intent
 from workstealing.workers.lifecycle import Phase
 from workstealing.workers.loop import Life, LifeStats
-from workstealing.workers.member import member_of, rest_seconds
+from workstealing.workers.member import executor_of, member_of, rest_seconds
 from workstealing.workers.naming import default_pool, new_incarnation, worker_name
 from workstealing.workers.plain import plain
 from workstealing.workers.running import Runner
@@ -43,6 +43,8 @@ class Worker:
         clock: where time comes from.
     """
 
+    _is_interruptible = True
+
     def __init__(
         self,
         queue: TaskQueue | AsyncTaskQueue,
@@ -67,11 +69,12 @@ class Worker:
         """Work until `stop()`, or until nothing is left in the queue."""
         queue, hands, clock = self._queue, Hands(), self._clock
         member = member_of(queue, self.name, self._incarnation())
-        executor = Executor(queue.admission, self.name, queue.name, self._chance)
+        executor = executor_of(queue, self.name, self._chance)
         runner = Runner(
             executor,
             begin=intent(queue.driver, member),
             scribe=Scribe(queue.driver, member, clock),
+            is_interruptible=self._is_interruptible,
         )
         heart = Heart(queue.driver, member, hands, runner, self._phase, clock)
         heart.also = self._watch(heart, executor, runner)

@@ -131,7 +131,21 @@ async def test_who_leaves_is_a_stranger_again(browser: httpx.AsyncClient) -> Non
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::1"],
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "",
+        "[::1",
+        "[::1].evil.example",
+        "localhost#.evil.example",
+        "localhost?.evil.example",
+        "localhost/.evil.example",
+        "localhost\\.evil.example",
+        "evil.example@localhost",
+        "local\thost",
+        "localhost evil.example",
+    ],
 )
 async def test_a_foreign_name_that_points_here_is_refused(
     browser: httpx.AsyncClient, host: str

@@ -403,3 +403,114 @@ async def test_a_crash_tells_nothing_and_browsers_are_careful_all_the_same(
     assert answer.status_code == 500
     assert "secret" not in answer.text
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+PLACES = ("", "inbox", "later", "running", "done", "dead", "parked")
+
+
+async def _spoil_stats(redis: Redis, queue: AsyncTaskQueue) -> None:
+    await redis.hset(queue.keys.stats, mapping={"done": "abc", b"\xff": EVIL})
+
+
+async def _spoil_upkeep(redis: Redis, queue: AsyncTaskQueue) -> None:
+    await redis.hset(queue.keys.upkeep, mapping={"expire": "nan", "promote": "inf"})
+
+
+async def _spoil_ids(redis: Redis, queue: AsyncTaskQueue) -> None:
+    for key in (queue.keys.dead, queue.keys.later, queue.keys.outbox):
+        await redis.zadd(key, {b"\xff\xfe": 1e12})
+    await redis.hset(queue.keys.task, b"\xff\xfe", b"\xff")
+    await redis.rpush(queue.keys.inboxes[0], b"\xff\xfe")
+
+
+async def _spoil_times(redis: Redis, queue: AsyncTaskQueue) -> None:
+    for key in (queue.keys.dead, queue.keys.later):
+        await redis.zadd(key, {"odd": float("inf")})
+    await redis.hset(queue.keys.task, "odd", b'{"at":-1%s}' % (b"0" * 400))
+    await redis.rpush(queue.keys.inboxes[0], "odd")
+
+
+async def _spoil_history(redis: Redis, queue: AsyncTaskQueue) -> None:
+    await redis.hset(queue.keys.task, "odd", b"{}")
+    await redis.zadd(queue.keys.dead, {"odd": 1e12})
+    await redis.hset(queue.keys.history, "odd", "a:b")
+    await redis.hset(queue.keys.lock, "odd", b"\xff#1")
+
+
+async def _spoil_workers(redis: Redis, queue: AsyncTaskQueue) -> None:
+    told = {"host": "\ud800", "pid": "x", "since": None, "lease_ms": [1]}
+    await redis.hset(queue.keys.members, "odd.0", "1|" + json.dumps(told))
+    await redis.hset(queue.keys.members, "odd.1", "1|" + "[" * 100_000)
+    await redis.zadd(queue.keys.workers, {"odd.0": 9e15, "odd.1": 9e15, b"\xff": 1})
+    await redis.hset(queue.keys.task, "odd", b"{}")
+    await redis.hset(queue.keys.lock, "odd", "odd.0#1")
+    await redis.hset(queue.keys.running("odd.0"), "odd", "soon")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        _spoil_stats,
+        _spoil_upkeep,
+        _spoil_ids,
+        _spoil_times,
+        _spoil_history,
+        _spoil_workers,
+    ],
+)
+async def test_an_odd_value_in_a_key_hides_nothing_else(
+    browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis, spoil: Any
+) -> None:
+    await mill.echo.submit()
+
+    await spoil(async_redis_client, mill.queue)
+
+    paths = ["/", "/metrics", "/api/stat", mill.path("/task", id="odd")]
+    paths += [mill.path("/queue", place=place) for place in PLACES]
+    seen = [(await browser.get(path)) for path in paths]
+    assert [answer.url for answer in seen if answer.status_code >= 500] == []
+    assert "cannot be read" not in seen[0].text
+    assert f'queue="{mill.queue.name}"' in seen[1].text
+
+
+async def test_a_dead_letter_with_an_id_that_is_not_utf8_is_shown(
+    browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
+) -> None:
+    await _spoil_ids(async_redis_client, mill.queue)
+
+    page = (await browser.get(mill.path("/queue", place="dead"))).text
+
+    assert "\N{REPLACEMENT CHARACTER}" * 2 in page
+    assert "its id is not UTF-8" in page
+
+
+async def test_a_task_that_is_due_never_is_delayed(
+    browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
+) -> None:
+    await async_redis_client.hset(mill.queue.keys.task, "odd", b"{}")
+    await async_redis_client.zadd(mill.queue.keys.later, {"odd": float("inf")})
+
+    page = (await browser.get(mill.path("/task", id="odd"))).text
+
+    assert "odd delayed" in _words(page)
+
+
+async def test_a_queue_that_cannot_be_read_does_not_hide_the_others(
+    browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
+) -> None:
+    other = AsyncTaskQueue(mill.queue.name, async_redis_client, run="spoilt")
+    await async_redis_client.set(other.keys.stats, "no hash")
+    await mill.echo.submit()
+
+    page = (await browser.get("/")).text
+    told = (await browser.get("/api/stat")).json()
+    metrics = (await browser.get("/metrics")).text
+
+    assert f"{mill.queue.name}/default 1 0 0 0 0 0" in _words(page)
+    assert f"{mill.queue.name}/spoilt cannot be read" in _words(page)
+    (unreadable,) = (
+        one for one in told["unreadable"] if one["queue"] == mill.queue.name
+    )
+    assert unreadable["run"] == "spoilt"
+    assert "WRONGTYPE" in unreadable["problem"]
+    assert f'queue="{mill.queue.name}",run="default"' in metrics

@@ -85,12 +85,17 @@ def test_a_rate_of_one_is_shown_without_an_interval() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--calls-night", "0", "calls_night must be above 0"),
-        ("--stale", "nan", "stale must be above 0, not nan"),
-        ("--batch", "-3", "batch must be a whole number"),
+        ("--calls-night", "0", "Error: --calls-night must be above 0"),
+        ("--stale", "nan", "Error: --stale must be above 0, not nan"),
+        ("--stale", "1e9", "Error: --horizon must be longer than --stale:"),
+        ("--batch", "-3", "Error: --batch must be a whole number"),
         ("--batch", "many", "'many' is not a valid integer"),
-        ("--garbage", "5000", "Raise batch to 143 or more"),
-        ("--failure", "1", "failure must be a probability"),
+        (
+            "--garbage",
+            "5000",
+            "items of garbage per second, even at rate 1.0. Raise --batch to",
+        ),
+        ("--failure", "1", "--failure must be a probability"),
     ],
 )
 def test_bad_input_gets_a_clear_message_and_exit_code_two(

@@ -312,3 +312,23 @@ def test_each_message_is_answered_however_it_is_written(
     text: bytes, expected: list[int | None]
 ) -> None:
     assert [reply["in_reply_to"] for reply in serve(text)] == expected
+
+
+@pytest.mark.parametrize("duration", ["1e308", "1e10", "1e999", "1000000001"])
+def test_a_simulation_without_end_is_malformed(node: Node, duration: str) -> None:
+    node.answer(b'{"type": "init", "workers": ["w1", "w2"]}')
+    request = f'{{"type": "run_simulation", "duration_ms": {duration}}}'
+
+    assert code(node, request) == Code.MALFORMED_REQUEST
+
+
+def test_the_longest_simulation_is_answered_in_json(node: Node) -> None:
+    workers = json.dumps([f"w{number}" for number in range(1000)])
+    node.answer(f'{{"type": "init", "workers": {workers}}}'.encode())
+
+    reply = node.answer(b'{"type": "run_simulation", "duration_ms": 1e9}')
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert json.loads(reply, parse_constant=refuse)["idle_ms"] == 1e12

@@ -12,6 +12,7 @@ from workstealing import Autoscale, Pool
 from workstealing.errors import ConfigurationError
 from workstealing.pool.scaling import Scaler
 from workstealing.pool.work import Work
+from workstealing.testing import wait_until
 
 MakePool = Callable[..., Pool]
 Busy = Callable[[Pool], Event]
@@ -273,7 +274,7 @@ def test_autoscale_can_be_switched_on_while_work_waits(
     pool.autoscale = Autoscale(wait=0.01, step=1, most=2, idle=30)
 
     assert work.result(10) == 1
-    assert pool.workers == 2
+    wait_until(lambda: pool.workers == 2, 10, "the second worker")
 
 
 def test_the_step_can_be_changed_while_it_runs(

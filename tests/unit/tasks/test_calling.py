@@ -14,7 +14,8 @@ from workstealing import ClientContext
 from workstealing.client.channel import LoggingChannel
 from workstealing.client.giving import SubmitOptions, written
 from workstealing.errors import BadEnvelope, ConfigurationError
-from workstealing.tasks.envelope import Envelope
+from workstealing.tasks.checking import checked_seconds, checked_whole
+from workstealing.tasks.envelope import LATEST_MS, Envelope
 from workstealing.tasks.outcome import TaskOutcome
 from workstealing.tasks.task import define
 
@@ -116,3 +117,27 @@ def test_a_refusal_that_this_release_does_not_know_is_a_dead_letter(
 
     assert type(problem).__name__ == "TaskDead"
     assert "because" in str(problem)
+
+
+@pytest.mark.parametrize("deadline", [1e300, 1e308, 10**18, timedelta.max])
+def test_a_deadline_that_never_comes_is_the_latest_there_is(deadline: Any) -> None:
+    fields = told(ClientContext(deadline=deadline))
+
+    assert fields == {"deadline": LATEST_MS}
+    envelope = {"v": 1, "name": "noop", "version": 1, "payload": {}, **fields}
+    Envelope.read(msgspec.json.encode(envelope))
+
+
+def test_the_last_moment_of_the_calendar_is_a_deadline_in_any_zone() -> None:
+    west = timezone(timedelta(hours=-5))
+    last = datetime.max.replace(tzinfo=west)
+
+    assert told(ClientContext(deadline=last))["deadline"] > 253_402_300_000_000
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_that_nothing_can_hold_is_refused_as_such(digits: int) -> None:
+    with pytest.raises(ConfigurationError, match="bits"):
+        checked_seconds(10**digits, "timeout")
+    with pytest.raises(ConfigurationError, match="bits"):
+        checked_whole(10**digits, "limit", 1)

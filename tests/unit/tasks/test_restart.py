@@ -64,7 +64,8 @@ def test_restart_and_idempotent_mean_one_thing(
         ({"idempotent": False, "restart": "always"}, "not idempotent"),
         ({"idempotent": False, "restart": "on-crash"}, "not idempotent"),
         ({"restart": "on-crash", "retries": 1}, "1 retries"),
-        ({"idempotent": False, "retries": 2}, "2 retries"),
+        ({"restart": "never", "retries": 2}, 'restart="never" forbids'),
+        ({"idempotent": False, "retries": 2}, "2 retries .* idempotent=False forbids"),
     ],
 )
 def test_what_contradicts_itself_is_refused(options: Any, words: str) -> None:
@@ -107,6 +108,7 @@ def test_by_default_it_is_tried_again() -> None:
 def test_one_that_was_stopped_comes_back() -> None:
     executor, attempt = attempt_at(restart="on-crash")
 
+    attempt.is_interrupted = True
     report = executor.stopped(attempt, str(StopWork("stop")))
 
     assert report is not None

@@ -137,6 +137,36 @@ def test_a_wrong_argument_is_refused_by_task_and_field(
 
 
 @pytest.mark.parametrize(
+    ("payload", "problem"),
+    [
+        ({"nmae": "Ann"}, "is missing, and 'nmae' is not known"),
+        ({"a": 1, "age": 2, "b": 3}, "is missing, and 'a', 'b' are not known"),
+        ({"age": 2}, "is missing"),
+    ],
+)
+def test_a_mistyped_field_of_a_payload_type_is_named_beside_the_missing_one(
+    payload: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(PayloadInvalid) as caught:
+        Signature.of_type(Owner, None, "greet").encode_payload(payload)
+
+    assert (caught.value.field, caught.value.problem) == ("name", problem)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"), [(int, "not an int"), (str, "not a str"), (Box, "not a Box")]
+)
+def test_a_wrong_result_is_told_with_the_right_article(wanted: Any, words: str) -> None:
+    with pytest.raises(ResultInvalid, match=words):
+        decode_result(b"[1]", wanted)
+
+
+def test_a_value_that_has_no_form_in_json_is_told_with_the_right_article() -> None:
+    with pytest.raises(ResultInvalid, match=r"an object that .* an object has no form"):
+        Signature.of(resize, "images.resize").encode_result(object())
+
+
+@pytest.mark.parametrize(
     ("payload", "field", "problem"),
     [
         (b'{"path":"a","width":"1"}', "width", "expected `int`, got `str`"),

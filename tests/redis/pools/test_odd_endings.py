@@ -1,0 +1,138 @@
+"""Tasks that end in ways that no task should: each is told of, and none stays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from workstealing import TaskQueue, WorkerPool
+from workstealing.errors import StopWork, TaskDead, TaskFailed
+from workstealing.testing import Server, wait_until
+
+Pools = Callable[..., WorkerPool]
+
+IN_THIS_PROCESS = pytest.mark.parametrize("kind", ["threads", "asyncio"])
+
+
+class NastyError(Exception):
+    """Ends whoever wants to describe it."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+@pytest.fixture
+def queue(redis_server: Server, key_prefix: str) -> Any:
+    queue = TaskQueue(key_prefix, redis_server.url, max_result=1000)
+    yield queue
+    queue.disconnect()
+
+
+@IN_THIS_PROCESS
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_who_stops_unasked_has_failed(
+    queue: TaskQueue, pools: Pools, kind: str, is_awaited: bool
+) -> None:
+    def stop() -> None:
+        raise StopWork("enough")
+
+    async def stop_awaited() -> None:
+        raise StopWork("enough")
+
+    task = queue.task(name="stop")(stop_awaited if is_awaited else stop)
+    pools(queue, 2, kind).start()
+
+    with pytest.raises(TaskFailed, match="StopWork"):
+        task.submit().result(timeout=10)
+    assert "back" not in queue.counts().stats
+
+
+@IN_THIS_PROCESS
+def test_an_error_that_cannot_be_described_leaves_its_slot_at_work(
+    queue: TaskQueue, pools: Pools, kind: str
+) -> None:
+    @queue.task(name="nasty")
+    def nasty() -> None:
+        raise NastyError
+
+    @queue.task(name="fine")
+    def fine() -> str:
+        return "fine"
+
+    pools(queue, 1, kind).start()
+
+    with pytest.raises((TaskFailed, TaskDead)):
+        nasty.submit().result(timeout=10)
+    assert fine.submit().result(timeout=10) == "fine"
+
+
+def test_a_coroutine_that_is_cancelled_from_within_has_failed_though_its_slot_leaves(
+    queue: TaskQueue, pools: Pools
+) -> None:
+    go = asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    @queue.task(name="cancelled")
+    async def cancelled() -> None:
+        loops.append(asyncio.get_running_loop())
+        await go.wait()
+        raise asyncio.CancelledError
+
+    pool = pools(queue, 3, "asyncio")
+    pool.start()
+    handles = [cancelled.submit() for _ in range(3)]
+    wait_until(lambda: len(loops) == 3, 10, "all to run")
+
+    pool.scale(1)
+    loops[0].call_soon_threadsafe(go.set)
+
+    for handle in handles:
+        with pytest.raises(TaskFailed, match="CancelledError"):
+            handle.result(timeout=10)
+
+
+@IN_THIS_PROCESS
+def test_a_result_that_is_too_large_is_a_failure_that_says_so(
+    queue: TaskQueue, pools: Pools, kind: str
+) -> None:
+    @queue.task(name="large")
+    def large(size: int) -> str:
+        return "x" * size
+
+    pools(queue, 1, kind).start()
+
+    assert large.submit(900).result(timeout=10) == "x" * 900
+    with pytest.raises(TaskFailed, match=r"1,003 bytes, and the queue takes 1,000"):
+        large.submit(1001).result(timeout=10)
+
+
+def test_processes_survive_many_that_crash_at_once(app: Any, pools: Pools) -> None:
+    fatal = [app.poison.submit() for _ in range(3)]
+    others = app.add.submit_many([(n, 0) for n in range(50)])
+
+    pools(app.queue, 2, "processes").start()
+
+    assert [handle.result(timeout=40) for handle in others] == list(range(50))
+    for handle in fatal:
+        with pytest.raises(TaskDead, match="died 3 times"):
+            handle.result(timeout=40)
+
+
+def test_in_a_process_an_interrupt_is_the_task_s_own(
+    make_app: Callable[..., Any], pools: Pools
+) -> None:
+    app = make_app(
+        more="""
+        @queue.task(name="interrupt")
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+        """
+    )
+    pools(app.queue, 1, "processes").start()
+
+    with pytest.raises(TaskFailed, match="KeyboardInterrupt"):
+        app.interrupt.submit().result(timeout=40)
+    assert app.add.submit(1, 2).result(timeout=10) == 3
