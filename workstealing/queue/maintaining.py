@@ -9,7 +9,7 @@ from typing import Any
 from workstealing.queue.call import Call
 from workstealing.queue.dying import outcome_unknown
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.replies import pairs, texts
+from workstealing.queue.replies import number, pairs, texts
 from workstealing.queue.scripts import load_script
 from workstealing.queue.settings import QueueSettings
 
@@ -174,6 +174,6 @@ def _survey(reply: Any) -> Survey:
         texts(rich),
         texts(living),
         texts(wanted),
-        {duty: int(at) for duty, at in pairs(done_at).items()},
+        {duty: number(at) or 0 for duty, at in pairs(done_at).items()},
         None if int(due_in) < 0 else int(due_in),
     )

@@ -441,7 +441,8 @@ async def _spoil_workers(redis: Redis, queue: AsyncTaskQueue) -> None:
     told = {"host": "\ud800", "pid": "x", "since": None, "lease_ms": [1]}
     await redis.hset(queue.keys.members, "odd.0", "1|" + json.dumps(told))
     await redis.hset(queue.keys.members, "odd.1", "1|" + "[" * 100_000)
-    await redis.zadd(queue.keys.workers, {"odd.0": 9e15, "odd.1": 9e15, b"\xff": 1})
+    for name in (b"odd.0", b"odd.1", b"\xff"):
+        await redis.zadd(queue.keys.workers, {name: 9e15})
     await redis.hset(queue.keys.task, "odd", b"{}")
     await redis.hset(queue.keys.lock, "odd", "odd.0#1")
     await redis.hset(queue.keys.running("odd.0"), "odd", "soon")
