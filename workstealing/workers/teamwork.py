@@ -15,6 +15,7 @@ from threading import Event, Lock, Thread
 from workstealing.chance import Chance
 from workstealing.client.queue import TaskQueue
 from workstealing.clock import Clock
+from workstealing.drivers.line import dedicated
 from workstealing.workers.batching import Batching
 from workstealing.workers.bell import Bell
 from workstealing.workers.coroutines import CoroutineSlots
@@ -185,13 +186,15 @@ class Teamwork:
         )
 
     def _lead(self) -> None:
+        own = dedicated(self._driver)
         try:
-            self._driver.run(self._life.live())
+            own.run(self._life.live())
         except BaseException as error:
             self._error = error
             logger.exception("worker %s ends", self._name)
-            self._driver.run(self._life.leave())
+            own.run(self._life.leave())
         finally:
+            own.close()
             # What still runs is another's by now.
             self._tell_lost()
             self._ended.set()

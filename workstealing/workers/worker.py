@@ -7,6 +7,7 @@ from collections.abc import Callable
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.client.queue import AsyncTaskQueue, TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.drivers.line import dedicated
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.checking import checked_whole
 from workstealing.workers.batching import Batching
@@ -100,13 +101,15 @@ class Worker:
         )
         self.stats = life.stats
         heart.start()
+        own = dedicated(queue.driver)
         try:
-            queue.driver.run(life.live())
+            own.run(life.live())
         except BaseException:
             # An interrupt, for one: what it held need not wait for the lease to end.
-            queue.driver.run(life.leave())
+            own.run(life.leave())
             raise
         finally:
+            own.close()
             heart.stop()
             runner.close()
             self._is_stopping = False

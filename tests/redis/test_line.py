@@ -1,0 +1,89 @@
+"""The line of a worker: one connection, held for long, whatever befalls it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from workstealing.drivers.connect import connect
+from workstealing.drivers.line import dedicated
+from workstealing.drivers.sync import Driver
+from workstealing.errors import RedisUnavailable, WrongType
+from workstealing.queue.call import Command
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.reading import counts
+from workstealing.testing import Server
+
+
+@pytest.fixture
+def driver(redis_server: Server) -> Iterator[Driver]:
+    with connect(redis_server.url, profile="tasks") as client:
+        own = dedicated(Driver(client))
+        yield own
+        own.close()
+
+
+def test_one_connection_serves_all_calls(driver: Driver, key_prefix: str) -> None:
+    keys = QueueKeys(key_prefix, "default")
+    driver.call(counts(keys))
+    before = driver.client.info("stats")["total_connections_received"]
+
+    for _ in range(5):
+        driver.call(counts(keys))
+
+    after = driver.client.info("stats")["total_connections_received"]
+    assert after == before
+
+
+def test_scripts_that_the_server_forgot_are_sent_again(
+    driver: Driver, key_prefix: str
+) -> None:
+    driver.client.script_flush()
+
+    assert driver.call(counts(QueueKeys(key_prefix, "default"))).tasks == 0
+
+
+def test_an_error_of_the_server_leaves_the_line_as_good_as_before(
+    driver: Driver, key_prefix: str
+) -> None:
+    keys = QueueKeys(key_prefix, "default")
+    driver.client.set(keys.task, "no hash")
+
+    with pytest.raises(WrongType):
+        driver.call(counts(keys))
+    driver.client.delete(keys.task)
+
+    assert driver.call(counts(keys)).tasks == 0
+
+
+def test_a_line_that_was_cut_fails_once_and_is_made_anew(
+    driver: Driver, key_prefix: str
+) -> None:
+    keys = QueueKeys(key_prefix, "default")
+    driver.call(counts(keys))
+    for one in driver.client.client_list():
+        if "eval" in one["cmd"]:
+            driver.client.client_kill_filter(_id=one["id"])
+
+    with pytest.raises(RedisUnavailable):
+        driver.call(counts(keys))
+    assert driver.call(counts(keys)).tasks == 0
+
+
+def test_a_bell_is_heard_on_it(driver: Driver, key_prefix: str) -> None:
+    bell = QueueKeys(key_prefix, "default").bell
+    driver.client.rpush(bell, "1")
+
+    assert driver.call(Command(("BLPOP", bell, 1.0), parse=bool)) is True
+    assert driver.call(Command(("BLPOP", bell, 0.01), parse=bool)) is False
+
+
+def test_a_client_that_repeats_commands_keeps_its_own_ways(
+    redis_server: Server,
+) -> None:
+    with Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3)) as client:
+        assert type(dedicated(Driver(client))) is Driver
