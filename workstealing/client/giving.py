@@ -133,18 +133,20 @@ class Giving:
         if len(names) != len(payloads):
             raise ConfigurationError(f"{len(names)} ids for {len(payloads)} tasks")
         envelope = written(callee, options, is_signed=seal is not None)
-        envelopes = list(map(Letterhead.of(envelope).around, payloads))
-        if seal is not None:
-            envelopes = list(map(seal.sign, names, envelopes))
+        around = Letterhead.of(envelope).around
         prefix, channel = self.keys.channel(""), ""
         if len(names) == 1:
             channel = yield Expect(prefix, names[0])
         for start in range(0, len(payloads), _CHUNK):
-            end = start + _CHUNK
+            chunk = names[start : start + _CHUNK]
+            # Not all at once: a thousand envelopes stay in the processor's cache.
+            envelopes = map(around, payloads[start : start + _CHUNK])
+            if seal is not None:
+                envelopes = map(seal.sign, chunk, envelopes)
             call = producing.submit(
                 self.keys,
                 self.settings,
-                list(zip(names[start:end], envelopes[start:end], strict=True)),
+                list(zip(chunk, envelopes, strict=True)),
                 priority=envelope.priority,
                 due_ms=options.due_ms,
                 delay_ms=options.delay_ms,

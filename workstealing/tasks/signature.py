@@ -65,6 +65,8 @@ class Signature:
     _payload: Any = field(repr=False)
     _hook: Hook = field(repr=False)
     _decode: Decode = field(repr=False)
+    _is_flat: bool = field(default=False, repr=False)
+    """All parameters are numbers and strings: what was checked once is right."""
 
     @classmethod
     def of(cls, function: Callable[..., Any], task: str | None = None) -> Signature:
@@ -97,6 +99,7 @@ class Signature:
             _payload=payload,
             _hook=hook,
             _decode=msgspec.json.Decoder(payload, dec_hook=hook).decode,
+            _is_flat=all(hints.get(name) in (bool, int, str) for name in parameters),
         )
 
     @classmethod
@@ -158,7 +161,8 @@ class Signature:
             else:
                 msgspec.convert(values, self._payload, dec_hook=self._hook)
             payload = encode_value(values)
-            self._decode(payload)
+            if not self._is_flat:
+                self._decode(payload)
         except NOT_JSON as error:
             raise self._invalid(error, values) from error
         return payload
