@@ -6,6 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; 
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EXTRAS = cli,embedded,prometheus,statsd,opentelemetry,plot
+# Twice the processors: many tests wait for processes that they have started.
+TESTERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .PHONY: demo test check bench docs matrix clean
 
@@ -13,7 +15,7 @@ demo: .venv/demo-ready
 	$(BIN)/workstealing demo
 
 test: .venv/test-ready
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n $(TESTERS)
 
 check: .venv/test-ready
 	$(BIN)/ruff format --check .
@@ -31,7 +33,7 @@ docs: .venv/docs-ready
 
 # The tests again, on every other Python from 3.10 to 3.13 that is found.
 matrix:
-	PYTHON="$(PYTHON)" sh .ci/matrix
+	PYTHON="$(PYTHON)" TESTERS=$(TESTERS) sh .ci/matrix
 
 clean:
 	rm -rf .venv .venv-3.*
