@@ -274,7 +274,8 @@ def written(
         deadline=deadline_ms,
         expires=_expiry(now_ms, options) if is_signed else None,
         principal=context.principal,
-        roles=tuple(context.roles),
+        # On Python 3.10 an empty tuple is not always the one that is left out.
+        roles=tuple(context.roles) or (),
         log=options.log or context.logging is not None,
         trace=context.trace,
         restart=callee.restart if isinstance(callee, TaskDefinition) else "always",
