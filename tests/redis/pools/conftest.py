@@ -7,6 +7,7 @@ there.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import subprocess
@@ -284,8 +285,19 @@ class See:
         self._client.delete(f"{self._name}:go", f"{self._name}:ran")
 
     def wake(self) -> None:
-        """Let what is mute or deaf go on."""
-        os.close(os.open(self._pipe, os.O_WRONLY))
+        """Let what is mute or deaf go on; or it was reached before it was."""
+        wait_until(self._has_woken, 10, "somebody to wake")
+
+    def _has_woken(self) -> bool:
+        if self.hears_late():
+            return True
+        try:
+            os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return False
+        return True
 
     def hears_late(self) -> bool:
         return bool(self._client.exists(f"{self._name}:late"))
