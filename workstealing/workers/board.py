@@ -6,17 +6,16 @@ in the middle of a word.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, unique
 from typing import Any
 
 __all__ = ("Board", "Line")
 
 
+@unique
 class Line(IntEnum):
     """What is written where."""
 
-    BORN = 10
-    """1.0 when it has imported its queue: from then on a task may be what kills it."""
     READY = 0
     """1.0 when it has joined its queue."""
     PULSE = 1
@@ -32,6 +31,8 @@ class Line(IntEnum):
     DUE = 9
     ANSWERED = 10
     """When Redis answered it last."""
+    BORN = 11
+    """1.0 when it has imported its queue: from then on a task may be what kills it."""
 
 
 class Board:
