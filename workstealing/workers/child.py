@@ -18,8 +18,9 @@ from threading import Event, Thread
 
 from workstealing.client.queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK
+from workstealing.tasks.attempt import Attempt
+from workstealing.tasks.executing import Executor
 from workstealing.workers.board import Board, Line
-from workstealing.workers.executing import Attempt, Executor
 from workstealing.workers.heart import Heart
 from workstealing.workers.memory import resident_mib
 from workstealing.workers.overseer import GRACE_SECONDS, Overseer

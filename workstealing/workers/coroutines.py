@@ -17,8 +17,9 @@ from workstealing.clock import Clock
 from workstealing.errors import RedisError, StopWork
 from workstealing.pool.interrupting import Interruptible
 from workstealing.queue.consuming import Report, Taken
+from workstealing.tasks.attempt import Attempt, Unable
 from workstealing.tasks.context import enter, leave
-from workstealing.workers.executing import Attempt, Executor, Unable
+from workstealing.tasks.executing import Executor
 from workstealing.workers.running import end_if_forked
 from workstealing.workers.scribe import Scribe
 from workstealing.workers.spare_threads import SpareThreads

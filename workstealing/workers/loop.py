@@ -26,7 +26,7 @@ from workstealing.queue.consuming import (
     steal,
 )
 from workstealing.queue.maintaining import unpark
-from workstealing.workers.executing import Unable
+from workstealing.tasks.attempt import Unable
 from workstealing.workers.handing import hand_over
 from workstealing.workers.lifecycle import Phase
 from workstealing.workers.member import Member

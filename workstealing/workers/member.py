@@ -13,7 +13,7 @@ from workstealing.drivers.patience import patience_of
 from workstealing.drivers.sync import Driver
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
-from workstealing.workers.executing import Executor
+from workstealing.tasks.executing import Executor
 from workstealing.workers.naming import new_incarnation
 
 __all__ = ("Member", "executor_of", "member_of", "rest_seconds")

@@ -14,7 +14,7 @@ from threading import Event, Thread
 from typing import Protocol
 
 from workstealing.clock import Clock
-from workstealing.workers.executing import Attempt
+from workstealing.tasks.attempt import Attempt
 
 __all__ = ("GRACE_SECONDS", "Overseer", "Slot")
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from workstealing.errors import RedisError, StopWork
 from workstealing.queue.consuming import Report, Taken
+from workstealing.tasks.attempt import Attempt, Unable
 from workstealing.tasks.context import enter, leave
-from workstealing.workers.executing import Attempt, Executor, Unable
+from workstealing.tasks.executing import Executor
 from workstealing.workers.scribe import Scribe
 
 __all__ = ("Runner", "end_if_forked")

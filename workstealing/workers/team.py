@@ -16,8 +16,8 @@ from threading import Condition, Lock
 from workstealing.clock import Clock
 from workstealing.queue.call import Consult, Step
 from workstealing.queue.consuming import Exchanged, Report, Taken
+from workstealing.tasks.attempt import Attempt, Unable
 from workstealing.workers.batching import SPAN_SECONDS, Batching
-from workstealing.workers.executing import Attempt, Unable
 
 __all__ = ("Team",)
 

@@ -16,10 +16,10 @@ from workstealing.chance import Chance
 from workstealing.client.queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.line import dedicated
+from workstealing.tasks.attempt import Attempt
 from workstealing.workers.batching import Batching
 from workstealing.workers.bell import Bell
 from workstealing.workers.coroutines import CoroutineSlots
-from workstealing.workers.executing import Attempt
 from workstealing.workers.intent import intent
 from workstealing.workers.lifecycle import Phase
 from workstealing.workers.loop import Life

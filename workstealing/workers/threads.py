@@ -11,7 +11,8 @@ from typing import Any
 from workstealing.clock import Clock
 from workstealing.pool.interrupting import Interruptible
 from workstealing.queue.consuming import Report, Taken
-from workstealing.workers.executing import Attempt, Executor, Unable
+from workstealing.tasks.attempt import Attempt, Unable
+from workstealing.tasks.executing import Executor
 from workstealing.workers.running import Runner
 from workstealing.workers.scribe import Scribe
 from workstealing.workers.team import Team

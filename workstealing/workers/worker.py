@@ -10,8 +10,8 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.line import dedicated
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.checking import checked_whole
+from workstealing.tasks.executing import Executor
 from workstealing.workers.batching import Batching
-from workstealing.workers.executing import Executor
 from workstealing.workers.hands import Hands
 from workstealing.workers.heart import Heart
 from workstealing.workers.intent import intent

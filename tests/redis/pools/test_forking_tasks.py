@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from threading import Thread
+from typing import Any
 
 import pytest
 
 from workstealing import TaskQueue, Worker, WorkerPool
+from workstealing.client.task import Task
 from workstealing.testing import Server
 
 
-def forking_queue(server: Server, name: str) -> TaskQueue:
-    queue = TaskQueue(name, server.url)
+@pytest.fixture
+def queue(redis_server: Server, key_prefix: str) -> Iterator[TaskQueue]:
+    queue = TaskQueue(key_prefix, redis_server.url)
+    yield queue
+    queue.disconnect()
+
+
+@pytest.fixture
+def forking(queue: TaskQueue) -> dict[str, Task[[], int]]:
+    """Two tasks that fork, and tell how the child ended."""
 
     def fork() -> int:
         with warnings.catch_warnings():
@@ -30,40 +41,26 @@ def forking_queue(server: Server, name: str) -> TaskQueue:
     async def awaited() -> int:
         return fork()
 
-    return queue
+    return {"plain": plain, "awaited": awaited}
 
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
 @pytest.mark.parametrize("name", ["plain", "awaited"])
 def test_a_child_that_a_task_of_a_pool_left_behind_ends(
-    redis_server: Server, key_prefix: str, kind: str, name: str
+    queue: TaskQueue, forking: dict[str, Task[[], int]], kind: Any, name: str
 ) -> None:
-    queue = forking_queue(redis_server, key_prefix)
-
-    with WorkerPool(queue, 2, kind):  # type: ignore[arg-type]
-        assert submit(queue, name).result(10) == 0
-
-    queue.driver.close()
-    queue.driver.client.close()
+    with WorkerPool(queue, 2, kind):
+        assert forking[name].submit().result(10) == 0
 
 
 def test_a_child_that_a_task_of_a_worker_left_behind_ends(
-    redis_server: Server, key_prefix: str
+    queue: TaskQueue, forking: dict[str, Task[[], int]]
 ) -> None:
-    queue = forking_queue(redis_server, key_prefix)
     worker = Worker(queue)
     thread = Thread(target=worker.run, daemon=True)
     thread.start()
 
-    assert submit(queue, "plain").result(10) == 0
+    assert forking["plain"].submit().result(10) == 0
 
     worker.stop()
     thread.join(10)
-    queue.driver.close()
-    queue.driver.client.close()
-
-
-def submit(queue: TaskQueue, name: str):  # type: ignore[no-untyped-def]
-    from workstealing.client.task import Task
-
-    return Task(queue, queue.registry.find(name, 1)).submit()
