@@ -66,7 +66,7 @@ class EnlistMiddleware:
             return await self._answer(scope, receive, send, state)
         began_at = perf_counter()
         answer = await self._app(scope, receive, send)
-        if state.get("enlist", True):
+        if state.get("enlist", True) and not self._recruiter.dismisses():
             tell_took(perf_counter() - began_at)
             await self._recruiter.enlist()
         return answer
@@ -94,7 +94,10 @@ class EnlistMiddleware:
         answer = await self._app(scope, receive, note)
         if status and is_complete:
             took = perf_counter() - began_at
-            if self._when.allows(status, took, state.get("enlist")):
+            if (
+                self._when.allows(status, took, state.get("enlist"))
+                and not self._recruiter.dismisses()
+            ):
                 tell_took(took)
                 await self._recruiter.enlist()
         return answer

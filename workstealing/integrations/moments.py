@@ -14,16 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.job import Duty
 from workstealing.recruiting.protection import is_above_zero
 from workstealing.recruiting.recruiter import Recruiter
-
-if TYPE_CHECKING:
-    # Importing it would load asyncio, which a WSGI host does not use.
-    pass
 
 __all__ = ("FINE", "When", "offer", "request_took", "tell_took")
 
@@ -99,6 +94,8 @@ class When:
 
 def offer(recruiter: Recruiter, took: float) -> Duty:
     """Enlist after a request that took so many seconds."""
+    if recruiter.dismisses():
+        return Duty.DISMISSED
     token = _took.set(took)
     try:
         return recruiter.enlist()

@@ -52,13 +52,16 @@ class EnlistMiddleware:
         self._app = app
         self._recruiter = checked_recruiter(recruiter)
         self._when = checked_when(when)
+        self._is_always = when == _ALWAYS
 
     def __call__(
         self, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         """Answer a request."""
         response = _Response(self._recruiter, self._when, environ, start_response)
-        body = response.body = self._app(environ, response.start)
+        # Where any status will do, it need not be noted.
+        start = start_response if self._is_always else response.start
+        body = response.body = self._app(environ, start)
         if _is_file(body, environ):
             _hook(body, response)
             return body
@@ -121,7 +124,7 @@ class _Response:
         self._when = when
         self._environ = environ
         self._start_response = start_response
-        self._status: str | None = None
+        self._status = ""
         self._is_read = False
         self.body: Iterable[bytes] = ()
         self._began_at = perf_counter()
@@ -148,8 +151,6 @@ class _Response:
 
     def end(self) -> None:
         """Enlist, if this is the moment for it."""
-        if self._status is None:
-            return
         took = perf_counter() - self._began_at
         asked = self._environ.get(ENLIST)
         if self._when.allows(status_code(self._status), took, asked):

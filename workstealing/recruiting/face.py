@@ -78,3 +78,13 @@ class RecruiterFace(Office):
     def load_plugins(self) -> None:
         """Let installed packages install theirs, by the group `workstealing.jobs`."""
         load_plugins(self)
+
+    def dismisses(self) -> bool:
+        """Dismiss the caller if nobody is drawn; or else it is to call `enlist()`.
+
+        For hosts that would have to await something, or to write something down, before
+        they enlist: nearly always this spares them that.
+        """
+        for _ in self._stride:
+            return True
+        return False
