@@ -53,6 +53,10 @@ local mine = worker .. '#'
 -- Numbers are written out anew for each command that takes them; these serve many.
 local now_text, expiry_text = string.format('%d', now), string.format('%d', now + retention)
 
+-- These are there only if something out of the ordinary has happened: one look for all.
+local is_odd = redis.call('EXISTS', KEYS[8], KEYS[9], KEYS[17], KEYS[18], KEYS[20], KEYS[22]) > 0
+local function is_there(key) return is_odd and redis.call('EXISTS', key) == 1 end
+
 local function settle(first, last, refused)
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
@@ -94,6 +98,7 @@ local function settle(first, last, refused)
         end
         if is_awaited then tell(KEYS[21], id, outcome) end
       else
+        is_odd = true
         if verdict == 'retry' then
           local attempts, deaths, steals = read_history(redis.call('HGET', KEYS[17], id))
           redis.call('HSET', KEYS[17], id, write_history(attempts + 1, deaths, steals))
@@ -112,11 +117,14 @@ local function settle(first, last, refused)
   redis.call('HDEL', KEYS[14], unpack(free))
   if #ended > 0 then
     redis.call('HDEL', KEYS[4], unpack(ended))
-    if redis.call('EXISTS', KEYS[17]) == 1 then redis.call('HDEL', KEYS[17], unpack(ended)) end
+    if is_there(KEYS[17]) then redis.call('HDEL', KEYS[17], unpack(ended)) end
   end
-  if #dead > 0 then redis.call('ZADD', KEYS[9], unpack(dead)) end
+  if #dead > 0 then
+    is_odd = true
+    redis.call('ZADD', KEYS[9], unpack(dead))
+  end
   -- What comes back stays cancelled: whoever takes it next is told.
-  if #over > 0 and redis.call('EXISTS', KEYS[18]) == 1 then redis.call('SREM', KEYS[18], unpack(over)) end
+  if #over > 0 and is_there(KEYS[18]) then redis.call('SREM', KEYS[18], unpack(over)) end
   if #outcomes > 0 then redis.call('HSET', KEYS[6], unpack(outcomes)) end
   if #expiries > 0 then
     redis.call('ZADD', KEYS[7], unpack(expiries))
@@ -158,7 +166,7 @@ local function is_young(begun)
 end
 
 local function suspect_among(ids)
-  if redis.call('EXISTS', KEYS[17]) == 0 then return nil end
+  if not is_there(KEYS[17]) then return nil end
   for n, text in ipairs(redis.call('HMGET', KEYS[17], unpack(ids))) do
     local _, deaths = read_history(text)
     if deaths > 0 then return n end
@@ -173,7 +181,7 @@ local function holds_young()
 end
 
 local function holds_suspect()
-  if redis.call('EXISTS', KEYS[17]) == 0 then return false end
+  if not is_there(KEYS[17]) then return false end
   local held = redis.call('HKEYS', KEYS[14])
   local suspect = #held > 0 and suspect_among(held)
   return suspect and is_young(redis.call('HGET', KEYS[14], held[suspect]))
@@ -182,7 +190,7 @@ end
 -- Drop cancelled tasks from the front of an inbox, some hundred at a look.
 local function pass_over(list)
   local ids, number = redis.call('LRANGE', list, 0, 499), 0
-  if #ids == 0 or redis.call('EXISTS', KEYS[22]) == 0 then return end
+  if #ids == 0 or not is_there(KEYS[22]) then return end
   local is_grave = redis.call('SMISMEMBER', KEYS[22], unpack(ids))
   while is_grave[number + 1] == 1 do number = number + 1 end
   if number > 0 then
@@ -209,7 +217,7 @@ local function take_from(list, is_own)
     end
     local envelopes = redis.call('HMGET', KEYS[4], unpack(ids))
     local locks = redis.call('HMGET', KEYS[5], unpack(ids))
-    local histories = redis.call('EXISTS', KEYS[17]) == 1 and redis.call('HMGET', KEYS[17], unpack(ids))
+    local histories = is_there(KEYS[17]) and redis.call('HMGET', KEYS[17], unpack(ids))
     local begun, locked, gone = {}, {}, {}
     for n, id in ipairs(ids) do
       local lock, envelope = locks[n], envelopes[n]
@@ -263,7 +271,7 @@ local function refill()
     if number > 0 then
       local ids = redis.call('LPOP', inbox, number) or {}
       local locks = redis.call('HMGET', KEYS[5], unpack(ids))
-      local is_grave = redis.call('EXISTS', KEYS[22]) == 1 and redis.call('SMISMEMBER', KEYS[22], unpack(ids))
+      local is_grave = is_there(KEYS[22]) and redis.call('SMISMEMBER', KEYS[22], unpack(ids))
       local assigned, locked, gone = {}, {}, {}
       for n, id in ipairs(ids) do
         if is_grave and is_grave[n] == 1 then
@@ -296,8 +304,8 @@ if not member or string.sub(member, 1, #incarnation + 1) ~= incarnation .. '|' t
 end
 redis.call('ZADD', KEYS[10], now + lease, worker)
 if known >= 0 then resynchronise(known) end
-if want > 0 then
-  promote(inboxes, KEYS[4], KEYS[8], now, 100)
+if want > 0 and is_odd then promote(inboxes, KEYS[4], KEYS[8], now, 100) end
+if want > 0 and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[13]) > 0 then
   alone = holds_suspect()
   take_from(KEYS[1], false)
   take_from(KEYS[13], true)
@@ -313,7 +321,7 @@ if want > 0 and #tasks == 0 and redis.call('EXISTS', KEYS[12]) == 1 then
   victims = redis.call('ZRANDMEMBER', KEYS[12], 3, 'WITHSCORES')
 end
 local cancelled = {}
-if redis.call('EXISTS', KEYS[18]) == 1 then
+if is_there(KEYS[18]) then
   for _, id in ipairs(redis.call('HKEYS', KEYS[14])) do
     if redis.call('SISMEMBER', KEYS[18], id) == 1 then cancelled[#cancelled + 1] = id end
   end
@@ -323,6 +331,10 @@ if now - tonumber(redis.call('HGET', KEYS[19], 'claimed') or 0) > tonumber(ARGV[
   redis.call('HSET', KEYS[19], 'claimed', now)
   overdue = 1
 end
-local unfinished = redis.call('HLEN', KEYS[4]) - redis.call('ZCARD', KEYS[9]) - redis.call('HLEN', KEYS[20])
+local unfinished, later = redis.call('HLEN', KEYS[4]), 0
+if is_odd then
+  unfinished = unfinished - redis.call('ZCARD', KEYS[9]) - redis.call('HLEN', KEYS[20])
+  later = redis.call('ZCARD', KEYS[8])
+end
 return {'ok', tasks, refused, cancelled, victims,
-  {now, unfinished, redis.call('HEXISTS', KEYS[15], 'closed'), overdue, redis.call('ZCARD', KEYS[8])}}
+  {now, unfinished, redis.call('HEXISTS', KEYS[15], 'closed'), overdue, later}}
