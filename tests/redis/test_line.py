@@ -10,7 +10,6 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from workstealing.drivers.connect import connect
-from workstealing.drivers.line import dedicated
 from workstealing.drivers.sync import Driver
 from workstealing.errors import RedisUnavailable, WrongType
 from workstealing.queue.call import Command
@@ -22,7 +21,7 @@ from workstealing.testing import Server
 @pytest.fixture
 def driver(redis_server: Server) -> Iterator[Driver]:
     with connect(redis_server.url, profile="tasks") as client:
-        own = dedicated(Driver(client))
+        own = Driver(client).dedicated()
         yield own
         own.close()
 
@@ -86,4 +85,9 @@ def test_a_client_that_repeats_commands_keeps_its_own_ways(
     redis_server: Server,
 ) -> None:
     with Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3)) as client:
-        assert type(dedicated(Driver(client))) is Driver
+        own = Driver(client).dedicated()
+        connections = client.info("clients")["connected_clients"]
+
+        own.call(counts(QueueKeys("plain", "default")))
+
+        assert client.info("clients")["connected_clients"] == connections

@@ -25,10 +25,20 @@ from workstealing.errors import (
     UnknownEnvelope,
 )
 from workstealing.queue import producing, reading
-from workstealing.queue.call import Expect, Expected, Flow, Hear, Listen, Nap, ask
+from workstealing.queue.call import (
+    Call,
+    Expect,
+    Expected,
+    Flow,
+    Hear,
+    Listen,
+    Nap,
+    Volley,
+    ask,
+)
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.locating import Located, locate
-from workstealing.queue.producing import Cancelled
+from workstealing.queue.producing import Cancelled, Submitted
 from workstealing.queue.reading import Counts
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.admission import Admission
@@ -137,13 +147,13 @@ class Giving:
         prefix, channel = self.keys.channel(""), ""
         if len(names) == 1:
             channel = yield Expect(prefix, names[0])
-        for start in range(0, len(payloads), _CHUNK):
+
+        def call(start: int) -> Call[Submitted]:
             chunk = names[start : start + _CHUNK]
-            # Not all at once: a thousand envelopes stay in the processor's cache.
             envelopes = map(around, payloads[start : start + _CHUNK])
             if seal is not None:
                 envelopes = map(seal.sign, chunk, envelopes)
-            call = producing.submit(
+            return producing.submit(
                 self.keys,
                 self.settings,
                 list(zip(chunk, envelopes, strict=True)),
@@ -152,7 +162,16 @@ class Giving:
                 delay_ms=options.delay_ms,
                 channel=channel,
             )
-            submitted = yield from ask(call)
+
+        starts = range(0, len(payloads), _CHUNK)
+        if len(starts) > 1 and not self.settings.max_length:
+            answers: list[Submitted] = yield Volley(map(call, starts))
+            for submitted in answers:
+                _refuse_if_closed(submitted)
+            return names
+        # One by one: none is to be taken after others found the queue full.
+        for start in starts:
+            submitted = yield from ask(call(start))
             if channel and submitted.known:
                 # It was there before, so nobody was asked to tell of it.
                 yield Hear(prefix, names[0], 0.0)
@@ -161,8 +180,7 @@ class Giving:
                     f"the queue holds {self.settings.max_length} tasks at most;"
                     f" {start} of {len(payloads)} were taken"
                 )
-            if submitted.verdict == "closed":
-                raise QueueClosed("the queue was closed: it takes no more input")
+            _refuse_if_closed(submitted)
         return names
 
     def state(self, task_id: str) -> Flow[TaskState]:
@@ -281,6 +299,11 @@ def written(
         restart=callee.restart if isinstance(callee, TaskDefinition) else "always",
         payload=msgspec.Raw(b"{}"),
     )
+
+
+def _refuse_if_closed(submitted: Submitted) -> None:
+    if submitted.verdict == "closed":
+        raise QueueClosed("the queue was closed: it takes no more input")
 
 
 def _check_time(at: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
 from redis.asyncio import Redis
@@ -13,8 +14,10 @@ from redis.exceptions import NoScriptError
 
 from workstealing.drivers.checking import first_look
 from workstealing.drivers.ears_aio import AsyncEars
+from workstealing.drivers.packing import is_plain
 from workstealing.drivers.target import target_of
 from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.drivers.volleys import send_all_async
 from workstealing.errors import RedisUnavailable, ServerTooOld
 from workstealing.queue.call import (
     Call,
@@ -28,6 +31,7 @@ from workstealing.queue.call import (
     Nap,
     Nodes,
     Step,
+    Volley,
 )
 
 __all__ = ("AsyncClient", "AsyncDriver")
@@ -43,6 +47,7 @@ class AsyncDriver:
 
     def __init__(self, client: AsyncClient) -> None:
         self.client = client
+        self._is_plain = is_plain(client)
         self._ears = AsyncEars(client)
         self._looked = False
         self._refusal: str | None = None
@@ -89,7 +94,10 @@ class AsyncDriver:
                 return self._ears.is_expected(step.prefix, step.task_id)
             if isinstance(step, Hear):
                 return await self._ears.hear(step.prefix, step.task_id, step.seconds)
-            answer = step.parse(await self._send(step))
+            if isinstance(step, Volley):
+                answer = await self._send_all(step.calls)
+            else:
+                answer = step.parse(await self._send(step))
         except CLIENT_ERRORS as error:
             raise translated(error) from error
         if not self._looked and not isinstance(step, Nodes):
@@ -99,7 +107,12 @@ class AsyncDriver:
             self._refusal = await self.run(first_look(target_of(self.client)))
         return answer
 
-    async def _send(self, step: Step) -> Any:
+    async def _send_all(self, calls: Iterable[Call[Any]]) -> list[Any]:
+        if self._is_plain:
+            return await send_all_async(self.client, calls)
+        return [call.parse(await self._send(call)) for call in calls]
+
+    async def _send(self, step: Call[Any] | Command[Any] | Nodes) -> Any:
         client: Any = self.client
         if isinstance(step, Call):
             script, keys, arguments = step.script, step.keys, step.arguments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
 from redis import Redis
@@ -12,8 +13,11 @@ from redis.exceptions import NoScriptError
 
 from workstealing.drivers.checking import first_look
 from workstealing.drivers.ears import Ears
+from workstealing.drivers.line import Line
+from workstealing.drivers.packing import is_plain
 from workstealing.drivers.target import target_of
 from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.drivers.volleys import send_all
 from workstealing.errors import RedisUnavailable, ServerTooOld
 from workstealing.queue.call import (
     Call,
@@ -27,6 +31,7 @@ from workstealing.queue.call import (
     Nap,
     Nodes,
     Step,
+    Volley,
 )
 
 __all__ = ("Client", "Driver")
@@ -40,8 +45,10 @@ Client = Redis | RedisCluster
 class Driver:
     """Drives calls and flows over one client."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, line: Line | None = None) -> None:
         self.client = client
+        self._line = line
+        self._is_plain = is_plain(client)
         self._ears = Ears(client)
         self._looked = False
         self._refusal: str | None = None
@@ -66,9 +73,15 @@ class Driver:
         finally:
             flow.close()
 
+    def dedicated(self) -> Driver:
+        """Return a driver with a connection of its own, for one thread; close it."""
+        return Driver(self.client, Line(self.client) if self._is_plain else None)
+
     def close(self) -> None:
-        """Let go of what was opened to listen; the client itself stays open."""
+        """Let go of what was opened for itself; the client stays open."""
         self._ears.close()
+        if self._line is not None:
+            self._line.close()
 
     def _perform(self, step: Step) -> Any:
         if isinstance(step, Consult):
@@ -87,7 +100,10 @@ class Driver:
                 return self._ears.is_expected(step.prefix, step.task_id)
             if isinstance(step, Hear):
                 return self._ears.hear(step.prefix, step.task_id, step.seconds)
-            answer = step.parse(self._send(step))
+            if isinstance(step, Volley):
+                answer: Any = self._send_all(step.calls)
+            else:
+                answer = step.parse(self._send(step))
         except CLIENT_ERRORS as error:
             raise translated(error) from error
         if not self._looked and not isinstance(step, Nodes):
@@ -97,8 +113,18 @@ class Driver:
             self._refusal = self.run(first_look(target_of(self.client)))
         return answer
 
-    def _send(self, step: Step) -> Any:
+    def _send_all(self, calls: Iterable[Call[Any]]) -> list[Any]:
+        if self._is_plain:
+            return send_all(self.client, calls)
+        return [call.parse(self._send(call)) for call in calls]
+
+    def _send(self, step: Call[Any] | Command[Any] | Nodes) -> Any:
         client: Any = self.client
+        if self._line is not None:
+            if isinstance(step, Call):
+                return self._line.call(step)
+            if isinstance(step, Command) and step.parts[0] == "BLPOP":
+                return self._line.ask(step.parts)
         if isinstance(step, Call):
             script, keys, arguments = step.script, step.keys, step.arguments
             rest = (len(keys), *keys, *arguments)

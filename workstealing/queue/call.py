@@ -7,7 +7,7 @@ sync and the asyncio face, and a test can play Redis by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
@@ -27,6 +27,7 @@ __all__ = (
     "Nap",
     "Nodes",
     "Step",
+    "Volley",
     "ask",
 )
 
@@ -45,6 +46,17 @@ class Call(Generic[T]):
     parse: Callable[[Any], T]
     is_raw: bool = False
     """Replies are bytes that may be no text, whatever the client was told to return."""
+
+
+@dataclass(frozen=True, slots=True)
+class Volley(Generic[T]):
+    """Run scripts one after another, each without waiting for the one before.
+
+    Answered with all their answers. A call is made while the server works on the one
+    before, and is sent even if that one turns out to be refused.
+    """
+
+    calls: Iterable[Call[T]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +136,7 @@ class Nap:
 
 Step: TypeAlias = (
     Call[Any]
+    | Volley[Any]
     | Command[Any]
     | Nodes
     | Consult[Any]

@@ -15,7 +15,6 @@ from threading import Event, Lock, Thread
 from workstealing.chance import Chance
 from workstealing.client.queue import TaskQueue
 from workstealing.clock import Clock
-from workstealing.drivers.line import dedicated
 from workstealing.tasks.attempt import Attempt
 from workstealing.workers.batching import Batching
 from workstealing.workers.bell import Bell
@@ -186,7 +185,7 @@ class Teamwork:
         )
 
     def _lead(self) -> None:
-        own = dedicated(self._driver)
+        own = self._driver.dedicated()
         try:
             own.run(self._life.live())
         except BaseException as error:
