@@ -1,10 +1,11 @@
 """What a site with side work keeps of its throughput and its latency.
 
 One process serves the same page with and without us. Very many very short rounds of
-load alternate between the two, so that whatever else the machine does hits both alike,
-and rounds that were interrupted by something else do not count. That is why the load
-does not come from `wrk`, whose shortest round is a second, but from a few connections
-that stay open and always have one request under way.
+load alternate between the two, each is compared with its neighbour, and the mean is
+that of the middle half of the ratios: the machine's speed changes by half within
+seconds, and a slice in a round is much less than that. That is why the load does not
+come from `wrk`, whose shortest round is a second, but from a few connections that stay
+open and always have one request under way.
 """
 
 from __future__ import annotations
@@ -26,12 +27,10 @@ from workstealing.testing import Server, wait_until
 
 __all__ = ("measure",)
 
-_ROUNDS = 1200
+_ROUNDS = 2000
 _REQUESTS = 50
-# A slice costs a round a few percent, and another program that gets the core far more.
-_INTERRUPTED = 1.5
 _CONNECTIONS = 4
-_PATHS = ("/without", "/with")
+_PATHS = ("/none", "/with")
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _GUNICORN = (
     *("-m", "gunicorn", "--bind", "fd://{fd}", "--threads", str(_CONNECTIONS)),
@@ -71,8 +70,9 @@ def _compare(host: str, command: tuple[str, ...]) -> list[Budget]:
             # Who is first may find the machine in another state than who is second.
             for side in (0, 1) if number % 2 else (1, 0):
                 rounds[side].append(load(_PATHS[side]))
-    without, with_us = _undisturbed(*rounds)
-    kept = _mean(without) / _mean(with_us)
+    without, with_us = rounds
+    ratios = [a.took / b.took for a, b in zip(without, with_us, strict=True)]
+    kept = _middle_mean(ratios)
     slower = _p99(with_us) / _p99(without)
     return [
         Budget(f"{host}: throughput with / without", kept, 0.99, at_least=True),
@@ -80,16 +80,10 @@ def _compare(host: str, command: tuple[str, ...]) -> list[Budget]:
     ]
 
 
-def _undisturbed(*sides: list[Round]) -> list[list[Round]]:
-    """Leave out what took far longer than usual, by one measure for both sides."""
-    usual = statistics.median(each.took for side in sides for each in side)
-    return [
-        [each for each in side if each.took < _INTERRUPTED * usual] for side in sides
-    ]
-
-
-def _mean(rounds: list[Round]) -> float:
-    return statistics.fmean(each.took for each in rounds)
+def _middle_mean(ratios: list[float]) -> float:
+    """Return the geometric mean of the middle half: it favours neither side."""
+    quarter = len(ratios) // 4
+    return statistics.geometric_mean(sorted(ratios)[quarter:-quarter])
 
 
 def _p99(rounds: list[Round]) -> float:

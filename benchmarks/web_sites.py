@@ -1,8 +1,9 @@
-"""The sites that `benchmarks.web` serves: one page at `/with` us and at `/without`.
+"""The sites that `benchmarks.web` serves: one page at `/with` us and at `/none`.
 
 The page is a list of a hundred lines that waits for nothing: little work for a page.
-Both are in one process. Two processes of one program differ by several percent in
-speed, for as long as they live, because of how their memory happens to lie.
+Both are one application in one process. Two processes of one program, and even two
+applications of one process, differ by a percent or more in speed for as long as they
+live, because of how their memory happens to lie.
 """
 
 from __future__ import annotations
@@ -22,30 +23,29 @@ _LINES = [f"line {number} of <a> list & more" for number in range(100)]
 
 
 def flask_site() -> Any:
-    """Make two Flask applications, and what chooses between them."""
+    """Make a Flask application, and what chooses the way into it."""
     from flask import Flask
 
     from workstealing.integrations.flask import Enlist
 
-    with_us, without = Flask("with"), Flask("without")
-    with_us.get("/with")(_page)
-    without.get("/without")(_page)
+    app = Flask("site")
+    app.get("/<way>")(lambda way: _page())  # noqa: ARG005
     recruiter = Recruiter()
     sessions = VolatileHash(os.environ["SITE_REDIS"], "sessions")
     recruiter.install(sessions, "sessions", rate=RATE)
-    Enlist(with_us, recruiter=recruiter)
-    sites = {"/with": with_us, "/without": without}
+    ways = {"/none": app.wsgi_app}
+    Enlist(app, recruiter=recruiter)
+    ways["/with"] = app.wsgi_app
 
     def site(environ: Any, start_response: Any) -> Any:
-        return sites[environ["PATH_INFO"]](environ, start_response)
+        return ways[environ["PATH_INFO"]](environ, start_response)
 
     return site
 
 
 def asgi_site() -> Any:
-    """Make two Starlette applications, and what chooses between them."""
+    """Make a Starlette application, and what chooses the way into it."""
     from starlette.applications import Starlette
-    from starlette.middleware import Middleware
     from starlette.requests import Request
     from starlette.responses import HTMLResponse
     from starlette.routing import Route
@@ -55,17 +55,14 @@ def asgi_site() -> Any:
     async def page(_: Request) -> HTMLResponse:
         return HTMLResponse(_page())
 
+    app = Starlette(routes=[Route("/{way}", page)])
     recruiter = AsyncRecruiter()
     sessions = AsyncVolatileHash(os.environ["SITE_REDIS"], "sessions")
     recruiter.install(sessions, "sessions", rate=RATE)
-    enlisting = Middleware(EnlistMiddleware, recruiter=recruiter)
-    sites = {
-        "/with": Starlette(routes=[Route("/with", page)], middleware=[enlisting]),
-        "/without": Starlette(routes=[Route("/without", page)]),
-    }
+    ways: Any = {"/none": app, "/with": EnlistMiddleware(app, recruiter=recruiter)}
 
     async def site(scope: Any, receive: Any, send: Any) -> None:
-        await sites[scope["path"]](scope, receive, send)
+        await ways[scope["path"]](scope, receive, send)
 
     return site
 

@@ -2,7 +2,7 @@
 
 Nothing is delayed and nothing is changed: bodies that stream, clients that go away,
 websockets and lifespan events pass as they are. A request that raises enlists nobody,
-and where `when` asks for a status, neither does one whose response is not complete.
+nor does one whose response is not complete.
 
 It takes an `AsyncRecruiter`, whose slices are awaited: coroutines on the event loop,
 plain functions in a thread, both given up at the deadline. A `Recruiter` is refused,
@@ -25,18 +25,19 @@ from workstealing.errors import ConfigurationError
 from workstealing.integrations.moments import When, tell_took
 from workstealing.recruiting.aio import AsyncRecruiter
 
-__all__ = ("ASGIApplication", "EnlistMiddleware", "checked_recruiter")
+__all__ = ("ASGIApplication", "EnlistMiddleware", "Enlisting", "checked_recruiter")
 
 Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-ASGIApplication = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[Any]]
+ASGIApplication = Callable[[Scope, Receive, Send], Awaitable[Any]]
 
 _ALWAYS = When.always()
 
 
-class EnlistMiddleware:
-    """Wraps an application.
+class Enlisting:
+    """What all who wrap an application share.
 
     Args:
         app: what answers the requests.
@@ -52,55 +53,50 @@ class EnlistMiddleware:
         if not isinstance(when, When):
             raise ConfigurationError(f"when= takes a When, not {when!r}")
         self._when = when
-        self._is_always = when == _ALWAYS
 
-    async def __call__(
-        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
-    ) -> Any:
-        """Answer a request."""
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        # Here, because an application may hand copies of the scope to its parts.
-        state = scope.setdefault("state", {})
-        if not self._is_always:
-            return await self._answer(scope, receive, send, state)
-        began_at = perf_counter()
-        answer = await self._app(scope, receive, send)
-        if state.get("enlist", True) and not self._recruiter.dismisses():
-            tell_took(perf_counter() - began_at)
-            await self._recruiter.enlist()
-        return answer
+    def answer(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
+        """Answer a request: as it is, unless somebody was drawn to follow it."""
+        if scope["type"] == "http":
+            # Here, because an application may hand copies of the scope to its parts.
+            state = scope.setdefault("state", {})
+            if not self._recruiter.dismisses():
+                return self._follow(scope, receive, send, state)
+        return self._app(scope, receive, send)
 
-    async def _answer(
-        self,
-        scope: MutableMapping[str, Any],
-        receive: Receive,
-        send: Send,
-        state: MutableMapping[str, Any],
+    async def _follow(
+        self, scope: Scope, receive: Receive, send: Send, state: Message
     ) -> Any:
-        """Answer a request whose status matters."""
         status, is_complete = 0, False
 
-        # A plain function: one coroutine less for every message.
-        def note(message: Message) -> Awaitable[None]:
+        async def note(message: Message) -> None:
             nonlocal status, is_complete
             if message["type"] == "http.response.start":
                 status = message["status"]
             else:
                 is_complete = not message.get("more_body")
-            return send(message)
+            await send(message)
 
         began_at = perf_counter()
-        answer = await self._app(scope, receive, note)
-        if status and is_complete:
-            took = perf_counter() - began_at
-            if (
-                self._when.allows(status, took, state.get("enlist"))
-                and not self._recruiter.dismisses()
-            ):
-                tell_took(took)
-                await self._recruiter.enlist()
+        try:
+            answer = await self._app(scope, receive, note)
+        except BaseException:
+            self._recruiter.forgo()
+            raise
+        took = perf_counter() - began_at
+        if is_complete and self._when.allows(status, took, state.get("enlist")):
+            tell_took(took)
+            await self._recruiter.enlist()
+        else:
+            self._recruiter.forgo()
         return answer
+
+
+class EnlistMiddleware(Enlisting):
+    """Wraps an application; see `Enlisting` for the arguments."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        """Answer a request."""
+        return await self.answer(scope, receive, send)
 
 
 def checked_recruiter(recruiter: object) -> AsyncRecruiter:

@@ -2,6 +2,8 @@
 
 Pure: it looks at a status, a duration and what the view said. The middlewares of this
 package ask it after the response, and then `offer()` the moment to their recruiter.
+Nearly all requests are dismissed before they begin, and pass as if we were not there:
+only one that somebody is drawn for is followed to its end.
 
 The time that a request took decides whether it is quick enough (`When.quick`), and jobs
 and observers can ask for it by `request_took()`. It does not shorten the slice: an

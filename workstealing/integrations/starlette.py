@@ -11,13 +11,22 @@ dependency, for those who want single routes to enlist and no middleware.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from time import perf_counter
 from typing import Any
 
 from workstealing.errors import MissingExtra
-from workstealing.integrations.asgi import EnlistMiddleware, checked_recruiter
+from workstealing.integrations.asgi import (
+    Enlisting,
+    Receive,
+    Scope,
+    Send,
+    checked_recruiter,
+)
 from workstealing.integrations.moments import tell_took
 from workstealing.recruiting.aio import AsyncRecruiter
 
@@ -28,6 +37,23 @@ except ImportError as error:
     raise MissingExtra("Starlette", "starlette") from error
 
 __all__ = ("EnlistMiddleware", "enlists", "lifespan")
+
+
+class EnlistMiddleware(Enlisting):
+    """Wraps an application; see `Enlisting` for the arguments."""
+
+    # Not a coroutine of its own: that would be most of what it costs.
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
+        """Answer a request."""
+        return self.answer(scope, receive, send)
+
+
+# Servers ask, to tell an application from one of an older standard.
+if sys.version_info >= (3, 12):
+    inspect.markcoroutinefunction(EnlistMiddleware.__call__)
+else:
+    _mark = "_is_coroutine"
+    setattr(EnlistMiddleware.__call__, _mark, getattr(asyncio.coroutines, _mark))
 
 
 def lifespan(

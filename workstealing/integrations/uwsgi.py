@@ -63,6 +63,8 @@ class EnlistMiddleware:
         self, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         """Answer a request."""
+        if self._recruiter.dismisses():
+            return self._app(environ, start_response)
         began_at = perf_counter()
         statuses: list[str] = []
 
@@ -78,7 +80,8 @@ class EnlistMiddleware:
     def _after_request(self) -> None:
         if self._earlier is not None:
             self._earlier()
-        # None after a request that raised, or that uWSGI answered by itself.
+        # None after a request that nobody was drawn for, that raised, or that uWSGI
+        # answered by itself.
         request = self._notes.__dict__.pop("request", None)
         if request is None:
             return
@@ -86,6 +89,8 @@ class EnlistMiddleware:
         took = perf_counter() - began_at
         if statuses and self._when.allows(status_code(statuses[0]), took, asked):
             offer(self._recruiter, took)
+        else:
+            self._recruiter.forgo()
 
 
 def _server() -> Any:

@@ -52,16 +52,19 @@ class EnlistMiddleware:
         self._app = app
         self._recruiter = checked_recruiter(recruiter)
         self._when = checked_when(when)
-        self._is_always = when == _ALWAYS
 
     def __call__(
         self, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         """Answer a request."""
+        if self._recruiter.dismisses():
+            return self._app(environ, start_response)
         response = _Response(self._recruiter, self._when, environ, start_response)
-        # Where any status will do, it need not be noted.
-        start = start_response if self._is_always else response.start
-        body = response.body = self._app(environ, start)
+        try:
+            body = response.body = self._app(environ, response.start)
+        except BaseException:
+            self._recruiter.forgo()
+            raise
         if _is_file(body, environ):
             _hook(body, response)
             return body
@@ -102,17 +105,6 @@ def status_code(status: str) -> int:
 class _Response:
     """A response in the making; enlists when it was read to its end and closed."""
 
-    __slots__ = (
-        "_began_at",
-        "_environ",
-        "_is_read",
-        "_recruiter",
-        "_start_response",
-        "_status",
-        "_when",
-        "body",
-    )
-
     def __init__(
         self,
         recruiter: Recruiter,
@@ -148,6 +140,8 @@ class _Response:
         if self._is_read:
             self._is_read = False
             self.end()
+        else:
+            self._recruiter.forgo()
 
     def end(self) -> None:
         """Enlist, if this is the moment for it."""
@@ -155,6 +149,8 @@ class _Response:
         asked = self._environ.get(ENLIST)
         if self._when.allows(status_code(self._status), took, asked):
             offer(self._recruiter, took)
+        else:
+            self._recruiter.forgo()
 
 
 class _SizedResponse:

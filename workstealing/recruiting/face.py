@@ -82,8 +82,9 @@ class RecruiterFace(Office):
     def dismisses(self) -> bool:
         """Dismiss the caller if nobody is drawn; or else it is to call `enlist()`.
 
-        For hosts that would have to await something, or to write something down, before
-        they enlist: nearly always this spares them that.
+        For hosts that know in advance that a moment may come, and would have to prepare
+        for it: nearly always this spares them that. One that finds in the end that it
+        was no moment calls `forgo()` instead.
         """
         for _ in self._stride:
             return True

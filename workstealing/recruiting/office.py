@@ -230,6 +230,18 @@ class Office:
             self._observers.observe(SliceRefused(entry.name, refusal, calls))
         return None
 
+    def forgo(self) -> None:
+        """Let a draw lapse: the host that was not dismissed has no moment after all.
+
+        Or else the next one would be drawn for sure, and those that have one more often
+        than their rate says.
+        """
+        with self._lock:
+            if self._lottery.is_drawn and not self._setups.in_progress:
+                self._lottery.discard()
+                self._lottery.draw(self._clock.monotonic(), self._setups.due_at)
+                self._stride = self._lottery.stride
+
     def _call_up(self, name: str | None) -> Slice | Outcome | None:
         """Begin a slice of one job, or of the one that waited longest.
 

@@ -91,7 +91,7 @@ class RecruiterStats:
     """One recruiter in this process; `str()` is a table of its jobs."""
 
     calls: int
-    """How often `enlist()` was called."""
+    """How many moments were offered, by `enlist()` or by a request."""
     jobs: Mapping[str, JobStats]
     open_targets: Mapping[str, float]
     """Targets whose breaker is open, and for how many seconds more."""

@@ -59,6 +59,8 @@ class EnlistMiddleware:
 
     def __call__(self, request: Any) -> Any:
         """Answer a request; return a coroutine that does so where that is wanted."""
+        if self._recruiter.dismisses():
+            return self._get_response(request)
         if self._is_async:
             return self._await(request)
         began_at = perf_counter()
@@ -98,11 +100,14 @@ class _After:
     def __call__(self) -> None:
         if sys.exc_info()[0] is not None:
             # The body raised, or could not be sent: what the server does comes first.
+            self._recruiter.forgo()
             return
         took = perf_counter() - self._began_at
         asked = getattr(self._request, "enlist", None)
         if self._when.allows(self._status, took, asked) and may_block():
             offer(self._recruiter, took)
+        else:
+            self._recruiter.forgo()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A cache middleware around ours stores the response: without this moment.

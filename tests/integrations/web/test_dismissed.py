@@ -1,0 +1,139 @@
+"""Nearly all requests are dismissed before they begin, and none is counted twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+import uvicorn
+
+from workstealing import AsyncRecruiter, Recruiter
+from workstealing.integrations import asgi, starlette, wsgi
+from workstealing.integrations.moments import When
+
+ASGI = pytest.mark.parametrize(
+    "middleware", [asgi.EnlistMiddleware, starlette.EnlistMiddleware]
+)
+RATE, REQUESTS = 0.1, 4_000
+# Half of the requests are fine, and six standard deviations are 81.
+AS_OFTEN_AS_IT_SHOULD = range(120, 281)
+
+
+def test_a_dismissed_response_is_the_very_one_of_the_application() -> None:
+    body = [b"page"]
+    started: list[Any] = []
+    recruiter = Recruiter()
+    recruiter.install(lambda: None, "job", rate=0.0)
+    recruiter.enlist()
+
+    def plain(_: Any, start_response: Any) -> Any:
+        start_response("200 OK", [])
+        return body
+
+    app: Any = wsgi.EnlistMiddleware(plain, recruiter)
+
+    assert app({}, lambda *given: started.append(given)) is body
+    assert started == [("200 OK", [])]
+
+
+@ASGI
+async def test_a_dismissed_request_has_the_send_of_the_server(
+    middleware: Callable[..., Any],
+) -> None:
+    given: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        given.extend((scope, receive, send))
+
+    recruiter = AsyncRecruiter()
+    recruiter.install(lambda: None, "job", rate=0.0)
+    await recruiter.enlist()
+    scope: Any = {"type": "http"}
+    receive, send = object(), object()
+
+    await middleware(app, recruiter)(scope, receive, send)
+
+    assert given == [scope, receive, send]
+
+
+def test_what_is_not_fine_takes_no_slice_from_what_is() -> None:
+    slices: list[int] = []
+    recruiter = Recruiter(share=None, chance=Random(1))
+    recruiter.install(lambda: slices.append(1), "job", rate=RATE)
+    statuses = iter(["200 OK", "404 Not Found"] * (REQUESTS // 2))
+
+    def plain(_: Any, start_response: Any) -> Any:
+        start_response(next(statuses), [])
+        return iter([b"page"])
+
+    app: Any = wsgi.EnlistMiddleware(plain, recruiter, When.fine())
+    for _ in range(REQUESTS):
+        body = app({}, lambda *_: None)
+        list(body)
+        getattr(body, "close", int)()
+
+    assert len(slices) in AS_OFTEN_AS_IT_SHOULD
+
+
+@ASGI
+async def test_what_is_not_fine_takes_no_slice_from_what_is_under_asyncio(
+    middleware: Callable[..., Any],
+) -> None:
+    slices: list[int] = []
+    recruiter = AsyncRecruiter(share=None, chance=Random(1))
+
+    @recruiter.job(rate=RATE)
+    async def job() -> None:
+        slices.append(1)
+
+    statuses = iter([200, 404] * (REQUESTS // 2))
+
+    async def plain(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": next(statuses)})
+        await send({"type": "http.response.body"})
+
+    app = middleware(plain, recruiter, When.fine())
+    for _ in range(REQUESTS):
+        await app({"type": "http"}, None, _send)
+
+    assert len(slices) in AS_OFTEN_AS_IT_SHOULD
+
+
+@ASGI
+async def test_requests_that_run_at_once_are_counted_once_each(
+    middleware: Callable[..., Any],
+) -> None:
+    recruiter = AsyncRecruiter(share=None, chance=Random(1))
+    recruiter.install(lambda: None, "job", rate=0.2)
+    may_end = asyncio.Event()
+
+    async def plain(_: Any, __: Any, send: Any) -> None:
+        await may_end.wait()
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body"})
+
+    app = middleware(plain, recruiter)
+    requests = [
+        asyncio.ensure_future(app({"type": "http"}, None, _send)) for _ in range(200)
+    ]
+    await asyncio.sleep(0)
+    may_end.set()
+    await asyncio.gather(*requests)
+
+    assert recruiter.stats().calls == 200
+
+
+@ASGI
+def test_servers_take_it_for_an_application(middleware: Callable[..., Any]) -> None:
+    async def plain(*_: Any) -> None: ...
+
+    config = uvicorn.Config(middleware(plain, AsyncRecruiter()))
+    config.load()
+
+    assert config.interface == "asgi3"
+
+
+async def _send(_: Any) -> None: ...
