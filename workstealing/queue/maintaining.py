@@ -9,7 +9,7 @@ from typing import Any
 from workstealing.queue.call import Call
 from workstealing.queue.dying import outcome_unknown
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.replies import number, pairs, texts
+from workstealing.queue.replies import number, pairs, shown, texts
 from workstealing.queue.scripts import load_script
 from workstealing.queue.settings import QueueSettings
 
@@ -170,10 +170,10 @@ def _survey(reply: Any) -> Survey:
     now, dead, rich, living, wanted, done_at, due_in = reply
     return Survey(
         int(now),
-        texts(dead),
-        texts(rich),
-        texts(living),
-        texts(wanted),
+        tuple(map(shown, dead)),
+        tuple(map(shown, rich)),
+        tuple(map(shown, living)),
+        tuple(map(shown, wanted)),
         {duty: number(at) or 0 for duty, at in pairs(done_at).items()},
         None if int(due_in) < 0 else int(due_in),
     )

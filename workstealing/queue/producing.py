@@ -65,6 +65,7 @@ def submit(
             keys.graves,
             *keys.inboxes,
             keys.awaited,
+            keys.dead,
         ),
         (*limits, *ids, *envelopes),
         parse,

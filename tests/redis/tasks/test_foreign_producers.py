@@ -54,6 +54,51 @@ def test_a_program_in_another_language_submits_with_two_commands(
     assert handle.result(timeout=5) == 3
 
 
+BINARY = [
+    b"\xff\x00id",
+    b"\xc3(",
+    b"\xed\xa0\x80",
+    b"\xe0\x80\xaf",
+    b"\xf4\x90\x80\x80",
+]
+
+
+@pytest.mark.parametrize("task_id", BINARY)
+def test_an_id_that_is_not_text_is_dead_and_stops_no_worker(
+    queue: TaskQueue, task_id: bytes
+) -> None:
+    @queue.task(name="add")
+    def add(left: int, right: int) -> int:
+        return left + right
+
+    client: Any = queue.driver.client
+    envelope = b'{"v":1,"name":"add","version":1,"payload":{"left":1,"right":2}}'
+    client.hset(queue.keys.task, task_id, envelope)
+    client.rpush(queue.keys.inboxes[1], task_id, task_id)
+    handle = add.submit(3, 4)
+    drain(queue)
+
+    assert handle.result(timeout=5) == 7
+    assert client.zrange(queue.keys.dead, 0, -1) == [task_id]
+    assert b"not UTF-8" in client.hget(queue.keys.done, task_id)
+    assert queue.counts().unfinished == 0
+
+
+@pytest.mark.parametrize(
+    "task_id", ["straße", "任务-7", "😀", "\u0800\ud7a3\U00010000"]
+)
+def test_an_id_may_be_in_any_language(queue: TaskQueue, task_id: str) -> None:
+    @queue.task(name="add")
+    def add(left: int, right: int) -> int:
+        return left + right
+
+    envelope = b'{"v":1,"name":"add","version":1,"payload":{"left":1,"right":2}}'
+    handle = foreign(queue, task_id, envelope)
+    drain(queue)
+
+    assert handle.result(timeout=5) == 3
+
+
 @pytest.mark.parametrize(
     ("envelope", "reason"),
     [

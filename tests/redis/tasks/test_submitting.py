@@ -276,6 +276,22 @@ def test_a_full_queue_says_so_and_takes_more_when_it_was_emptied(
     assert [known.result(timeout=5), more.result(timeout=5)] == [1, 1]
 
 
+def test_dead_letters_keep_nobody_out_of_a_queue(make_queue: Any) -> None:
+    queue = make_queue(max_length=1)
+
+    @queue.task
+    def fail() -> None:
+        raise ValueError("no")
+
+    fail.submit()
+    Worker(queue).run(until_empty=True)
+    fail.submit()
+
+    with pytest.raises(QueueFull):
+        fail.submit()
+    assert queue.counts().dead == 1
+
+
 def test_a_closed_queue_takes_no_more_and_what_it_has_is_run(
     queue: TaskQueue,
 ) -> None:

@@ -1,4 +1,4 @@
---- needs: clock, history, inboxes, promote, expire, tell
+--- needs: clock, history, inboxes, promote, expire, tell, utf8
 -- The hot path of a worker, one round trip per batch: report what is finished, renew the
 -- lease, take the next tasks, and learn what else is worth doing.
 --
@@ -187,6 +187,16 @@ local function holds_suspect()
   return suspect and is_young(redis.call('HGET', KEYS[14], held[suspect]))
 end
 
+-- No worker could name it, nor report on it. Whoever wrote it sees it among the dead.
+local function bury(id)
+  local reason = '{"state":"dead","reason":"its id is not UTF-8: no worker can name it"}'
+  redis.call('HDEL', KEYS[5], id)
+  redis.call('HSET', KEYS[6], id, reason)
+  redis.call('ZADD', KEYS[9], now_text, id)
+  redis.call('HINCRBY', KEYS[16], 'dead', 1)
+  is_odd = true
+end
+
 -- Drop cancelled tasks from the front of an inbox, some hundred at a look.
 local function pass_over(list)
   local ids, number = redis.call('LRANGE', list, 0, 499), 0
@@ -222,8 +232,11 @@ local function take_from(list, is_own)
     for n, id in ipairs(ids) do
       local lock, envelope = locks[n], envelopes[n]
       local is_free = is_own and lock and string.sub(lock, 1, #mine) == mine or not is_own and not lock
-      if envelope and is_free and not seen[id] then
-        seen[id] = true
+      local is_next = envelope and is_free and not seen[id]
+      if is_next then seen[id] = true end
+      if is_next and not is_utf8(id) then
+        bury(id)
+      elseif is_next then
         local held = lock and string.sub(lock, #mine + 1) or tostring(new_token())
         if not lock then
           locked[#locked + 1] = id

@@ -14,6 +14,7 @@
 -- KEYS[10] inbox1   list   normal
 -- KEYS[11] inbox2   list   when there is nothing else
 -- KEYS[12] awaited  hash   id -> channels of those who wait for its outcome
+-- KEYS[13] dead     zset   id -> when it was given up
 -- ARGV[1]  due      int    ms since the epoch; 0: at once
 -- ARGV[2]  delay    int    or else ms from now; 0: at once
 -- ARGV[3]  most     int    tasks that the queue holds at most; 0: any number
@@ -38,7 +39,10 @@ end
 local fresh = count - #reply + 1
 if fresh == 0 then return reply end
 if redis.call('HEXISTS', KEYS[5], 'closed') == 1 then return {'closed'} end
-if most > 0 and redis.call('HLEN', KEYS[2]) + fresh > most then return {'full'} end
+-- Dead letters are kept until somebody looks at them, and must not keep others out.
+if most > 0 and redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[13]) + fresh > most then
+  return {'full'}
+end
 
 if redis.call('EXISTS', KEYS[8]) == 1 then
   -- Or else an inbox names the task twice, and it is taken when it should wait.
