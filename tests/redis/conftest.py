@@ -31,7 +31,10 @@ if __name__ == "__main__":
 _APP = """
     import time
     from pathlib import Path
-    from workstealing import AsyncTaskQueue, TaskQueue
+    from workstealing import AsyncTaskQueue, Recruiter, TaskQueue
+
+    recruiter = Recruiter()
+    recruiter.install(Path("swept").touch, "sweep", rate=1.0)
 
     queue = TaskQueue({name!r}, {url!r})
     asynchronous = AsyncTaskQueue({name!r}, {url!r})

@@ -72,6 +72,36 @@ def test_a_pool_runs_until_nothing_is_left(
     assert queue.counts().leases == {}
 
 
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_idle_moments_are_for_the_side_work_of_a_recruiter(
+    begin: Begin, app: Path, kind: str
+) -> None:
+    worker = begin(
+        "worker", "app:queue", "--kind", kind, "--recruiter", "app:recruiter"
+    )
+
+    wait_until((app / "swept").exists, 20, "some side work")
+    worker.terminate()
+    assert worker.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "kind", "problem"),
+    [
+        ("app:queue", "threads", "is a TaskQueue, not a Recruiter"),
+        ("app:nobody", "threads", "app has no nobody"),
+        ("app:recruiter", "processes", "no idle moments"),
+    ],
+)
+def test_a_recruiter_that_is_none_or_has_no_use_is_refused(
+    told: Told, where: str, kind: str, problem: str
+) -> None:
+    ended = told("worker", "app:queue", "--kind", kind, "--recruiter", where)
+
+    assert ended.returncode == 2
+    assert problem in " ".join(ended.stderr.split())
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @each_kind
 def test_a_signal_lets_what_runs_finish_and_takes_no_more(

@@ -19,12 +19,14 @@ from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
 from workstealing.cli.choosing import chosen, imported_face, nothing_more, queue_options
+from workstealing.cli.importing import imported
 from workstealing.cli.progress import Progress
 from workstealing.cli.refusing import BadInput, refusing
 from workstealing.cli.reloading import Reloading
 from workstealing.client.queue import AsyncTaskQueue, TaskQueue
 from workstealing.inspecting.inspector import Inspector
 from workstealing.inspecting.wording import counted
+from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.lifecycle import STOP_SECONDS
 from workstealing.workers.plain import plain
 from workstealing.workers.service import Service
@@ -70,6 +72,11 @@ _RANGE = re.compile(r"(\d+):(\d+)")
 )
 @click.option("--max-tasks", type=int, help="Replace a process after so many tasks.")
 @click.option("--max-memory", type=float, help="Replace a process above so many MiB.")
+@click.option(
+    "--recruiter",
+    metavar="MODULE:RECRUITER",
+    help="Whose side work is done in idle moments, besides the upkeep of the queue.",
+)
 @click.option("--reload", is_flag=True, help="Begin anew when the code changes.")
 @click.option(
     "--check",
@@ -92,6 +99,7 @@ def worker_command(
     stop_timeout: float,
     max_tasks: int | None,
     max_memory: float | None,
+    recruiter: str | None,
     reload: bool,
     check: bool,
 ) -> None:
@@ -120,6 +128,7 @@ def worker_command(
         batch=batch,
         max_tasks=max_tasks,
         max_memory=max_memory,
+        recruiter=None if recruiter is None else _recruiter(recruiter),
     )
     if autoscale is not None:
         made.autoscale(*_range(autoscale))
@@ -183,6 +192,13 @@ def run_pool(
         # Threads that could not be stopped must not keep the process alive.
         logging.shutdown()
         os._exit(code)
+
+
+def _recruiter(where: str) -> Recruiter:
+    found = imported(where, "MODULE:RECRUITER, like app:recruiter")
+    if not isinstance(found, Recruiter):
+        raise BadInput(f"{where} is a {type(found).__name__}, not a Recruiter")
+    return found
 
 
 def _check(queue: TaskQueue, pool: str | None) -> None:

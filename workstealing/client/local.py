@@ -103,7 +103,7 @@ class LocalGiving:
     ) -> Flow[Any]:
         """Wait for a task to end."""
         self._found(task_id)
-        seconds = TIMEOUT_MAX if timeout is None else timeout
+        seconds = TIMEOUT_MAX if timeout is None else min(timeout, TIMEOUT_MAX)
         told = yield Hear("local", task_id, seconds)
         if told is None:
             state, waited = self._found(task_id).state(), round(seconds, 3)

@@ -137,7 +137,7 @@ def test_a_process_runs_no_more_tasks_than_it_should(app: Any, pools: Pools) -> 
     assert pool.stats().replaced == 0
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_children_end_when_their_parent_is_killed(
     make_app: Callable[..., Any], script: Script, see: Any, method: str
 ) -> None:
