@@ -9,7 +9,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from workstealing.drivers.connect import connect
+from workstealing.drivers.connect import connect, dedicated
 from workstealing.drivers.sync import Driver
 from workstealing.errors import RedisUnavailable, WrongType
 from workstealing.queue.call import Command
@@ -21,7 +21,7 @@ from workstealing.testing import Server
 @pytest.fixture
 def driver(redis_server: Server) -> Iterator[Driver]:
     with connect(redis_server.url, profile="tasks") as client:
-        own = Driver(client).dedicated()
+        own = dedicated(Driver(client))
         yield own
         own.close()
 
@@ -85,7 +85,7 @@ def test_a_client_that_repeats_commands_keeps_its_own_ways(
     redis_server: Server,
 ) -> None:
     with Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3)) as client:
-        own = Driver(client).dedicated()
+        own = dedicated(Driver(client))
         connections = client.info("clients")["connected_clients"]
 
         own.call(counts(QueueKeys("plain", "default")))

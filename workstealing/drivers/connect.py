@@ -25,6 +25,8 @@ from redis.retry import Retry
 from workstealing.drivers.address import Address, parse_address
 from workstealing.drivers.aio import AsyncClient, AsyncDriver
 from workstealing.drivers.embedded import embedded
+from workstealing.drivers.line import Line
+from workstealing.drivers.packing import is_plain
 from workstealing.drivers.sentinel import async_primary, primary
 from workstealing.drivers.sync import Client, Driver
 from workstealing.drivers.target import target_of
@@ -37,6 +39,7 @@ __all__ = (
     "async_driver",
     "connect",
     "connect_async",
+    "dedicated",
     "driver",
     "target_of",
 )
@@ -124,6 +127,12 @@ def driver(redis: Client | str | None, profile: Profile = "side-work") -> Driver
             "this is an asyncio client: use the Async… class, or give a redis.Redis"
         )
     raise ConfigurationError(_not_redis(given))
+
+
+def dedicated(driver: Driver) -> Driver:
+    """Return a driver with a connection of its own, for one thread; close it."""
+    client = driver.client
+    return Driver(client, Line(client) if is_plain(client) else None)
 
 
 def async_driver(

@@ -73,10 +73,6 @@ class Driver:
         finally:
             flow.close()
 
-    def dedicated(self) -> Driver:
-        """Return a driver with a connection of its own, for one thread; close it."""
-        return Driver(self.client, Line(self.client) if self._is_plain else None)
-
     def close(self) -> None:
         """Let go of what was opened for itself; the client stays open."""
         self._ears.close()

@@ -15,6 +15,7 @@ from threading import Event, Lock, Thread
 from workstealing.chance import Chance
 from workstealing.client.queue import TaskQueue
 from workstealing.clock import Clock
+from workstealing.drivers.connect import dedicated
 from workstealing.tasks.attempt import Attempt
 from workstealing.workers.batching import Batching
 from workstealing.workers.bell import Bell
@@ -185,7 +186,7 @@ class Teamwork:
         )
 
     def _lead(self) -> None:
-        own = self._driver.dedicated()
+        own = dedicated(self._driver)
         try:
             own.run(self._life.live())
         except BaseException as error:

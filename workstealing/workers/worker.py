@@ -7,6 +7,7 @@ from collections.abc import Callable
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.client.queue import AsyncTaskQueue, TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.drivers.connect import dedicated
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.checking import checked_whole
 from workstealing.tasks.executing import Executor
@@ -100,7 +101,7 @@ class Worker:
         )
         self.stats = life.stats
         heart.start()
-        own = queue.driver.dedicated()
+        own = dedicated(queue.driver)
         try:
             own.run(life.live())
         except BaseException:
