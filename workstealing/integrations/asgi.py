@@ -22,7 +22,12 @@ from time import perf_counter
 from typing import Any
 
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.moments import When, tell_took
+from workstealing.integrations.moments import (
+    ALWAYS,
+    When,
+    checked_when,
+    tell_took,
+)
 from workstealing.recruiting.aio import AsyncRecruiter
 
 __all__ = ("ASGIApplication", "EnlistMiddleware", "Enlisting", "checked_recruiter")
@@ -32,8 +37,6 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGIApplication = Callable[[Scope, Receive, Send], Awaitable[Any]]
-
-_ALWAYS = When.always()
 
 
 class Enlisting:
@@ -46,13 +49,11 @@ class Enlisting:
     """
 
     def __init__(
-        self, app: ASGIApplication, recruiter: AsyncRecruiter, when: When = _ALWAYS
+        self, app: ASGIApplication, recruiter: AsyncRecruiter, when: When = ALWAYS
     ) -> None:
         self._app = app
         self._recruiter = checked_recruiter(recruiter)
-        if not isinstance(when, When):
-            raise ConfigurationError(f"when= takes a When, not {when!r}")
-        self._when = when
+        self._when = checked_when(when)
 
     def answer(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
         """Answer a request: as it is, unless somebody was drawn to follow it."""

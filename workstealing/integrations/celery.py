@@ -16,8 +16,7 @@ from celery.bootsteps import StartStopStep
 from celery.signals import task_postrun
 from celery.worker import state
 
-from workstealing.recruiting.pacing import Every
-from workstealing.recruiting.patrol import interval
+from workstealing.recruiting.pacing import Every, interval
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("enlists",)

@@ -11,8 +11,8 @@ from typing import Any
 
 from dramatiq import Broker, Middleware, Worker
 
-from workstealing.recruiting.pacing import Every
-from workstealing.recruiting.patrol import Patrol, interval
+from workstealing.recruiting.pacing import Every, interval
+from workstealing.recruiting.patrol import Patrol
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("Enlisting",)

@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from workstealing.errors import ConfigurationError, MissingExtra
-from workstealing.integrations.moments import When
+from workstealing.integrations.moments import When, checked_when
 from workstealing.integrations.wsgi import (
     ENLIST,
     EnlistMiddleware,
     checked_recruiter,
-    checked_when,
 )
 from workstealing.recruiting.recruiter import Recruiter
 

@@ -19,13 +19,12 @@ import sys
 from time import perf_counter
 from typing import Any
 
-from workstealing.integrations.moments import When, offer
-from workstealing.integrations.wsgi import ENLIST, checked_recruiter, checked_when
+from workstealing.integrations.moments import ALWAYS, When, checked_when, offer
+from workstealing.integrations.wsgi import ENLIST, checked_recruiter
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("EnlistHooks",)
 
-_ALWAYS = When.always()
 _BEGAN_AT = "workstealing_began_at"
 
 
@@ -37,7 +36,7 @@ class EnlistHooks:
         when: after which requests.
     """
 
-    def __init__(self, recruiter: Recruiter, when: When = _ALWAYS) -> None:
+    def __init__(self, recruiter: Recruiter, when: When = ALWAYS) -> None:
         self._recruiter = checked_recruiter(recruiter)
         self._when = checked_when(when)
 

@@ -22,7 +22,15 @@ from workstealing.recruiting.job import Duty
 from workstealing.recruiting.protection import is_above_zero
 from workstealing.recruiting.recruiter import Recruiter
 
-__all__ = ("FINE", "When", "offer", "request_took", "tell_took")
+__all__ = (
+    "ALWAYS",
+    "FINE",
+    "When",
+    "checked_when",
+    "offer",
+    "request_took",
+    "tell_took",
+)
 
 FINE = frozenset({*range(200, 300), 304})
 """The statuses of a request that went well: 2xx and 304."""
@@ -92,6 +100,21 @@ class When:
         if self.below is not None and not took < self.below:
             return False
         return self.statuses is None or status in self.statuses
+
+
+ALWAYS = When.always()
+"""After which requests to enlist unless it is said."""
+
+
+def checked_when(when: object) -> When:
+    """Return it if it is a `When`.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if not isinstance(when, When):
+        raise ConfigurationError(f"when= takes a When, not {when!r}")
+    return when
 
 
 def offer(recruiter: Recruiter, took: float) -> Duty:

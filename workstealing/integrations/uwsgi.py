@@ -17,11 +17,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.moments import When, offer
+from workstealing.integrations.moments import ALWAYS, When, checked_when, offer
 from workstealing.integrations.wsgi import (
     ENLIST,
     checked_recruiter,
-    checked_when,
     status_code,
 )
 from workstealing.recruiting.recruiter import Recruiter
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 __all__ = ("EnlistMiddleware",)
-
-_ALWAYS = When.always()
 
 
 class EnlistMiddleware:
@@ -47,7 +44,7 @@ class EnlistMiddleware:
     """
 
     def __init__(
-        self, app: WSGIApplication, recruiter: Recruiter, when: When = _ALWAYS
+        self, app: WSGIApplication, recruiter: Recruiter, when: When = ALWAYS
     ) -> None:
         self._app = app
         self._recruiter = checked_recruiter(recruiter)
@@ -72,7 +69,11 @@ class EnlistMiddleware:
             statuses[:] = [status]
             return start_response(status, headers, *rest, **named)
 
-        body = self._app(environ, start)
+        try:
+            body = self._app(environ, start)
+        except BaseException:
+            self._recruiter.forgo()
+            raise
         # Now, because uWSGI empties the environ before it calls the hook.
         self._notes.request = (began_at, statuses, environ.get(ENLIST))
         return body

@@ -11,13 +11,12 @@ A view speaks for itself by `environ["workstealing.enlist"] = True`, or False.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
-from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.moments import When, offer
+from workstealing.integrations.moments import ALWAYS, When, checked_when, offer
 from workstealing.recruiting.recruiter import Recruiter
 
 if TYPE_CHECKING:
@@ -27,14 +26,11 @@ __all__ = (
     "ENLIST",
     "EnlistMiddleware",
     "checked_recruiter",
-    "checked_when",
     "status_code",
 )
 
 ENLIST = "workstealing.enlist"
 """The key of the environ by which a view asks for it, or against it."""
-
-_ALWAYS = When.always()
 
 
 class EnlistMiddleware:
@@ -47,7 +43,7 @@ class EnlistMiddleware:
     """
 
     def __init__(
-        self, app: WSGIApplication, recruiter: Recruiter, when: When = _ALWAYS
+        self, app: WSGIApplication, recruiter: Recruiter, when: When = ALWAYS
     ) -> None:
         self._app = app
         self._recruiter = checked_recruiter(recruiter)
@@ -66,7 +62,8 @@ class EnlistMiddleware:
             self._recruiter.forgo()
             raise
         if _is_file(body, environ):
-            _hook(body, response)
+            if not _hook(body, response):
+                self._recruiter.forgo()
             return body
         return _SizedResponse(response) if hasattr(body, "__len__") else response
 
@@ -82,17 +79,6 @@ def checked_recruiter(recruiter: object) -> Recruiter:
             f"a WSGI application needs a Recruiter to enlist with, not {recruiter!r}"
         )
     return recruiter
-
-
-def checked_when(when: object) -> When:
-    """Return it if it is a `When`.
-
-    Raises:
-        ConfigurationError: it is something else.
-    """
-    if not isinstance(when, When):
-        raise ConfigurationError(f"when= takes a When, not {when!r}")
-    return when
 
 
 @lru_cache(maxsize=64)
@@ -134,20 +120,20 @@ class _Response:
 
     def close(self) -> None:
         """Close the body; enlist if nothing is left to be sent."""
-        close: Callable[[], object] | None = getattr(self.body, "close", None)
-        if close is not None:
-            close()
-        if self._is_read:
-            self._is_read = False
-            self.end()
-        else:
-            self._recruiter.forgo()
+        is_read, self._is_read = self._is_read, False
+        self.end(getattr(self.body, "close", None), is_sent=is_read)
 
-    def end(self) -> None:
-        """Enlist, if this is the moment for it."""
+    def end(self, close: Callable[[], object] | None, *, is_sent: bool) -> None:
+        """Close the body, and enlist if this is the moment for it."""
+        try:
+            if close is not None:
+                close()
+        except BaseException:
+            self._recruiter.forgo()
+            raise
         took = perf_counter() - self._began_at
         asked = self._environ.get(ENLIST)
-        if self._when.allows(status_code(self._status), took, asked):
+        if is_sent and self._when.allows(status_code(self._status), took, asked):
             offer(self._recruiter, took)
         else:
             self._recruiter.forgo()
@@ -177,14 +163,11 @@ def _is_file(body: object, environ: WSGIEnvironment) -> bool:
     return isinstance(wrapper, type) and isinstance(body, wrapper)
 
 
-def _hook(body: Any, response: _Response) -> None:
-    close: Callable[[], object] | None = getattr(body, "close", None)
-
-    def close_and_end() -> None:
-        if close is not None:
-            close()
-        response.end()
-
-    # Where it is written in C it stays as it is, and enlists nobody.
-    with suppress(AttributeError):
-        body.close = close_and_end
+def _hook(body: Any, response: _Response) -> bool:
+    """Follow a file to its end; False where it is written in C and cannot be."""
+    close = getattr(body, "close", None)
+    try:
+        body.close = partial(response.end, close, is_sent=True)
+    except AttributeError:
+        return False
+    return True

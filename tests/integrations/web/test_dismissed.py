@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from random import Random
 from typing import Any
 
@@ -59,28 +60,47 @@ async def test_a_dismissed_request_has_the_send_of_the_server(
     assert given == [scope, receive, send]
 
 
-def test_what_is_not_fine_takes_no_slice_from_what_is() -> None:
+class Breaking:
+    """A body that breaks where it is told to."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"page"
+        if self._where == "body":
+            raise OSError(self._where)
+
+    def close(self) -> None:
+        if self._where == "close":
+            raise OSError(self._where)
+
+
+@pytest.mark.parametrize("where", ["status", "application", "body", "close"])
+def test_what_is_no_moment_takes_no_slice_from_what_is(where: str) -> None:
     slices: list[int] = []
     recruiter = Recruiter(share=None, chance=Random(1))
     recruiter.install(lambda: slices.append(1), "job", rate=RATE)
-    statuses = iter(["200 OK", "404 Not Found"] * (REQUESTS // 2))
 
-    def plain(_: Any, start_response: Any) -> Any:
-        start_response(next(statuses), [])
-        return iter([b"page"])
+    def plain(environ: Any, start_response: Any) -> Any:
+        wrong = environ["wrong"]
+        if wrong == "application":
+            raise OSError(wrong)
+        start_response("404 Not Found" if wrong == "status" else "200 OK", [])
+        return Breaking(wrong)
 
     app: Any = wsgi.EnlistMiddleware(plain, recruiter, When.fine())
-    for _ in range(REQUESTS):
-        body = app({}, lambda *_: None)
-        list(body)
-        getattr(body, "close", int)()
+    for wrong in ["", where] * (REQUESTS // 2):
+        with suppress(OSError), closing(app({"wrong": wrong}, lambda *_: None)) as body:
+            list(body)
 
     assert len(slices) in AS_OFTEN_AS_IT_SHOULD
 
 
+@pytest.mark.parametrize("where", ["status", "application", "body"])
 @ASGI
-async def test_what_is_not_fine_takes_no_slice_from_what_is_under_asyncio(
-    middleware: Callable[..., Any],
+async def test_what_is_no_moment_takes_no_slice_from_what_is_under_asyncio(
+    middleware: Callable[..., Any], where: str
 ) -> None:
     slices: list[int] = []
     recruiter = AsyncRecruiter(share=None, chance=Random(1))
@@ -89,15 +109,18 @@ async def test_what_is_not_fine_takes_no_slice_from_what_is_under_asyncio(
     async def job() -> None:
         slices.append(1)
 
-    statuses = iter([200, 404] * (REQUESTS // 2))
-
-    async def plain(_: Any, __: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": next(statuses)})
-        await send({"type": "http.response.body"})
+    async def plain(scope: Any, _: Any, send: Any) -> None:
+        wrong = scope["wrong"]
+        if wrong == "application":
+            raise OSError(wrong)
+        status = 404 if wrong == "status" else 200
+        await send({"type": "http.response.start", "status": status})
+        await send({"type": "http.response.body", "more_body": wrong == "body"})
 
     app = middleware(plain, recruiter, When.fine())
-    for _ in range(REQUESTS):
-        await app({"type": "http"}, None, _send)
+    for wrong in ["", where] * (REQUESTS // 2):
+        with suppress(OSError):
+            await app({"type": "http", "wrong": wrong}, None, _send)
 
     assert len(slices) in AS_OFTEN_AS_IT_SHOULD
 

@@ -64,11 +64,22 @@ class EnlistMiddleware:
         if self._is_async:
             return self._await(request)
         began_at = perf_counter()
-        return self._followed(request, self._get_response(request), began_at)
+        try:
+            response = self._get_response(request)
+        except BaseException:
+            self._recruiter.forgo()
+            raise
+        return self._followed(request, response, began_at)
 
     async def _await(self, request: Any) -> Any:
         began_at = perf_counter()
-        return self._followed(request, await self._get_response(request), began_at)
+        try:
+            response = await self._get_response(request)
+        except BaseException:
+            # Django cancels it when the client goes away.
+            self._recruiter.forgo()
+            raise
+        return self._followed(request, response, began_at)
 
     def _followed(self, request: Any, response: Any, began_at: float) -> Any:
         status = response.status_code

@@ -201,8 +201,8 @@ _KEYS = ("REDIS", "RECRUITER", "WHEN", "JOBS", "QUEUES")
 _RECRUITER = ("deadline", "share", "breaker", "gate", "observers")
 _JOB = ("job", "rate", "every", "target")
 _QUEUE = (
-    *("run", "retention", "outcomes", "max_length", "max_payload", "lease"),
-    "upkeep",
+    *("run", "retention", "outcomes", "max_length", "max_payload", "max_result"),
+    *("lease", "upkeep"),
 )
 _WHEN: dict[str, Callable[[], When]] = {
     "always": When.always,
