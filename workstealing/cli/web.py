@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,7 +64,7 @@ def web_command(
     token_file: Path | None,
     hosts: tuple[str, ...],
 ) -> None:
-    """Show the queues of a server in a browser, until Ctrl-C.
+    """Show the queues of a server in a browser, until Ctrl-C or SIGTERM.
 
     All queues that are found there are shown; dead letters can be replayed or deleted,
     tasks cancelled. Who opens it needs the token, which is printed.
@@ -90,23 +94,34 @@ def _serve(
 
     secret = secrets.token_urlsafe(32) if token is None else token
     app = create_app(board, Guard(secret, hosts))
-    with _listening(host, port) as listener:
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+    )
+    server = uvicorn.Server(config)
+    # Who knows where it listens may end it, even if it has not begun to serve.
+    with _listening(host, port) as listener, _signals_for(server.handle_exit):
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}/"
         # One that was given is known to who gave it, and is not ours to print.
         click.echo(f"{address}login#{secret}" if token is None else address)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-        )
-        try:
-            uvicorn.Server(config).run(sockets=[listener])
-        except KeyboardInterrupt:
-            return
+        server.run(sockets=[listener])
+
+
+@contextmanager
+def _signals_for(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM be a request, also when uvicorn raises them once more."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _board(app_queue: str | None, names: tuple[str, ...], url: str | None) -> Board:

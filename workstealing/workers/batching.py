@@ -5,9 +5,11 @@ So no more than that is ever out of reach of a thief, and a crash repeats no mor
 
 from __future__ import annotations
 
-__all__ = ("SPAN_SECONDS", "Batching")
+__all__ = ("LARGEST_BATCH", "SPAN_SECONDS", "Batching")
 
 SPAN_SECONDS = 0.05
+# More than that does not fit into one call of a script.
+LARGEST_BATCH = 1000
 # Beyond some hundred, Redis searches the small hashes of what is held from end to end.
 _MOST = 100
 # Batches that wait in the deque: enough to be worth a theft.

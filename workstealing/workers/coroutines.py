@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from contextvars import copy_context
@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 from workstealing.clock import Clock
 from workstealing.errors import RedisError, StopWork
 from workstealing.pool.interrupting import Interruptible
-from workstealing.queue.consuming import Report, Taken
-from workstealing.tasks.attempt import Attempt, Unable
+from workstealing.tasks.attempt import Attempt, Report, Taken, Unable
 from workstealing.tasks.context import enter, leave
 from workstealing.tasks.executing import Executor
 from workstealing.workers.running import end_if_forked
 from workstealing.workers.scribe import Scribe
+from workstealing.workers.slots import Slots
 from workstealing.workers.spare_threads import SpareThreads
 from workstealing.workers.team import Team
 
@@ -35,7 +35,7 @@ _Ended: TypeAlias = tuple[Any, BaseException | None]
 """What a task returned, or what it raised."""
 
 
-class CoroutineSlots:
+class CoroutineSlots(Slots["CoroutineSlot"]):
     """The coroutines of a team; their number may change at any time.
 
     Args:
@@ -56,6 +56,7 @@ class CoroutineSlots:
         clock: Clock,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
+        super().__init__()
         self._name = name
         self._executor = executor
         self._begin = begin
@@ -69,13 +70,6 @@ class CoroutineSlots:
             self._thread.start()
         self._loop = loop
         self._food = asyncio.Event()
-        self._slots: list[CoroutineSlot] = []
-        self._leaving: list[CoroutineSlot] = []
-        self._team: Team
-
-    def join(self, team: Team) -> None:
-        """Be told whose tasks to run."""
-        self._team = team
 
     def scale(self, number: int) -> list[CoroutineSlot]:
         """Have so many; return those that leave, when what they run has ended."""
@@ -95,14 +89,6 @@ class CoroutineSlots:
     def feed(self, number: int) -> None:  # noqa: ARG002 - the loop looks by itself
         """Wake idle ones."""
         self._loop.call_soon_threadsafe(self._food.set)
-
-    def attempts(self) -> list[Attempt]:
-        """Return what runs now."""
-        return [slot.attempt for slot in self.busy() if slot.attempt is not None]
-
-    def busy(self) -> Iterable[CoroutineSlot]:
-        """Return the slots, for those who watch."""
-        return (*self._slots, *self._leavers())
 
     def replace(self, slot: CoroutineSlot) -> None:
         """Have another in the place of one that does not come back."""
@@ -129,10 +115,6 @@ class CoroutineSlots:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-
-    def _leavers(self) -> list[CoroutineSlot]:
-        # One that has just begun something runs nothing yet, and is not gone.
-        return [slot for slot in self._leaving if not slot.is_gone]
 
     def _new_slot(self) -> CoroutineSlot:
         return CoroutineSlot(

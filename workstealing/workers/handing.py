@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 
+from workstealing.queue import handing
 from workstealing.queue.call import Flow, ask
 from workstealing.queue.consuming import park
-from workstealing.queue.handing import find_able
-from workstealing.queue.handing import hand_over as handing
 from workstealing.tasks.attempt import Unable
 from workstealing.workers.member import Member
 
@@ -23,8 +22,8 @@ logger = logging.getLogger(__name__)
 def hand_over(member: Member, unable: Unable) -> Flow[None]:
     """Give a task to an able worker, or park it."""
     keys, task, ability = member.keys, unable.task, unable.ability
-    able = yield from ask(find_able(keys, ability, but=member.name))
-    if able and (yield from ask(handing(keys, member.name, task, able))):
+    able = yield from ask(handing.find_able(keys, ability, but=member.name))
+    if able and (yield from ask(handing.hand_over(keys, member.name, task, able))):
         logger.debug("task %s needs %s; handed over to %s", task.id, ability, able)
         return
     if (yield from ask(park(keys, member.name, task, ability))):

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from threading import Lock
 
-from workstealing.queue.consuming import Report, Taken
+from workstealing.tasks.attempt import Report, Taken
 
 __all__ = ("Hands",)
 

@@ -8,16 +8,18 @@ cancelled or not its own any more.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from threading import Event, Thread
 
 from workstealing.clock import Clock
 from workstealing.drivers.sync import Driver
 from workstealing.errors import RedisError
-from workstealing.queue.consuming import Report, Taken, exchange, release
+from workstealing.queue.consuming import exchange, release
 from workstealing.queue.presence import beat, leave
+from workstealing.tasks.attempt import Report, Taken
 from workstealing.workers.hands import Hands
-from workstealing.workers.lifecycle import Phase
+from workstealing.workers.lifecycle import HAND_BACK_SECONDS, Phase
 from workstealing.workers.member import Member
 from workstealing.workers.running import Runner
 from workstealing.workers.upkeep import upkeep
@@ -104,15 +106,17 @@ class Heart:
             logger.warning("worker %s could not hand back: %s", member.name, error)
 
     def _live(self) -> None:
-        begun, has_handed_back = self._hands.begun, False
+        begun, hand_back_at = self._hands.begun, -math.inf
         while not self._stopping.wait(self._tick):
             try:
                 is_long = self._runner.attempt is not None
                 if is_long and self._hands.begun == begun:
                     self._empty_hands()
                 begun = self._hands.begun
-                if is_long and not has_handed_back and self._phase() > Phase.WORKING:
-                    has_handed_back = True
+                now = self._clock.monotonic()
+                is_due = now >= hand_back_at and self._phase() > Phase.WORKING
+                if is_long and is_due:
+                    hand_back_at = now + HAND_BACK_SECONDS
                     self._hand_back()
                 if self._watchdog.silence >= min(_LONGEST_SILENCE, self._lease / 3):
                     self._beat()

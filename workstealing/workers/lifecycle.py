@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ("STOP_SECONDS", "Phase")
+__all__ = ("HAND_BACK_SECONDS", "STOP_SECONDS", "Phase")
 
 STOP_SECONDS = 25.0
 """How long what runs may go on after a stop: less than most supervisors wait."""
+
+HAND_BACK_SECONDS = 1.0
+"""How often one that takes no more hands back: others may feed it, not knowing."""
 
 
 class Phase(IntEnum):

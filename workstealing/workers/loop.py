@@ -8,6 +8,7 @@ little, and goes on, for ever.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,18 +18,11 @@ from workstealing.clock import Clock
 from workstealing.errors import RedisError, ServerTooOld
 from workstealing.queue import presence
 from workstealing.queue.call import Consult, Flow, Nap, Step, ask
-from workstealing.queue.consuming import (
-    Exchanged,
-    Report,
-    Taken,
-    exchange,
-    release,
-    steal,
-)
+from workstealing.queue.consuming import Exchanged, exchange, release, steal
 from workstealing.queue.maintaining import unpark
-from workstealing.tasks.attempt import Unable
+from workstealing.tasks.attempt import Report, Taken, Unable
 from workstealing.workers.handing import hand_over
-from workstealing.workers.lifecycle import Phase
+from workstealing.workers.lifecycle import HAND_BACK_SECONDS, Phase
 from workstealing.workers.member import Member
 from workstealing.workers.stealing import choose_victim
 from workstealing.workers.upkeep import upkeep
@@ -162,18 +156,18 @@ class Life:
         self._is_over = False
         self._failures_in_a_row = 0
         self._told_at: float | None = None
+        self._hand_back_at = -math.inf
         self.stats = LifeStats()
 
     def live(self) -> Flow[None]:
         """Join, work until the end, hand back, leave."""
-        is_member = has_handed_back = False
+        is_member = False
         while not (self._is_over or self._is_to_end()):
             try:
                 if not is_member:
                     yield from self._join()
                     is_member = True
-                if self._phase() >= Phase.QUIET and not has_handed_back:
-                    has_handed_back = True
+                if self._is_hand_back_due():
                     yield from self._hand_back(final=False)
                 is_member = yield from self._turn()
                 self._failures_in_a_row = 0
@@ -201,6 +195,13 @@ class Life:
         if phase is Phase.STOPPING:
             return not self._crew.is_busy()
         return phase is Phase.ENDING
+
+    def _is_hand_back_due(self) -> bool:
+        now = self._clock.monotonic()
+        if self._phase() < Phase.QUIET or now < self._hand_back_at:
+            return False
+        self._hand_back_at = now + HAND_BACK_SECONDS
+        return True
 
     def _hand_back(self, *, final: bool) -> Flow[None]:
         member = self._member

@@ -35,13 +35,7 @@ class Place:
 
 def place_of(queue: TaskQueue | AsyncTaskQueue) -> Place:
     """Find the module in which a queue is a global."""
-    # Longer names come first: a package that imports it from its module is not where
-    # it is defined, but importing that module would do as well. A script comes last:
-    # what it imports under its `if __name__ == "__main__":`, its children do not.
-    def rank(item: tuple[str, object]) -> tuple[bool, int]:
-        return item[0] == "__main__", -len(item[0])
-
-    for name, module in sorted(sys.modules.items(), key=rank):
+    for name, module in sorted(sys.modules.items(), key=_rank):
         if name == "__mp_main__" or module is None:
             continue
         for attribute, value in tuple(getattr(module, "__dict__", {}).items()):
@@ -51,6 +45,14 @@ def place_of(queue: TaskQueue | AsyncTaskQueue) -> Place:
         f"processes import {queue!r} by its name: make it a global of a module, or use"
         " kind='threads'"
     )
+
+
+def _rank(item: tuple[str, object]) -> tuple[bool, int]:
+    # Longer names come first: a package that imports it from its module is not where
+    # it is defined, but importing that module would do as well. A script comes last:
+    # what it imports under its `if __name__ == "__main__":`, its children do not.
+    name, _ = item
+    return name == "__main__", -len(name)
 
 
 def _checked(module: str, attribute: str) -> Place:

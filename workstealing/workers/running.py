@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workstealing.errors import RedisError, StopWork
-from workstealing.queue.consuming import Report, Taken
-from workstealing.tasks.attempt import Attempt, Unable
+from workstealing.tasks.attempt import Attempt, Report, Taken, Unable
 from workstealing.tasks.context import enter, leave
 from workstealing.tasks.executing import Executor
 from workstealing.workers.scribe import Scribe

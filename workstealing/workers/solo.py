@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from workstealing.clock import Clock
 from workstealing.queue.call import Command, Step
-from workstealing.queue.consuming import Exchanged, Report, Taken
-from workstealing.tasks.attempt import Unable
+from workstealing.queue.consuming import Exchanged
+from workstealing.tasks.attempt import Report, Taken, Unable
 from workstealing.tasks.executing import Executor
 from workstealing.workers.batching import SPAN_SECONDS, Batching
 from workstealing.workers.hands import Hands

@@ -15,8 +15,8 @@ from threading import Condition, Lock
 
 from workstealing.clock import Clock
 from workstealing.queue.call import Consult, Step
-from workstealing.queue.consuming import Exchanged, Report, Taken
-from workstealing.tasks.attempt import Attempt, Unable
+from workstealing.queue.consuming import Exchanged
+from workstealing.tasks.attempt import Attempt, Report, Taken, Unable
 from workstealing.workers.batching import SPAN_SECONDS, Batching
 
 __all__ = ("Team",)

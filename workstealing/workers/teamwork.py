@@ -98,7 +98,9 @@ class Teamwork:
         )
         self._slots.join(self._team)
         self._watchdog = Watchdog(name, driver, lease, self._tell_lost, clock)
-        self._overseer = Overseer(self._slots.busy, self._give_up, self._look, clock)
+        self._overseer = Overseer(
+            self._slots.everyone, self._give_up, self._look, clock
+        )
         self._mutex = Lock()
         self._phase = Phase.WORKING
         self._ended = Event()
@@ -141,11 +143,14 @@ class Teamwork:
     def quiet(self) -> None:
         """Take no more, and hand back what waits."""
         self._phase = max(self._phase, Phase.QUIET)
+        # A wake-up is for one who takes what there is.
+        self._bell.stop()
         self._team.poke()
 
     def stop(self, *, hot: bool, timeout: float) -> int:
         """End; return how many tasks were cut off and handed back."""
         self._phase = max(self._phase, Phase.STOPPING)
+        self._bell.stop()
         self._team.poke()
         if hot or not self._ended.wait(timeout):
             self._cut_off()
@@ -212,7 +217,7 @@ class Teamwork:
         """Interrupt what runs, also what is begun only now, and wait a little."""
         end = time.monotonic() + _LAST_SECONDS
         while time.monotonic() < end:
-            for slot in self._slots.busy():
+            for slot in self._slots.everyone():
                 attempt = slot.attempt
                 if attempt is None or attempt.task.id in self._cut:
                     continue

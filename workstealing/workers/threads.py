@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from threading import Condition, Thread
 from typing import Any
 
 from workstealing.clock import Clock
 from workstealing.pool.interrupting import Interruptible
-from workstealing.queue.consuming import Report, Taken
-from workstealing.tasks.attempt import Attempt, Unable
+from workstealing.tasks.attempt import Attempt, Report, Taken, Unable
 from workstealing.tasks.executing import Executor
 from workstealing.workers.running import Runner
 from workstealing.workers.scribe import Scribe
+from workstealing.workers.slots import Slots
 from workstealing.workers.team import Team
 
 __all__ = ("ThreadSlot", "ThreadSlots")
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _LAST_SECONDS = 2.0
 
 
-class ThreadSlots:
+class ThreadSlots(Slots["ThreadSlot"]):
     """The threads of a team; their number may change at any time.
 
     Args:
@@ -43,20 +43,14 @@ class ThreadSlots:
         scribe: Scribe,
         clock: Clock,
     ) -> None:
+        super().__init__()
         self._name = name
         self._executor = executor
         self._begin = begin
         self._scribe = scribe
         self._clock = clock
         self._food = Condition()
-        self._slots: list[ThreadSlot] = []
-        self._leaving: list[ThreadSlot] = []
         self._number = 0
-        self._team: Team
-
-    def join(self, team: Team) -> None:
-        """Be told whose tasks to run."""
-        self._team = team
 
     def scale(self, number: int) -> list[ThreadSlot]:
         """Have so many; return those that leave, when what they run has ended."""
@@ -79,14 +73,6 @@ class ThreadSlots:
         with self._food:
             self._food.notify(number)
 
-    def attempts(self) -> list[Attempt]:
-        """Return what runs now."""
-        return [slot.attempt for slot in self.busy() if slot.attempt is not None]
-
-    def busy(self) -> Iterable[ThreadSlot]:
-        """Return the slots, for those who watch."""
-        return (*self._slots, *self._leavers())
-
     def replace(self, slot: ThreadSlot) -> None:
         """Have another in the place of one that does not come back."""
         with self._food:
@@ -102,10 +88,6 @@ class ThreadSlots:
         for slot in self.scale(0):
             if slot.attempt is None:
                 slot.thread.join(_LAST_SECONDS)
-
-    def _leavers(self) -> list[ThreadSlot]:
-        # One that has just begun something runs nothing yet, and is not gone.
-        return [slot for slot in self._leaving if not slot.is_gone]
 
     def _new_slot(self) -> ThreadSlot:
         self._number += 1

@@ -111,7 +111,7 @@ def _reassign(keys: QueueKeys, settings: QueueSettings, seen: Survey) -> Flow[in
 
 
 def _rebalance(keys: QueueKeys, seen: Survey) -> Flow[int]:
-    """Feed one starving worker from the richest deque."""
+    """Feed starving workers, the first of them from the richest deque."""
     fed = 0
     candidates = tuple(worker for worker in seen.living if worker not in seen.rich)
     if candidates:

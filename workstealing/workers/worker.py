@@ -11,7 +11,7 @@ from workstealing.drivers.connect import dedicated
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.checking import checked_whole
 from workstealing.tasks.executing import Executor
-from workstealing.workers.batching import Batching
+from workstealing.workers.batching import LARGEST_BATCH, Batching
 from workstealing.workers.hands import Hands
 from workstealing.workers.heart import Heart
 from workstealing.workers.intent import intent
@@ -25,9 +25,6 @@ from workstealing.workers.scribe import Scribe
 from workstealing.workers.solo import Solo
 
 __all__ = ("Worker",)
-
-# More than that does not fit into one call of a script.
-_LARGEST_BATCH = 1000
 
 
 class Worker:
@@ -59,7 +56,7 @@ class Worker:
     ) -> None:
         self.name = worker_name(pool or default_pool(), index)
         self._queue = plain(queue)
-        self._batch = checked_whole(batch, "batch", 1, _LARGEST_BATCH)
+        self._batch = checked_whole(batch, "batch", 1, LARGEST_BATCH)
         self._recruiter = recruiter
         self._chance = chance
         self._clock = clock

@@ -16,6 +16,7 @@ from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.checking import checked_seconds, checked_whole
 from workstealing.workers.autoscaling import Autoscaling, Scaler
+from workstealing.workers.batching import LARGEST_BATCH
 from workstealing.workers.lifecycle import STOP_SECONDS
 from workstealing.workers.naming import default_pool, worker_name
 from workstealing.workers.placing import place_of
@@ -30,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 Kind = Literal["threads", "processes", "asyncio"]
 
-_LARGEST_BATCH = 1000
 _SCALE_SECONDS = 1.0
 
 
@@ -75,7 +75,7 @@ class WorkerPool:
         worker_name(self.name, 0)
         self._queue = queue
         self._workers = checked_whole(workers, "workers", 1)
-        self._batch = checked_whole(batch, "batch", 1, _LARGEST_BATCH)
+        self._batch = checked_whole(batch, "batch", 1, LARGEST_BATCH)
         self._recruiter = recruiter
         self._max_tasks = max_tasks
         self._max_memory = max_memory
@@ -130,6 +130,11 @@ class WorkerPool:
             raise ConfigurationError(
                 f"a pool of {self.kind} cannot reload its code: start another process,"
                 " or use kind='processes'"
+            )
+        if self._start_method != "spawn":
+            raise ConfigurationError(
+                f"processes made by {self._start_method!r} begin with code that was"
+                " loaded before: start another pool, or use start_method='spawn'"
             )
         engine.reload()
 

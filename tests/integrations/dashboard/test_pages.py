@@ -16,8 +16,9 @@ from workstealing import AsyncTaskQueue
 from workstealing.dashboard.app import create_app
 from workstealing.dashboard.board import Board
 from workstealing.dashboard.guarding import Guard
-from workstealing.queue.consuming import Report, exchange
+from workstealing.queue.consuming import exchange
 from workstealing.queue.presence import join
+from workstealing.tasks.attempt import Report
 from workstealing.tasks.outcome import ErrorReport, TaskOutcome
 
 from .conftest import ORIGIN, TOKEN

@@ -42,7 +42,7 @@ _APP = """
 
     NAME = {name!r}
     queue = TaskQueue(NAME, {url!r}, lease={lease!r})
-    notes = Redis.from_url({url!r})
+    notes = Redis.from_url({sound_url!r})
     hoard = []
 
 
@@ -173,15 +173,22 @@ def _children_need_no_test_runner() -> Iterator[None]:
 def write_app(
     tmp_path: Path, redis_server: Server, key_prefix: str
 ) -> Callable[..., str]:
-    """Write the application into the folder; return the name of its module."""
+    """Write the application into the folder; return the name of its module.
+
+    Its queue may be on a server that is to fail; its notes never are.
+    """
     pipe = tmp_path / "pipe"
 
-    def write(lease: float = 10.0, more: str = "") -> str:
+    def write(lease: float = 10.0, more: str = "", url: str | None = None) -> str:
         name = "app_" + key_prefix.replace("-", "_")
         if not pipe.exists():
             os.mkfifo(pipe)
         code = _APP.format(
-            name=key_prefix, url=redis_server.url, lease=lease, pipe=str(pipe)
+            name=key_prefix,
+            url=url or redis_server.url,
+            sound_url=redis_server.url,
+            lease=lease,
+            pipe=str(pipe),
         )
         (tmp_path / f"{name}.py").write_text(dedent(code) + dedent(more))
         return name
@@ -196,9 +203,9 @@ def make_app(
     """Import the application, as children will."""
     made: list[ModuleType] = []
 
-    def make(lease: float = 10.0, more: str = "") -> Any:
+    def make(lease: float = 10.0, more: str = "", url: str | None = None) -> Any:
         monkeypatch.syspath_prepend(tmp_path)
-        made.append(importlib.import_module(write_app(lease, more)))
+        made.append(importlib.import_module(write_app(lease, more, url)))
         return made[-1]
 
     yield make
@@ -302,6 +309,20 @@ class See:
     def hears_late(self) -> bool:
         return bool(self._client.exists(f"{self._name}:late"))
 
+    def is_alive(self, pid: int) -> bool:
+        try:
+            return status_of(pid)[0] != "Z"
+        except OSError:
+            return False
+
+    def parent_of(self, pid: int) -> int:
+        return int(status_of(pid)[1])
+
     def all_keys(self) -> set[str]:
         found = self._client.scan_iter(match=f"*{self._name}*", count=1000)
         return {key.decode() for key in found}
+
+
+def status_of(pid: int) -> list[str]:
+    """Return what the system tells of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
