@@ -10,6 +10,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from workstealing.drivers.connect import connect, dedicated
+from workstealing.drivers.packing import is_plain
 from workstealing.drivers.sync import Driver
 from workstealing.errors import RedisUnavailable, WrongType
 from workstealing.queue.call import Command
@@ -62,6 +63,8 @@ def test_an_error_of_the_server_leaves_the_line_as_good_as_before(
 def test_a_line_that_was_cut_fails_once_and_is_made_anew(
     driver: Driver, key_prefix: str
 ) -> None:
+    if not is_plain(driver.client):
+        pytest.skip("this redis-py mends connections before it uses them")
     keys = QueueKeys(key_prefix, "default")
     driver.call(counts(keys))
     for one in driver.client.client_list():

@@ -11,6 +11,7 @@ from redis.retry import Retry
 
 from workstealing.client.queue import AsyncTaskQueue, TaskQueue
 from workstealing.drivers.connect import connect
+from workstealing.drivers.packing import is_plain
 from workstealing.drivers.sync import Driver
 from workstealing.errors import QueueClosed, QueueFull, RedisUnavailable, WrongType
 from workstealing.queue.call import Call, Flow, Volley
@@ -118,6 +119,8 @@ def test_an_error_in_the_midst_leaves_no_answer_to_others(
 def test_a_connection_that_is_cut_in_the_midst_is_an_error(
     driver: Driver, redis_server: Server, key_prefix: str
 ) -> None:
+    if not is_plain(driver.client):
+        pytest.skip("with this redis-py they are sent one after another")
     keys = QueueKeys(key_prefix, "default")
 
     def cutting() -> Iterator[Call[Counts]]:

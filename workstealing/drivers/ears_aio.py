@@ -11,9 +11,12 @@ import asyncio
 import os
 from typing import Any
 
+from redis.asyncio import ConnectionPool
+from redis.asyncio.client import PubSub
 from redis.exceptions import ConnectionError as NotConnected
 
 from workstealing.drivers.expecting import Expecting
+from workstealing.queue.replies import raw
 
 __all__ = ("AsyncEars",)
 
@@ -33,7 +36,7 @@ class AsyncEars:
         ear = self._open.get(prefix)
         if ear is None or ear.reader.done():
             # Before anything is awaited, so that others find it.
-            ear = self._open[prefix] = _Ear(self._client.pubsub(), prefix)
+            ear = self._open[prefix] = _Ear(self._client, prefix)
         either: set[asyncio.Future[Any]] = {ear.ready, ear.reader}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         ear.check()
@@ -69,11 +72,11 @@ class AsyncEars:
 class _Ear:
     """One subscription, and those who wait for what it hears."""
 
-    def __init__(self, subscription: Any, prefix: str) -> None:
+    def __init__(self, client: Any, prefix: str) -> None:
         loop = asyncio.get_running_loop()
         self.channel = prefix + os.urandom(8).hex()
         self.ready: asyncio.Future[None] = loop.create_future()
-        self.reader = loop.create_task(self._read(subscription))
+        self.reader = loop.create_task(self._read(client))
         # Nobody may be waiting when it fails; that is nothing to warn of.
         self.reader.add_done_callback(lambda it: it.cancelled() or it.exception())
         self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}
@@ -106,7 +109,8 @@ class _Ear:
         self.check()
         return None
 
-    async def _read(self, subscription: Any) -> None:
+    async def _read(self, client: Any) -> None:
+        subscription = await _subscription(client, self.channel)
         try:
             await subscription.subscribe(self.channel)
             self.ready.set_result(None)
@@ -115,7 +119,7 @@ class _Ear:
                     ignore_subscribe_messages=True, timeout=_READ_SECONDS
                 )
                 if told is not None:
-                    heard, _, outcome = _raw(told["data"]).partition(b" ")
+                    heard, _, outcome = raw(told["data"]).partition(b" ")
                     self.expecting.told(heard.decode(), outcome)
                     for future in self._waiting.get(heard.decode(), ()):
                         if not future.done():
@@ -124,5 +128,14 @@ class _Ear:
             await subscription.aclose()
 
 
-def _raw(data: Any) -> bytes:
-    return data if isinstance(data, bytes) else str(data).encode()
+async def _subscription(client: Any, channel: str) -> Any:
+    if hasattr(client, "pubsub"):
+        return client.pubsub()
+    # Before redis-py 8 an asyncio Cluster has none. All its nodes tell the same, but
+    # the one with the queue is there whenever there is something to tell.
+    await client.initialize()
+    node = client.get_node_from_key(channel)
+    pool = ConnectionPool(
+        connection_class=node.connection_class, **node.connection_kwargs
+    )
+    return PubSub(pool)

@@ -13,6 +13,7 @@ import msgspec
 from workstealing.errors import BadOutcome
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.outcome import TaskOutcome
+from workstealing.tasks.values import NOT_JSON
 
 __all__ = ("Heading", "heading_of", "outcome_of", "reason_of")
 
@@ -35,13 +36,13 @@ def heading_of(envelope: bytes) -> Heading:
     """Read as much of an envelope as there is."""
     try:
         return _DECODE(envelope)
-    except (ValueError, RecursionError):
+    except NOT_JSON:
         told = _FIELD.findall(envelope.decode(errors="replace"))
     # The first of each counts: a payload may have the same words.
     found = dict(reversed(told))
     try:
         return msgspec.convert(found, Heading, strict=False)
-    except ValueError:
+    except NOT_JSON:
         return Heading()
 
 
@@ -55,7 +56,7 @@ def outcome_of(outcome: bytes) -> TaskOutcome:
     found = dict(_STATE.findall(told[:_NEAR])) | dict(_ENDING.findall(told[-_NEAR:]))
     try:
         return msgspec.convert(found, TaskOutcome, strict=False)
-    except ValueError:
+    except NOT_JSON:
         return TaskOutcome(state="dead", reason="its outcome cannot be read")
 
 

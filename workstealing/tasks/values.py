@@ -33,7 +33,7 @@ Json: TypeAlias = "bytes | msgspec.Raw"
 Decode: TypeAlias = Callable[[Json], Any]
 Hook: TypeAlias = "Callable[[Any, Any], Any] | None"
 
-# The errors of msgspec are ValueErrors only since 0.22.
+# The errors of msgspec are ValueErrors only since 0.21.
 NOT_JSON = (
     msgspec.MsgspecError,
     TypeError,
