@@ -22,6 +22,7 @@ from workstealing.drivers.sync import Driver
 from workstealing.queue import consuming, presence, producing
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.attempt import Report
 from workstealing.testing import Server
 from workstealing.workers.worker import Worker
 
@@ -170,7 +171,7 @@ def _scaling() -> list[Budget]:
                 consuming.exchange(keys, settings, "p.0", "i", want=10, keep=20)
             )
             assert taken is not None
-            reports = [consuming.Report(t.id, t.token, "back") for t in taken.tasks]
+            reports = [Report(t.id, t.token, "back") for t in taken.tasks]
             driver.call(
                 consuming.exchange(
                     keys, settings, "p.0", "i", want=0, keep=0, reports=reports

@@ -33,7 +33,6 @@ WorkStealingError
 ├── TaskFailed              the task's own error, as told by the worker
 ├── TaskDead                the task was given up; says why
 ├── TaskCancelled           the task was cancelled before it was done
-├── LeaseLost               another worker owns the task now
 ├── ResultTimeout           the task did not end in time; also a TimeoutError
 ├── PoolBroken              processes of a pool die before they get to work
 ├── PoolFull                a pool's buffer is full, and stayed so
@@ -69,7 +68,6 @@ __all__ = (
     "InvalidInterval",
     "InvalidName",
     "InvalidRate",
-    "LeaseLost",
     "MissingExtra",
     "NotAJob",
     "NotATask",
@@ -340,10 +338,6 @@ class TaskCancelled(WorkStealingError):
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
         return f"task {self.task_id} was cancelled{why}"
-
-
-class LeaseLost(WorkStealingError):
-    """The worker's lease ended, and another worker owns the task now."""
 
 
 class ResultTimeout(WorkStealingError, TimeoutError):

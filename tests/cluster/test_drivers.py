@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 
-from workstealing.drivers.connect import (
-    async_driver,
-    connect,
-    connect_async,
-    driver,
-    target_of,
-)
+from workstealing.drivers.connect import async_driver, connect, connect_async, driver
+from workstealing.drivers.target import target_of
 from workstealing.errors import RedisError, RedisUnavailable
 from workstealing.queue.call import Call, Command, Flow, Nodes
 from workstealing.queue.scripts import assemble

@@ -13,14 +13,7 @@ import workstealing.queue
 from workstealing.drivers.sync import Driver
 from workstealing.queue import listing, telling
 from workstealing.queue.call import Call, Step
-from workstealing.queue.consuming import (
-    Report,
-    Taken,
-    exchange,
-    park,
-    release,
-    steal,
-)
+from workstealing.queue.consuming import exchange, park, release, steal
 from workstealing.queue.handing import begin, find_able, hand_over
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.maintaining import (
@@ -37,6 +30,7 @@ from workstealing.queue.presence import beat, join, leave
 from workstealing.queue.producing import cancel, close, replay, submit
 from workstealing.queue.reading import begun_at, counts, trace
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.attempt import Report, Taken
 
 SETTINGS = QueueSettings()
 RUNS = [f"run-{number}" for number in range(6)]

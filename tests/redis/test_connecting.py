@@ -16,8 +16,9 @@ import pytest
 
 from workstealing.drivers import connect as connecting
 from workstealing.drivers.address import OPTIONS
-from workstealing.drivers.connect import connect, connect_async, target_of
+from workstealing.drivers.connect import connect, connect_async
 from workstealing.drivers.sync import Driver
+from workstealing.drivers.target import target_of
 from workstealing.errors import ConfigurationError, RedisUnavailable
 from workstealing.queue.call import Command
 from workstealing.testing import Server

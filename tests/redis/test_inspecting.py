@@ -16,8 +16,9 @@ from workstealing import AsyncTaskQueue, TaskQueue, Worker, WorkStealer
 from workstealing.errors import ConfigurationError, TaskNotFound
 from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.inspecting.values import Node
-from workstealing.queue.consuming import Report, Taken, exchange, park, steal
+from workstealing.queue.consuming import exchange, park, steal
 from workstealing.queue.presence import join
+from workstealing.tasks.attempt import Report, Taken
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 

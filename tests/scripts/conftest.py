@@ -13,11 +13,12 @@ from redis import Redis
 
 from workstealing.drivers.sync import Driver
 from workstealing.queue.call import Call, Command
-from workstealing.queue.consuming import Exchanged, Report, Taken, Verdict, exchange
+from workstealing.queue.consuming import Exchanged, exchange
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.presence import join
 from workstealing.queue.producing import Submitted, submit
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.attempt import Report, Taken, Verdict
 
 T = TypeVar("T")
 State = dict[str, Any]

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from workstealing.queue import listing
-from workstealing.queue.consuming import Taken
 from workstealing.queue.dying import outcome_unknown
 from workstealing.queue.handing import begin
 from workstealing.queue.maintaining import reassign
 from workstealing.queue.presence import leave
 from workstealing.queue.producing import cancel, replay
 from workstealing.queue.reading import begun_at
+from workstealing.tasks.attempt import Taken
 
 UNKNOWN = outcome_unknown().decode()
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue.consuming import Taken, steal
+from workstealing.queue.consuming import steal
 from workstealing.queue.handing import find_able, hand_over
 from workstealing.queue.producing import submit
+from workstealing.tasks.attempt import Taken
 
 
 def found(queue: Any, ability: str = "x@2", but: str = "old", most: int = 100) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workstealing.queue.consuming import Report
 from workstealing.queue.presence import beat, join, leave
 from workstealing.queue.producing import cancel
 from workstealing.queue.reading import counts, trace
+from workstealing.tasks.attempt import Report
 
 
 def joining(queue: Any, worker: str, incarnation: str, *abilities: str) -> Any:

@@ -25,14 +25,7 @@ from hypothesis.stateful import (
 )
 
 from workstealing.queue.call import Call
-from workstealing.queue.consuming import (
-    Exchanged,
-    Report,
-    Taken,
-    park,
-    release,
-    steal,
-)
+from workstealing.queue.consuming import Exchanged, park, release, steal
 from workstealing.queue.dying import outcome_of_deaths, outcome_unknown
 from workstealing.queue.handing import begin, find_able, hand_over
 from workstealing.queue.maintaining import (
@@ -48,6 +41,7 @@ from workstealing.queue.presence import beat, join, leave
 from workstealing.queue.producing import cancel, replay, submit
 from workstealing.queue.reading import counts, trace
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.attempt import Report, Taken
 
 T = TypeVar("T")
 

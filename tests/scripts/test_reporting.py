@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue.consuming import Report
 from workstealing.queue.producing import submit
+from workstealing.tasks.attempt import Report
 
 
 def ids(tasks: Any) -> list[str]:

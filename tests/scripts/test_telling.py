@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from workstealing.queue import telling
-from workstealing.queue.consuming import Taken
 from workstealing.queue.telling import log, note, noted, read_log
+from workstealing.tasks.attempt import Taken
 
 
 @pytest.fixture

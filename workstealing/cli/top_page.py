@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from workstealing.cli.sheets import Part, Sheet
 from workstealing.inspecting.rates import Rates
 from workstealing.inspecting.values import Stat, WorkerStat
-from workstealing.inspecting.wording import moment, span
+from workstealing.inspecting.wording import moment, rate, span
 
 __all__ = ("View", "page")
 
@@ -65,13 +65,9 @@ def _places(seen: Stat) -> Sheet:
 def _rates(rates: Rates | None) -> Sheet:
     names = Rates.__slots__
     made = Sheet(tuple(f"{name}/s" for name in names), right=[f"{n}/s" for n in names])
-    cells = (_NONE if rates is None else _rate(getattr(rates, name)) for name in names)
+    cells = (_NONE if rates is None else rate(getattr(rates, name)) for name in names)
     made.add(*cells)
     return made
-
-
-def _rate(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:,.1f}"
 
 
 def _crew(seen: Stat, most: int) -> Sheet:

@@ -31,8 +31,6 @@ from workstealing.client.local import (
     LocalPlace,
 )
 from workstealing.client.queue import AsyncTaskQueue, TaskQueue
-from workstealing.drivers.aio import AsyncDriver
-from workstealing.drivers.sync import Driver
 from workstealing.errors import ConfigurationError, RedisUnavailable, ResultTimeout
 from workstealing.queue.call import Flow, Nap
 from workstealing.tasks.admission import Admission
@@ -46,7 +44,6 @@ from workstealing.tasks.signature import decode_result
 __all__ = ("AsyncTaskClient", "TaskClient")
 
 R = TypeVar("R")
-D = TypeVar("D", bound=Driver | AsyncDriver)
 
 # A server that restarts is back soon; one that is gone need not be asked more often.
 _PAUSE_SECONDS = 0.2
@@ -207,7 +204,7 @@ class TaskClient(_ClientFace):
         result_type: type[R],
         version: int | None = None,
     ) -> TaskHandle[R]:
-        """Call a task and return its handle; for arguments and errors see there."""
+        """Call a task and return its handle; arguments as of `exec_blocking`."""
         run = self._place.driver.run
         task_id = run(self._give(context, name, payload, version))
         return TaskHandle(self._place, task_id, result_type)
@@ -267,7 +264,7 @@ class AsyncTaskClient(_ClientFace):
         result_type: type[R],
         version: int | None = None,
     ) -> AsyncTaskHandle[R]:
-        """Call a task and return its handle; for arguments and errors see there."""
+        """Call a task and return its handle; arguments as of `exec_blocking`."""
         run = self._place.driver.run
         task_id = await run(self._give(context, name, payload, version))
         return AsyncTaskHandle(self._place, task_id, result_type)

@@ -110,7 +110,7 @@ class LocalJob:
             return executor.raised(attempt, error)
         finally:
             leave(token)
-        return executor.returned(attempt, value) or executor.cancelled(attempt.task)
+        return executor.returned(attempt, value)
 
     def _beside(self, attempt: Attempt) -> AbstractContextManager[object]:
         attempt.context.offer(lambda: self._desk)

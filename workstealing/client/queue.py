@@ -11,8 +11,9 @@ from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.task import AsyncTask, Task
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.aio import AsyncClient, AsyncDriver
-from workstealing.drivers.connect import async_driver, driver, target_of
+from workstealing.drivers.connect import async_driver, driver
 from workstealing.drivers.sync import Client, Driver
+from workstealing.drivers.target import target_of
 from workstealing.errors import ConfigurationError
 from workstealing.queue import producing, reading
 from workstealing.queue.keys import QueueKeys

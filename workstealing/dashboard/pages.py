@@ -12,13 +12,12 @@ from workstealing.dashboard.parts import (
     crew_table,
     entries_table,
     numbers,
-    rate,
     sparkline,
     table,
 )
 from workstealing.inspecting.listing import PLACES
 from workstealing.inspecting.values import Entry, Explanation, Stat, TaskView
-from workstealing.inspecting.wording import counted, moment, span
+from workstealing.inspecting.wording import counted, moment, rate, span
 from workstealing.tasks.outcome import State
 
 __all__ = (

@@ -8,7 +8,7 @@ from workstealing.dashboard.markup import Html, link, tag, text
 from workstealing.inspecting.values import Entry, Stat, WorkerStat
 from workstealing.inspecting.wording import span
 
-__all__ = ("crew_table", "entries_table", "numbers", "rate", "sparkline", "table")
+__all__ = ("crew_table", "entries_table", "numbers", "sparkline", "table")
 
 _WORKERS = 200
 _WIDTH, _HEIGHT = 120, 24
@@ -28,11 +28,6 @@ def numbers(seen: Stat) -> tuple[str, ...]:
         *(seen.delayed, seen.parked, seen.dead),
     )
     return tuple(f"{number:,}" for number in places)
-
-
-def rate(number: float) -> str:
-    """Return tasks per second in few digits."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:,.1f}"
 
 
 def crew_table(seen: Stat) -> Html:

@@ -20,6 +20,7 @@ from workstealing.drivers.translate import CLIENT_ERRORS, translated
 from workstealing.drivers.volleys import send_all_async
 from workstealing.errors import RedisUnavailable, ServerTooOld
 from workstealing.queue.call import (
+    SINGLE,
     Call,
     Command,
     Consult,
@@ -137,4 +138,4 @@ class AsyncDriver:
         if clustered:
             await client.initialize()
             return sorted(node.name for node in client.get_primaries())
-        return ("single",)
+        return SINGLE

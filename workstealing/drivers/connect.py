@@ -29,7 +29,6 @@ from workstealing.drivers.line import Line
 from workstealing.drivers.packing import is_plain
 from workstealing.drivers.sentinel import async_primary, primary
 from workstealing.drivers.sync import Client, Driver
-from workstealing.drivers.target import target_of
 from workstealing.drivers.translate import CLIENT_ERRORS, translated
 from workstealing.errors import ConfigurationError
 
@@ -41,7 +40,6 @@ __all__ = (
     "connect_async",
     "dedicated",
     "driver",
-    "target_of",
 )
 
 Profile = Literal["side-work", "tasks"]
@@ -130,7 +128,10 @@ def driver(redis: Client | str | None, profile: Profile = "side-work") -> Driver
 
 
 def dedicated(driver: Driver) -> Driver:
-    """Return a driver with a connection of its own, for one thread; close it."""
+    """Return a driver for one thread; close it.
+
+    It has a connection of its own, where the client allows that.
+    """
     client = driver.client
     return Driver(client, Line(client) if is_plain(client) else None)
 

@@ -16,6 +16,7 @@ from weakref import WeakSet
 from redis.client import PubSub
 
 from workstealing.drivers.expecting import Expecting
+from workstealing.queue.replies import raw
 
 __all__ = ("Ears",)
 
@@ -62,7 +63,7 @@ class Ears:
                     ignore_subscribe_messages=True, timeout=left
                 )
                 if told is not None:
-                    heard, _, outcome = _raw(told["data"]).partition(b" ")
+                    heard, _, outcome = raw(told["data"]).partition(b" ")
                     if heard == task_id.encode():
                         return outcome
                     ear.expecting.told(heard.decode(), outcome)
@@ -94,7 +95,3 @@ class _Ear:
         self.channel = channel
         self.pid = os.getpid()
         self.expecting = Expecting()
-
-
-def _raw(data: Any) -> bytes:
-    return data if isinstance(data, bytes) else str(data).encode()

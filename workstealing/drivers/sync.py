@@ -20,6 +20,7 @@ from workstealing.drivers.translate import CLIENT_ERRORS, translated
 from workstealing.drivers.volleys import send_all
 from workstealing.errors import RedisUnavailable, ServerTooOld
 from workstealing.queue.call import (
+    SINGLE,
     Call,
     Command,
     Consult,
@@ -119,6 +120,7 @@ class Driver:
         if self._line is not None:
             if isinstance(step, Call):
                 return self._line.call(step)
+            # Its reply needs nothing of what redis-py does to those of others.
             if isinstance(step, Command) and step.parts[0] == "BLPOP":
                 return self._line.ask(step.parts)
         if isinstance(step, Call):
@@ -139,4 +141,4 @@ class Driver:
             return client.execute_command(*step.parts, target_nodes=node)
         if clustered:
             return sorted(node.name for node in client.get_primaries())
-        return ("single",)
+        return SINGLE

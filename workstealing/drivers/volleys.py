@@ -7,6 +7,7 @@ and would have to be held in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any, TypeVar
 
 from workstealing.drivers.packing import packed_call
@@ -23,16 +24,14 @@ def send_all(client: Any, calls: Iterable[Call[T]]) -> list[T]:
     before: Call[T] | None = None
     connection = pool.get_connection()
     try:
-        for call in calls:
-            # In full: none can be repeated once the next one is on its way.
-            connection.send_packed_command(packed_call(call, in_full=True))
+        for call in chain(calls, (None,)):
+            if call is not None:
+                # In full: none can be repeated once the next one is on its way.
+                connection.send_packed_command(packed_call(call, in_full=True))
             if before is not None:
                 reply = connection.read_response(disable_decoding=before.is_raw)
                 answers.append(before.parse(reply))
             before = call
-        if before is not None:
-            reply = connection.read_response(disable_decoding=before.is_raw)
-            answers.append(before.parse(reply))
     except BaseException:
         # There may be a reply to come, which is no answer to what others will ask.
         connection.disconnect()
@@ -48,15 +47,14 @@ async def send_all_async(client: Any, calls: Iterable[Call[T]]) -> list[T]:
     before: Call[T] | None = None
     connection = await pool.get_connection()
     try:
-        for call in calls:
-            await connection.send_packed_command(packed_call(call, in_full=True))
+        for call in chain(calls, (None,)):
+            if call is not None:
+                packed = packed_call(call, in_full=True)
+                await connection.send_packed_command(packed)
             if before is not None:
                 reply = await connection.read_response(disable_decoding=before.is_raw)
                 answers.append(before.parse(reply))
             before = call
-        if before is not None:
-            reply = await connection.read_response(disable_decoding=before.is_raw)
-            answers.append(before.parse(reply))
     except BaseException:
         await connection.disconnect(nowait=True)
         raise

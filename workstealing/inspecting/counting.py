@@ -18,7 +18,7 @@ from workstealing.queue.reading import Counts
 from workstealing.queue.replies import number, shown
 from workstealing.queue.settings import QueueSettings
 
-__all__ = ("count", "crew_of", "worker_stat")
+__all__ = ("count",)
 
 # Kept beside the times of duties, and none themselves.
 _NO_DUTIES = ("claimed", "cursor")
@@ -35,7 +35,7 @@ def count(
     seen = yield from ask(reading.counts(keys))
     oldest_at_ms = yield from _oldest(keys, seen)
     living = yield from ask(listing.living(keys, seen.now_ms))
-    crew = yield from crew_of(keys, tuple(seen.leases))
+    crew = yield from _crew_of(keys, tuple(seen.leases))
     parkings = yield from _parkings(keys)
     sizes = yield from _weigh(keys, tuple(seen.leases))
     running = min(seen.assigned, sum(fellow.running for fellow in crew))
@@ -60,7 +60,7 @@ def count(
         backlog=backlog,
         living=living,
         backlog_per_worker=round(backlog / max(1, living), 3),
-        workers=tuple(worker_stat(fellow, seen, settings) for fellow in crew),
+        workers=tuple(_worker_stat(fellow, seen, settings) for fellow in crew),
         parkings=tuple(map(_parked_stat, parkings)),
         totals=_totals(seen.stats),
         upkeep=_upkeep(seen),
@@ -68,7 +68,7 @@ def count(
     )
 
 
-def crew_of(keys: QueueKeys, workers: tuple[str, ...]) -> Flow[tuple[Fellow, ...]]:
+def _crew_of(keys: QueueKeys, workers: tuple[str, ...]) -> Flow[tuple[Fellow, ...]]:
     """Ask about any number of workers, some at a time."""
     crew: list[Fellow] = []
     for start in range(0, len(workers), CHUNK):
@@ -76,7 +76,7 @@ def crew_of(keys: QueueKeys, workers: tuple[str, ...]) -> Flow[tuple[Fellow, ...
     return tuple(crew)
 
 
-def worker_stat(fellow: Fellow, seen: Counts, settings: QueueSettings) -> WorkerStat:
+def _worker_stat(fellow: Fellow, seen: Counts, settings: QueueSettings) -> WorkerStat:
     """Join what is known of a worker."""
     told = fellow.description
     left = seen.leases[fellow.name] - seen.now_ms

@@ -1,4 +1,4 @@
-"""Finds one task: what is kept of it, and which place that means."""
+"""Finds one task for those who look; also one whose outcome cannot be read."""
 
 from __future__ import annotations
 

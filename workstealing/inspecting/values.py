@@ -146,7 +146,7 @@ class Entry:
 
     id: str
     task: str
-    """`name@version`, `?` if its envelope cannot be read; empty once it has ended."""
+    """`name@version`, `?` if its envelope cannot be read; empty if nobody told."""
     state: State
     place: str
     """Where it stands, as in the tree: `inbox`, `queues/pool.0`, `outbox`, …"""

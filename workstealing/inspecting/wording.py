@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-__all__ = ("counted", "moment", "printable", "span")
+__all__ = ("counted", "moment", "printable", "rate", "span")
 
 # Of what is longer, a float cannot tell.
 _LONGEST = 2**53
@@ -28,6 +28,11 @@ def moment(ms: int) -> str:
     except (OverflowError, OSError, ValueError):
         return f"{ms} ms after 1970"
     return when.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def rate(number: float) -> str:
+    """Return tasks per second in few digits."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:,.1f}"
 
 
 def counted(number: int, thing: str, things: str = "") -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from datetime import timedelta
 
 from workstealing.errors import ConfigurationError
+from workstealing.tasks.checking import checked_seconds
 
 __all__ = ("checked_batch", "milliseconds")
 
@@ -19,10 +19,4 @@ def checked_batch(batch: int) -> int:
 
 def milliseconds(duration: float | timedelta, what: str = "ttl") -> int:
     """Return a positive duration in whole milliseconds, at least one."""
-    if isinstance(duration, timedelta):
-        duration = duration.total_seconds()
-    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
-        raise ConfigurationError(f"{what} must be seconds, not {duration!r}")
-    if not math.isfinite(duration) or duration <= 0:
-        raise ConfigurationError(f"{what} must be above 0 seconds, not {duration!r}")
-    return max(1, round(duration * 1000))
+    return max(1, round(checked_seconds(duration, what) * 1000))

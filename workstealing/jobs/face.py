@@ -7,8 +7,9 @@ one line per method, so that sync and asyncio cannot drift apart.
 from __future__ import annotations
 
 from workstealing.drivers.aio import AsyncClient, AsyncDriver
-from workstealing.drivers.connect import async_driver, driver, target_of
+from workstealing.drivers.connect import async_driver, driver
 from workstealing.drivers.sync import Client, Driver
+from workstealing.drivers.target import target_of
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncRedisJob", "RedisJob", "duty")

@@ -33,15 +33,21 @@ from workstealing.jobs.naming import checked_key
 from workstealing.jobs.slots import slot_of
 from workstealing.jobs.telling import blaming
 from workstealing.jobs.wording import Value, pairs
-from workstealing.queue.call import Argument, Call, Command, Flow, Nodes, ask
+from workstealing.queue.call import (
+    SINGLE,
+    Argument,
+    Call,
+    Command,
+    Flow,
+    Nodes,
+    ask,
+)
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncIndexRepair", "IndexRepair")
 
 KeyOf: TypeAlias = Callable[[str], str]
-
-_SINGLE = ("single",)
 
 
 class IndexRepair(RedisJob):
@@ -109,7 +115,7 @@ class _Body:
 
     def _together(self, keys: dict[Value, str]) -> Flow[dict[Value, str]]:
         """Pick the members whose keys one script may touch with the index."""
-        if (yield Nodes()) == _SINGLE:
+        if (yield Nodes()) == SINGLE:
             return keys
         own = slot_of(self._index)
         return {member: key for member, key in keys.items() if slot_of(key) == own}

@@ -43,7 +43,7 @@ from workstealing.queue.call import Argument, Call, Command, Flow, ask
 from workstealing.queue.scripts import load_script
 from workstealing.recruiting.job import Duty
 
-__all__ = ("AsyncRefreshAhead", "RefreshAhead", "XFetch")
+__all__ = ("AsyncRefreshAhead", "RefreshAhead")
 
 logger = logging.getLogger(__name__)
 

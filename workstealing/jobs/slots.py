@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from workstealing.jobs.wording import Value, raw
+from workstealing.queue.call import SINGLE
 
 __all__ = ("declared", "slot_of", "together")
 
@@ -20,7 +21,7 @@ _SLOTS = 16384
 def together(keys: Iterable[Value], nodes: Sequence[str]) -> list[list[Value]]:
     """Group *keys* by slot, or not at all where *nodes* says it is no Cluster."""
     groups: dict[int, list[Value]] = {}
-    clustered = tuple(nodes) != ("single",)
+    clustered = tuple(nodes) != SINGLE
     for key in keys:
         groups.setdefault(slot_of(key) if clustered else 0, []).append(key)
     return list(groups.values())

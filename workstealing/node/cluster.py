@@ -73,10 +73,11 @@ class Cluster:
                 case CheckClusterState():
                     return self._check()
                 case _:
-                    raise NotImplementedError(request)
+                    raise Refused(Code.NOT_SUPPORTED, f"there is no {request.type!r}")
         except UnknownWorker as error:
+            problem = str(error).removesuffix(": add() it")
             raise Refused(
-                Code.KEY_DOES_NOT_EXIST, f"{str(error).split(':')[0]}: add_worker first"
+                Code.KEY_DOES_NOT_EXIST, f"{problem}: add_worker first"
             ) from error
 
     def _init(self, request: Init) -> dict[str, Any]:

@@ -15,14 +15,14 @@ from workstealing.drivers.sync import Driver
 from workstealing.errors import UnknownWorker
 from workstealing.node import calls
 from workstealing.node.state import Load, Stolen
-from workstealing.queue.consuming import Exchanged, Report, exchange, release
+from workstealing.queue.consuming import Exchanged, exchange, release
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing import CHUNK, crew, first_of, glance, in_hand
 from workstealing.queue.presence import join, leave
 from workstealing.queue.producing import submit
 from workstealing.queue.reading import counts
 from workstealing.queue.settings import QueueSettings
-from workstealing.tasks.attempt import Taken
+from workstealing.tasks.attempt import Report, Taken
 
 __all__ = ("QUEUE", "SharedState")
 

@@ -61,8 +61,8 @@ class Pool(Executor):
         chance: Chance = SYSTEM_CHANCE,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        checked_number("workers", workers)
-        checked_number("buffer", buffer)
+        checked_number(workers, "workers")
+        checked_number(buffer, "buffer")
         _check_rule(autoscale)
         self.patience = patience
         self._crew = Crew(name or f"pool-{next(_numbers)}", buffer, chance, clock)
@@ -135,7 +135,7 @@ class Pool(Executor):
             timeout: seconds to wait for what runs; None waits for ever. May be called
                 again for what is left.
         """
-        return self._crew.shielded(self._stop, hot, checked_seconds("timeout", timeout))
+        return self._crew.shielded(self._stop, hot, checked_seconds(timeout, "timeout"))
 
     def scale(
         self, number: int, hot: bool = False, timeout: float | None = 1.0
@@ -149,8 +149,8 @@ class Pool(Executor):
             hot: also interrupt what those who leave are at.
             timeout: seconds to wait for what was interrupted.
         """
-        checked_number("workers", number)
-        seconds = checked_seconds("timeout", timeout)
+        checked_number(number, "workers")
+        seconds = checked_seconds(timeout, "timeout")
         return self._crew.shielded(self._scale, number, hot, seconds)
 
     def discard(
@@ -165,7 +165,7 @@ class Pool(Executor):
         """
         if isinstance(ids, str):
             raise ConfigurationError(f"discard() takes several ids: [{ids!r}]")
-        seconds = checked_seconds("timeout", timeout)
+        seconds = checked_seconds(timeout, "timeout")
         return self._crew.shielded(self._discard, tuple(ids), hot, seconds)
 
     def stats(self) -> PoolStats:
@@ -189,7 +189,7 @@ class Pool(Executor):
             raise ConfigurationError(
                 "a pool is not idle while its own work waits for that: wait outside"
             )
-        return self._crew.wait_until_quiet(checked_seconds("timeout", timeout))
+        return self._crew.wait_until_quiet(checked_seconds(timeout, "timeout"))
 
     @property
     def name(self) -> str:
@@ -212,7 +212,7 @@ class Pool(Executor):
 
     @buffer.setter
     def buffer(self, number: int) -> None:
-        self._crew.buffer.limit = checked_number("buffer", number)
+        self._crew.buffer.limit = checked_number(number, "buffer")
 
     @property
     def autoscale(self) -> Autoscale | None:
@@ -307,7 +307,7 @@ def _interrupt(works: list[Work[Any]]) -> None:
 
 
 def _checked_patience(seconds: float | None) -> float | None:
-    return checked_seconds("patience", seconds)
+    return checked_seconds(seconds, "patience")
 
 
 def _check_rule(rule: object) -> None:

@@ -34,10 +34,10 @@ class Autoscale:
     idle: float = 5.0
 
     def __post_init__(self) -> None:
-        checked_number("step", self.step)
-        checked_number("most", self.most)
+        checked_number(self.step, "step")
+        checked_number(self.most, "most")
         for name in ("wait", "idle"):
-            if not checked_seconds(name, getattr(self, name)):
+            if not checked_seconds(getattr(self, name), name):
                 raise ConfigurationError(
                     f"{name} is a positive number of seconds, not"
                     f" {getattr(self, name)!r}"
@@ -73,7 +73,7 @@ class Scaler:
         return max(oldest_at, self._grown_at) + self.rule.wait
 
 
-def checked_number(name: str, number: object) -> int:
+def checked_number(number: object, name: str) -> int:
     """Return a whole number of at least one, or raise what is wrong with it."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise ConfigurationError(
@@ -82,7 +82,7 @@ def checked_number(name: str, number: object) -> int:
     return number
 
 
-def checked_seconds(name: str, seconds: object) -> float | None:
+def checked_seconds(seconds: object, name: str) -> float | None:
     """Return seconds of at least zero, or None, or raise what is wrong with them."""
     if seconds is None:
         return None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workstealing.queue.scripts import Script
 
 __all__ = (
+    "SINGLE",
     "Argument",
     "Call",
     "Command",
@@ -34,6 +35,9 @@ __all__ = (
 T = TypeVar("T")
 
 Argument: TypeAlias = str | bytes | int | float
+
+SINGLE = ("single",)
+"""What `Nodes` is answered with where there is no Cluster."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,9 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import raw, text, texts
 from workstealing.queue.scripts import load_script
 from workstealing.queue.settings import QueueSettings
-from workstealing.tasks.attempt import Report, Taken, Verdict
+from workstealing.tasks.attempt import Report, Taken
 
-__all__ = (
-    "Exchanged",
-    "Report",
-    "Taken",
-    "Verdict",
-    "exchange",
-    "park",
-    "release",
-    "steal",
-)
+__all__ = ("Exchanged", "exchange", "park", "release", "steal")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ __all__ = (
     "number",
     "pairs",
     "raw",
-    "raws",
     "shown",
     "tallies",
     "text",
@@ -40,11 +39,6 @@ def texts(values: Iterable[Any]) -> tuple[str, ...]:
 def raw(value: Any) -> bytes:
     """Return a reply as bytes."""
     return value if isinstance(value, bytes) else str(value).encode()
-
-
-def raws(values: Iterable[Any]) -> tuple[bytes, ...]:
-    """Return several replies as bytes."""
-    return tuple(raw(value) for value in values)
 
 
 def pairs(flat: Sequence[Any]) -> dict[str, str]:

@@ -187,6 +187,18 @@ class Office:
                 )
             )
 
+    def forgo(self) -> None:
+        """Let a draw lapse: the host that was not dismissed has no moment after all.
+
+        Or else the next one would be drawn for sure, and those that have one more often
+        than their rate says.
+        """
+        with self._lock:
+            if self._lottery.is_drawn and not self._setups.in_progress:
+                self._lottery.discard()
+                self._lottery.draw(self._clock.monotonic(), self._setups.due_at)
+                self._stride = self._lottery.stride
+
     def start_anew(self) -> None:
         """Forget what belongs to the parent process; called in a forked child."""
         self._lock = RLock()
@@ -229,18 +241,6 @@ class Office:
         if self._observers:
             self._observers.observe(SliceRefused(entry.name, refusal, calls))
         return None
-
-    def forgo(self) -> None:
-        """Let a draw lapse: the host that was not dismissed has no moment after all.
-
-        Or else the next one would be drawn for sure, and those that have one more often
-        than their rate says.
-        """
-        with self._lock:
-            if self._lottery.is_drawn and not self._setups.in_progress:
-                self._lottery.discard()
-                self._lottery.draw(self._clock.monotonic(), self._setups.due_at)
-                self._stride = self._lottery.stride
 
     def _call_up(self, name: str | None) -> Slice | Outcome | None:
         """Begin a slice of one job, or of the one that waited longest.

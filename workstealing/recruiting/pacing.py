@@ -15,7 +15,7 @@ from typing import Any
 from workstealing.chance import Chance
 from workstealing.errors import AmbiguousPace, InvalidInterval, InvalidRate
 
-__all__ = ("Every", "Pace", "PerCall", "PerTime", "pace")
+__all__ = ("Every", "Pace", "PerCall", "PerTime", "interval", "pace")
 
 Every = float | timedelta
 
@@ -52,10 +52,21 @@ def pace(rate: float | None, every: Every | None) -> Pace:
     if rate is not None:
         return PerCall(_checked_rate(rate))
     if every is not None:
-        return PerTime(_checked_interval(every))
+        return PerTime(interval(every))
     raise AmbiguousPace(
         "how often? give rate= (share of calls, 0.0-1.0) or every= (seconds)"
     )
+
+
+def interval(every: Every) -> float:
+    """Check an interval; return its seconds."""
+    seconds: Any = every.total_seconds() if isinstance(every, timedelta) else every
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        raise InvalidInterval(f"every= must be seconds or a timedelta, not {every!r}")
+    checked = _float(seconds)
+    if not 0.0 < checked < math.inf:
+        raise InvalidInterval(f"every= must be above 0 seconds, not {every!r}")
+    return checked
 
 
 def _checked_rate(rate: Any) -> float:
@@ -64,16 +75,6 @@ def _checked_rate(rate: Any) -> float:
     checked = _float(rate)
     if not 0.0 <= checked <= 1.0:
         raise InvalidRate(f"a rate must be from 0.0 to 1.0, not {rate}")
-    return checked
-
-
-def _checked_interval(every: Every) -> float:
-    seconds: Any = every.total_seconds() if isinstance(every, timedelta) else every
-    if isinstance(seconds, bool) or not isinstance(seconds, Real):
-        raise InvalidInterval(f"every= must be seconds or a timedelta, not {every!r}")
-    checked = _float(seconds)
-    if not 0.0 < checked < math.inf:
-        raise InvalidInterval(f"every= must be above 0 seconds, not {every!r}")
     return checked
 
 

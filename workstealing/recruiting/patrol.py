@@ -11,9 +11,9 @@ from collections.abc import Callable
 from threading import Event, Thread, current_thread
 from types import TracebackType
 
-from workstealing.recruiting.pacing import Every, PerTime, pace
+from workstealing.recruiting.pacing import Every, interval
 
-__all__ = ("Patrol", "interval")
+__all__ = ("Patrol",)
 
 logger = logging.getLogger(__name__)
 
@@ -70,10 +70,3 @@ class Patrol:
                 self._muster()
             except Exception:
                 logger.exception("a patrol failed; it goes on")
-
-
-def interval(every: Every) -> float:
-    """Check an interval; return its seconds."""
-    checked = pace(None, every)
-    assert isinstance(checked, PerTime)
-    return checked.every

@@ -7,8 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 
-from workstealing.recruiting.pacing import Every
-from workstealing.recruiting.patrol import interval
+from workstealing.recruiting.pacing import Every, interval
 
 __all__ = ("AsyncPatrol",)
 

@@ -20,7 +20,6 @@ __all__ = (
     "HIGHEST_FILL",
     "Backlog",
     "Drain",
-    "added_per_request",
     "check_positive",
     "drain",
     "gap_kept",
@@ -33,10 +32,7 @@ __all__ = (
     "slices_of_interval",
     "starvation",
     "steady_backlog",
-    "sweep_seconds",
-    "unseen",
     "untouched_quantile",
-    "unwatched",
 )
 
 DAY = 86_400.0
@@ -189,14 +185,6 @@ def share_of_wall_time(slices: float, processes: int, slice_seconds: float) -> f
     return slices / processes * slice_seconds
 
 
-def added_per_request(
-    rate: float, slice_seconds: float, calls_per_request: float = 1.0
-) -> float:
-    """Return the seconds that side work adds to a request, on average."""
-    check_positive(rate=rate, slice_seconds=slice_seconds, calls=calls_per_request)
-    return rate * slice_seconds * calls_per_request
-
-
 def untouched_quantile(rate: float, calls_per_request: float = 1.0) -> float:
     """Return the quantile of latency below which side work does not show.
 
@@ -212,24 +200,6 @@ def overlap(slices: float, slice_seconds: float) -> float:
     """Return the probability that a slice runs at the same time as another one."""
     check_positive(slices=slices, slice_seconds=slice_seconds)
     return -math.expm1(-2 * slices * slice_seconds)
-
-
-def unwatched(writes: float, window: float) -> float:
-    """Return the probability that WATCH sees none of *writes* per second."""
-    check_positive(writes=writes, window=window)
-    return math.exp(-writes * window)
-
-
-def sweep_seconds(items: float, slices: float, batch: int) -> float:
-    """Return how long a shared cursor takes to visit each of *items* once."""
-    check_positive(items=items, slices=slices, batch=batch)
-    return items / batch / slices
-
-
-def unseen(seconds: float, items: float, slices: float, batch: int) -> float:
-    """Return the share of items that random sampling has not met in *seconds*."""
-    check_positive(seconds=seconds)
-    return math.exp(-seconds / sweep_seconds(items, slices, batch))
 
 
 def check_positive(**fields: float) -> None:

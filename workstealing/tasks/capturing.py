@@ -23,6 +23,7 @@ from typing import Any, Literal, TextIO, cast
 
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.logging import LONGEST_MESSAGE, LogRecord, Stream
+from workstealing.tasks.outcome import beginning
 
 __all__ = ("Capture", "Sink")
 
@@ -77,7 +78,7 @@ class Capture:
                 self._sequence += 1
                 record = LogRecord(
                     time=time.time_ns() // 1_000_000,
-                    message=_beginning(message),
+                    message=beginning(message, LONGEST_MESSAGE),
                     stream=stream,
                     level=level,
                     logger=logger,
@@ -224,10 +225,3 @@ class _Installed:
 _STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
 _FORMATTER = logging.Formatter("%(message)s")
 _INSTALLED = _Installed()
-
-
-def _beginning(message: str) -> str:
-    encoded = message.encode("utf-8", "backslashreplace")
-    if len(encoded) <= LONGEST_MESSAGE:
-        return encoded.decode()
-    return encoded[:LONGEST_MESSAGE].decode("utf-8", "ignore") + "…"

@@ -95,7 +95,7 @@ class Executor:
             arguments[definition.signature.context_parameter] = context
         return Attempt(task, envelope, definition, arguments, context, began_ns)
 
-    def returned(self, attempt: Attempt, value: Any) -> Report | None:
+    def returned(self, attempt: Attempt, value: Any) -> Report:
         """Report what it returned."""
         try:
             result = attempt.definition.signature.encode_result(value)

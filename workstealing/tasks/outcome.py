@@ -29,7 +29,14 @@ from workstealing.errors import (
 from workstealing.tasks.noting import Progress
 from workstealing.tasks.values import NOT_JSON
 
-__all__ = ("ErrorReport", "State", "TaskOutcome", "TaskState", "refusal_of")
+__all__ = (
+    "ErrorReport",
+    "State",
+    "TaskOutcome",
+    "TaskState",
+    "beginning",
+    "refusal_of",
+)
 
 _LONGEST_TRACEBACK = 8 * 1024
 _LONGEST_MESSAGE = 1024
@@ -59,7 +66,7 @@ class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
             message = text = f"(its text cannot be made: {type(failure).__name__})"
         return cls(
             f"{module}{kind.__qualname__}",
-            _beginning(message, _LONGEST_MESSAGE),
+            beginning(message, _LONGEST_MESSAGE),
             _end(text, _LONGEST_TRACEBACK),
         )
 
@@ -137,7 +144,7 @@ def refusal_of(error: BaseException) -> tuple[str, ...]:
     kind = type(error).__name__
     if _REFUSALS.get(kind) is not type(error):
         return ()
-    return (kind, *(_beginning(str(text), _LONGEST_MESSAGE) for text in error.args))
+    return (kind, *(beginning(str(text), _LONGEST_MESSAGE) for text in error.args))
 
 
 _REFUSALS: dict[str, type[WorkStealingError]] = {
@@ -197,7 +204,8 @@ class TaskState:
         return " ".join(words) + (f": {self.reason}" if self.reason else "")
 
 
-def _beginning(text: str, most: int) -> str:
+def beginning(text: str, most: int) -> str:
+    """Return the first so many bytes of a text, as text that can be written."""
     encoded = text.encode("utf-8", "backslashreplace")
     kept = encoded[:most].decode("utf-8", "ignore")
     return kept if len(encoded) <= most else f"{kept}…"

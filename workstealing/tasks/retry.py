@@ -14,7 +14,7 @@ from workstealing.chance import Chance
 from workstealing.errors import ConfigurationError, WorkStealingError
 from workstealing.tasks.checking import checked_seconds, checked_whole
 
-__all__ = ("GiveUp", "Retry", "RetryAfter", "RetryPolicy", "Verdict")
+__all__ = ("GiveUp", "Retry", "RetryAfter", "RetryPolicy")
 
 
 class Retry(WorkStealingError):
@@ -52,9 +52,6 @@ class GiveUp:
     reason: str
 
 
-Verdict = RetryAfter | GiveUp
-
-
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How often a task is tried again, how long it waits, and after which errors.
@@ -80,7 +77,9 @@ class RetryPolicy:
         _check_classes(self.retry_on, "retry_on")
         _check_classes(self.give_up_on, "give_up_on")
 
-    def verdict(self, error: BaseException, attempt: int, chance: Chance) -> Verdict:
+    def verdict(
+        self, error: BaseException, attempt: int, chance: Chance
+    ) -> RetryAfter | GiveUp:
         """Judge the error of an attempt; the first attempt is number 1."""
         asked = isinstance(error, Retry)
         if not asked and isinstance(error, self.give_up_on):

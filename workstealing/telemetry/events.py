@@ -65,7 +65,7 @@ class SliceEnded:
     """It took longer than its deadline."""
     error: BaseException | None
     calls: int
-    """`enlist()` calls counted since the recruiter's previous slice event."""
+    """Moments offered since the recruiter's previous slice event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class SliceRefused:
     job: str
     outcome: Outcome
     calls: int
-    """`enlist()` calls counted since the recruiter's previous slice event."""
+    """Moments offered since the recruiter's previous slice event."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
-from workstealing.drivers.connect import connect, connect_async, target_of
+from workstealing.drivers.connect import connect, connect_async
+from workstealing.drivers.target import target_of
 
 
 @pytest.mark.parametrize("build", [connect, connect_async])

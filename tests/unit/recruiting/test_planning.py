@@ -14,7 +14,6 @@ from workstealing.errors import ConfigurationError
 from workstealing.recruiting import planning
 from workstealing.recruiting.plan import Load, Plan, plan
 from workstealing.recruiting.planning import (
-    added_per_request,
     drain,
     gap_kept,
     interval_for_slices,
@@ -26,10 +25,7 @@ from workstealing.recruiting.planning import (
     slices_of_interval,
     starvation,
     steady_backlog,
-    sweep_seconds,
-    unseen,
     untouched_quantile,
-    unwatched,
 )
 
 SHOP = {
@@ -220,11 +216,7 @@ def test_more_slices_than_calls_have_no_interval() -> None:
 
 def test_the_cost_formulas() -> None:
     assert share_of_wall_time(3.0, 50, 0.025) == pytest.approx(0.0015)
-    assert added_per_request(0.003, 0.02, 4) == pytest.approx(0.00024)
     assert overlap(1.0, 0.02) == pytest.approx(1 - math.exp(-0.04))
-    assert unwatched(300, 0.002) == pytest.approx(0.55, abs=0.01)
-    assert sweep_seconds(10_000, 2.0, 50) == pytest.approx(100)
-    assert unseen(100, 10_000, 2.0, 50) == pytest.approx(math.exp(-1))
 
 
 @pytest.mark.parametrize(

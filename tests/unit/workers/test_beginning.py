@@ -8,9 +8,8 @@ import pytest
 
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.errors import RedisUnavailable
-from workstealing.queue.consuming import Report, Taken
 from workstealing.tasks.admission import Admission
-from workstealing.tasks.attempt import Attempt
+from workstealing.tasks.attempt import Attempt, Report, Taken
 from workstealing.tasks.executing import Executor
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.task import define

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workstealing.queue.consuming import Report, Taken
-from workstealing.tasks.attempt import Unable
+from workstealing.tasks.attempt import Report, Taken, Unable
 from workstealing.testing import ManualClock
 from workstealing.workers.batching import Batching
 from workstealing.workers.hands import Hands

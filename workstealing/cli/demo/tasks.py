@@ -24,9 +24,9 @@ def make_queue(url: str, run: str) -> tuple[TaskQueue, Task[[float], float]]:
     @queue.task(name="render")
     def render(seconds: float) -> float:
         """Take some time, as pages do."""
-        time.sleep(seconds)
         # How often a task was begun, against how often one was done.
         queue.driver.client.incr(f"{queue.keys.prefix}demo:begun")
+        time.sleep(seconds)
         return seconds
 
     return queue, render
