@@ -193,11 +193,14 @@ class Office:
         Or else the next one would be drawn for sure, and those that have one more often
         than their rate says.
         """
-        with self._lock:
-            if self._lottery.is_drawn and not self._setups.in_progress:
-                self._lottery.discard()
-                self._lottery.draw(self._clock.monotonic(), self._setups.due_at)
-                self._stride = self._lottery.stride
+        try:
+            with self._lock:
+                if self._lottery.is_drawn and not self._setups.in_progress:
+                    self._lottery.discard()
+                    self._lottery.draw(self._clock.monotonic(), self._setups.due_at)
+                    self._stride = self._lottery.stride
+        except Exception as error:  # noqa: BLE001 - nothing reaches the host
+            self._fault(error)
 
     def start_anew(self) -> None:
         """Forget what belongs to the parent process; called in a forked child."""

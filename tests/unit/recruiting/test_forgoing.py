@@ -40,6 +40,30 @@ def test_setups_are_run_although_the_first_to_come_forgo() -> None:
     assert ran == [recruiter]
 
 
+class Broken:
+    """Chance that breaks when it is asked again."""
+
+    def __init__(self) -> None:
+        self.is_broken = False
+
+    def random(self) -> float:
+        if self.is_broken:
+            raise OSError("no more randomness")
+        return 0.5
+
+
+def test_nothing_reaches_a_host_that_forgoes() -> None:
+    chance = Broken()
+    recruiter = Recruiter(share=None, chance=chance)
+    recruiter.install(lambda: None, "job", rate=0.5)
+    recruiter.enlist()
+    chance.is_broken = True
+
+    recruiter.forgo()
+
+    assert recruiter.stats().faults == 1
+
+
 def test_a_job_that_is_due_waits_for_the_next_that_does_not_forgo() -> None:
     slices: list[int] = []
     clock = ManualClock()
