@@ -113,6 +113,7 @@ _APP = """
     def mute() -> str:
         # Inside of a call that no exception reaches, until somebody else opens it.
         try:
+            notes.rpush(f"{{NAME}}:mute", 1)
             os.close(os.open({pipe!r}, os.O_RDONLY))
         finally:
             notes.rpush(f"{{NAME}}:late", 1)
@@ -290,6 +291,9 @@ class See:
 
     def hold_again(self) -> None:
         self._client.delete(f"{self._name}:go", f"{self._name}:ran")
+
+    def is_mute(self) -> bool:
+        return bool(self._client.exists(f"{self._name}:mute"))
 
     def wake(self) -> None:
         """Let what is mute or deaf go on; or it was reached before it was."""

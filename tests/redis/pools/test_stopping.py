@@ -134,7 +134,7 @@ def test_what_no_exception_reaches_is_handed_back_all_the_same(
     handle = app.mute.submit()
     pool = pools(app.queue, 1, kind)
     pool.start()
-    wait_until(lambda: pool.stats().running, 10, "it to run")
+    wait_until(see.is_mute, 10, "it to run")
 
     assert pool.stop(hot=True) == 1
     assert handle.state().state is State.WAITING
