@@ -22,6 +22,7 @@ import pytest
 from redis import Redis
 
 import workstealing
+from workstealing.queue import presence
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker_pool import WorkerPool
 
@@ -239,6 +240,28 @@ def pools() -> Iterator[Callable[..., WorkerPool]]:
 @pytest.fixture
 def see(redis_client: Redis, key_prefix: str, tmp_path: Path) -> See:
     return See(redis_client, key_prefix, tmp_path / "pipe")
+
+
+@pytest.fixture
+def with_a_full_deque(
+    pools: Callable[..., WorkerPool], see: See
+) -> Callable[[Any, str], WorkerPool]:
+    """Start a pool that runs one task, and has more in its deque."""
+
+    def start(app: Any, kind: str) -> WorkerPool:
+        queue = app.queue
+        # With a fellow, real or not, a worker takes its share of the inbox in advance.
+        settings: dict[str, list[str]] = {"abilities": []}
+        call = presence.join(queue.keys, queue.settings, "other.0", "i", settings)
+        queue.driver.call(call)
+        app.hold.submit_many([(n,) for n in range(9)])
+        pool = pools(queue, 1, kind, name="mill")
+        pool.start()
+        see.wait_for(1)
+        wait_until(lambda: queue.counts().loads.get("mill.0"), 20, "a full deque")
+        return pool
+
+    return start
 
 
 @pytest.fixture

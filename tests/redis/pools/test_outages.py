@@ -12,7 +12,6 @@ import pytest
 
 from workstealing import TaskQueue
 from workstealing.inspecting.inspector import Inspector
-from workstealing.queue import presence
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker_pool import WorkerPool
 
@@ -146,22 +145,13 @@ def test_processes_that_are_stopped_in_an_outage_end_and_others_go_on(
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_what_a_quiet_pool_could_not_hand_back_in_an_outage_it_does_after_it(
     make_app: Callable[..., Any],
-    pools: Pools,
+    with_a_full_deque: Callable[[Any, str], WorkerPool],
     see: Any,
     failing: Server,
     look: Callable[[], TaskQueue],
     kind: str,
 ) -> None:
-    app = make_app(lease=30.0, url=failing.url)
-    queue = app.queue
-    # With a fellow, real or not, a worker takes its share of the inbox in advance.
-    call = presence.join(queue.keys, queue.settings, "other.0", "i", {"abilities": []})
-    queue.driver.call(call)
-    app.hold.submit_many([(n,) for n in range(9)])
-    pool = pools(queue, 1, kind, name="mill")
-    pool.start()
-    see.wait_for(1)
-    wait_until(lambda: queue.counts().loads.get("mill.0"), 20, "a full deque")
+    pool = with_a_full_deque(make_app(lease=30.0, url=failing.url), kind)
 
     failing.kill()
     pool.quiet()

@@ -8,34 +8,20 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue import presence
 from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
 from workstealing.workers.worker_pool import WorkerPool
 
 each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 Pools = Callable[..., WorkerPool]
-
-
-def with_a_full_deque(app: Any, pools: Pools, see: Any, kind: Any) -> WorkerPool:
-    """Start a pool that runs one task, and has more in its deque."""
-    queue = app.queue
-    # With a fellow, real or not, a worker takes its share of the inbox in advance.
-    call = presence.join(queue.keys, queue.settings, "other.0", "i", {"abilities": []})
-    queue.driver.call(call)
-    app.hold.submit_many([(n,) for n in range(9)])
-    pool = pools(queue, 1, kind, name="mill")
-    pool.start()
-    see.wait_for(1)
-    wait_until(lambda: queue.counts().loads.get("mill.0"), 20, "a full deque")
-    return pool
+Full = Callable[[Any, str], WorkerPool]
 
 
 @each_kind
 def test_a_stop_hands_back_at_once_what_waits_and_finishes_what_runs(
-    app: Any, pools: Pools, see: Any, kind: Any
+    app: Any, with_a_full_deque: Full, see: Any, kind: Any
 ) -> None:
-    pool = with_a_full_deque(app, pools, see, kind)
+    pool = with_a_full_deque(app, kind)
     cut: list[int] = []
     stopping = Thread(target=lambda: cut.append(pool.stop(timeout=30)))
 
@@ -55,9 +41,9 @@ def test_a_stop_hands_back_at_once_what_waits_and_finishes_what_runs(
 
 @each_kind
 def test_a_quiet_pool_hands_back_what_waits_and_takes_no_more(
-    app: Any, pools: Pools, see: Any, kind: Any
+    app: Any, with_a_full_deque: Full, see: Any, kind: Any
 ) -> None:
-    pool = with_a_full_deque(app, pools, see, kind)
+    pool = with_a_full_deque(app, kind)
 
     pool.quiet()
     wait_until(lambda: "mill.0" not in app.queue.counts().loads, 10, "an empty deque")
