@@ -64,7 +64,7 @@ def main() -> int:
         queue.task(name="resize")(resize)
         Worker(queue).run(until_empty=True)
         stats, stat = recruiter.stats(), Inspector(queue).stat()
-        print(f"{requests:,} requests, of which {stats.calls:,} cache hits enlisted")
+        print(f"{requests:,} requests; those that hit the cache enlisted")
         for name, job in stats.jobs.items():
             print(f"{name}: {job.recruited} slices of use, {job.seconds:.3f} s in all")
         print(f"{len(swept):,} sessions swept away, {stat.totals.done} thumbnails made")

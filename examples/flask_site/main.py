@@ -57,7 +57,7 @@ def main() -> int:
         requests = loaded(address, parser.parse_args().seconds)
         Worker(thumbnails).run(until_empty=True)
         stats, stat = recruiter.stats(), Inspector(thumbnails).stat()
-        print(f"{requests:,} requests, of which {stats.calls:,} cache hits enlisted")
+        print(f"{requests:,} requests; those that hit the cache enlisted")
         for name, job in stats.jobs.items():
             print(f"{name}: {job.recruited} slices of use, {job.seconds:.3f} s in all")
         upkeep = stat.upkeep.slices.get("web", 0)
