@@ -7,12 +7,20 @@ BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EXTRAS = cli,embedded,prometheus,statsd,opentelemetry,plot
 # Twice the processors: many tests wait for processes that they have started.
-TESTERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
+TESTERS = $(shell expr 2 \* $(PROCESSORS))
 
-.PHONY: demo test check bench docs matrix clean
+.PHONY: demo quick test check measure bench docs matrix clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
+
+# What needs neither a server nor long samples, in under a minute on two processors:
+# logic, and the scripts on fakeredis.
+quick: .venv/test-ready
+	$(BIN)/python -m pytest -q -n $(PROCESSORS) tests/unit tests/scripts \
+		--ignore=tests/unit/cli --ignore=tests/unit/recruiting/test_shares.py \
+		-k 'not embedded and not model'
 
 test: .venv/test-ready
 	$(BIN)/python -m pytest -n $(TESTERS)
@@ -23,6 +31,10 @@ check: .venv/test-ready
 	$(BIN)/mypy
 	set -e; for example in examples/*/; do $(BIN)/mypy $$example; done
 	$(BIN)/lint-imports
+
+# How large and how scattered the package is; docs/architecture.md shows it.
+measure: .venv/test-ready
+	$(BIN)/python tests/architecture/measure.py
 
 bench: .venv/test-ready
 	$(BIN)/python -m benchmarks

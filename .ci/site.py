@@ -46,9 +46,11 @@ def relinked(text: str, page: str, known: dict[str, str]) -> str:
 
     def link(match: re.Match[str]) -> str:
         source = os.path.normpath(here / match[1])
-        if source not in by_source:
+        # A link to a folder is one to its README, as it is where code is browsed.
+        found = by_source.get(source) or by_source.get(f"{source}/README.md")
+        if found is None:
             return match[0]
-        target = os.path.relpath(by_source[source], PurePosixPath(page).parent)
+        target = os.path.relpath(found, PurePosixPath(page).parent)
         return f"]({target}{match[2] or ''})"
 
     return _LINK.sub(link, text)

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 
 from benchmarks.measuring import Budget
-from workstealing.client.calling import TaskClient
-from workstealing.client.queue import TaskQueue
 from workstealing.client.task import Task
-from workstealing.tasks.calling import ClientContext
-from workstealing.tasks.permission import Policy
-from workstealing.tasks.task import define
+from workstealing.client.task_client import TaskClient
+from workstealing.client.task_queue import TaskQueue
+from workstealing.tasks.definition import define
+from workstealing.tasks.policy import AccessPolicy
+from workstealing.tasks.submission import ClientContext
 from workstealing.testing import Server
 from workstealing.workers.worker import Worker
 
@@ -30,7 +30,7 @@ def measure() -> list[Budget]:
     with Server(tcp=True) as server:
         plain, signed = _round_trip(server.url, ""), _round_trip(server.url, _SECRET)
     return [
-        Budget("exec_blocking / submit + result, p50", plain, 1.2),
+        Budget("call / submit + result, p50", plain, 1.2),
         Budget("the same, signed and with a policy / submit + result", signed, 1.2),
     ]
 
@@ -39,7 +39,7 @@ def make_queue(url: str, secret: str) -> TaskQueue:
     """Return a queue with one task that does nothing; with a secret it is guarded."""
     queue = TaskQueue("open", url)
     if secret:
-        policy = Policy({"clerk": {"noop"}})
+        policy = AccessPolicy({"clerk": {"noop"}})
         queue = TaskQueue("guarded", url, secret=secret, policy=policy)
     queue.registry.add(define(_noop, "noop", permission="noop"))
     return queue
@@ -58,7 +58,7 @@ def _round_trip(url: str, secret: str) -> float:
         noop.submit(1).result(5)
 
     def ours() -> None:
-        client.exec_blocking(context, "noop", {"number": 1}, int, 5)
+        client.call(context, "noop", {"number": 1}, int, 5)
 
     arguments = [sys.executable, "-m", "benchmarks.client", url]
     workers = [subprocess.Popen([*arguments, word]) for word in {"", secret}]
@@ -69,8 +69,7 @@ def _round_trip(url: str, secret: str) -> float:
             worker.terminate()
             worker.wait()
         for queue in (plain, asked):
-            queue.driver.close()
-            queue.driver.client.close()
+            queue.close()
 
 
 def _compared(ours: Callable[[], None], theirs: Callable[[], None]) -> float:

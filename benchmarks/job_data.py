@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias
 
-from workstealing.drivers.sync import Client
+from workstealing.drivers.sync_driver import Client
 from workstealing.jobs import (
     CounterFlush,
     DeadMembers,

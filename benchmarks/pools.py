@@ -11,7 +11,7 @@ import random
 import time
 
 from benchmarks.measuring import Budget, best
-from workstealing.client.queue import TaskQueue
+from workstealing.client.task_queue import TaskQueue
 from workstealing.testing import Server
 from workstealing.workers.worker_pool import WorkerPool
 
@@ -58,6 +58,5 @@ def _drain(url: str, lengths: list[float]) -> float:
     pool.start(until_empty=True)
     pool.wait()
     taken = time.perf_counter() - began_at
-    queue.driver.close()
-    queue.driver.client.close()
+    queue.close()
     return taken

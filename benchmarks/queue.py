@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.measuring import Budget
-from workstealing.client.queue import TaskQueue
 from workstealing.client.task import Task
+from workstealing.client.task_queue import TaskQueue, parts_of
 from workstealing.drivers.connect import connect
-from workstealing.drivers.sync import Driver
-from workstealing.queue import consuming, presence, producing
+from workstealing.drivers.sync_driver import Driver
+from workstealing.queue import producer_calls, worker_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.attempt import Report
@@ -57,13 +57,12 @@ def _served() -> Iterator[tuple[Server, TaskQueue, Task[[int], int]]]:
         try:
             yield server, queue, noop
         finally:
-            queue.driver.close()
-            queue.driver.client.close()
+            queue.close()
 
 
 def _drain() -> list[Budget]:
     with _served() as (_, queue, noop):
-        client, worker = queue.driver.client, Worker(queue)
+        client, worker = parts_of(queue).driver.client, Worker(queue)
         ratios, trips = [], 0.0
         for _ in range(_ROUNDS):
             client.lpush("floor", *(f'{{"number": {n}}}' for n in range(_FLOOR_TASKS)))
@@ -94,7 +93,7 @@ def _submit() -> list[Budget]:
         '{"v":1,"name":"noop","version":1,"at":1794800000000,"payload":{"number":1}}'
     )
     with _served() as (_, queue, noop):
-        client, ratios = queue.driver.client, []
+        client, ratios = parts_of(queue).driver.client, []
         arguments = [(number,) for number in range(_TASKS)]
         for _ in range(_ROUNDS):
             began_at = time.perf_counter()
@@ -116,7 +115,7 @@ def _submit() -> list[Budget]:
 
 def _memory() -> list[Budget]:
     with _served() as (_, queue, noop):
-        client = queue.driver.client
+        client = parts_of(queue).driver.client
 
         def used() -> int:
             return int(client.info("memory")["used_memory"])
@@ -135,7 +134,7 @@ def _memory() -> list[Budget]:
 
 def _round_trip() -> Budget:
     with _served() as (server, queue, noop):
-        client = queue.driver.client
+        client = parts_of(queue).driver.client
         with _child("echo", server.url), _child("work", server.url):
             ours, echo = [], []
             for _ in range(_TRIPS):
@@ -159,33 +158,37 @@ def _scaling() -> list[Budget]:
         for keys, workers, tasks in ((few, 10, 1_000), (many, 10_000, 1_000_000)):
             for number in range(workers):
                 driver.call(
-                    presence.join(keys, settings, f"p.{number}", "i", {"abilities": []})
+                    worker_calls.join(
+                        keys, settings, f"p.{number}", "i", {"abilities": []}
+                    )
                 )
             for start in range(0, tasks, 1000):
                 batch = [(f"{start + n:016d}", envelope) for n in range(1000)]
-                driver.call(producing.submit(keys, settings, batch, priority=1))
+                driver.call(producer_calls.submit(keys, settings, batch, priority=1))
 
         def take(keys: QueueKeys) -> None:
             """Take ten, give them back: the queue stays as long as it is."""
             taken = driver.call(
-                consuming.exchange(keys, settings, "p.0", "i", want=10, keep=20)
+                worker_calls.exchange(keys, settings, "p.0", "i", want=10, keep=20)
             )
             assert taken is not None
             reports = [Report(t.id, t.token, "back") for t in taken.tasks]
             driver.call(
-                consuming.exchange(
+                worker_calls.exchange(
                     keys, settings, "p.0", "i", want=0, keep=0, reports=reports
                 )
             )
 
         def theft(keys: QueueKeys) -> None:
             """Steal from the one that has something, and hand it back."""
-            driver.call(consuming.exchange(keys, settings, "p.1", "i", want=1, keep=20))
-            assert driver.call(consuming.steal(keys, "p.1", "p.2")) > 0
+            driver.call(
+                worker_calls.exchange(keys, settings, "p.1", "i", want=1, keep=20)
+            )
+            assert driver.call(worker_calls.steal(keys, "p.1", "p.2")) > 0
             for thief in ("p.1", "p.2"):
-                driver.call(presence.leave(keys, thief, "i", final=True))
+                driver.call(worker_calls.leave(keys, thief, "i", final=True))
                 driver.call(
-                    presence.join(keys, settings, thief, "i", {"abilities": []})
+                    worker_calls.join(keys, settings, thief, "i", {"abilities": []})
                 )
 
         budgets = []

@@ -16,7 +16,7 @@ from random import Random
 
 from benchmarks.measuring import Budget
 from benchmarks.stealing_simulation import WORKLOADS, Strategy, simulate
-from workstealing.pool.deques import Deques
+from workstealing.pool.work_deques import WorkDeques
 
 __all__ = ("measure",)
 
@@ -118,8 +118,8 @@ def _locked(thieves: int, *, lingers: bool) -> tuple[float, float]:
 
 def _met(thieves: int, items: deque[int]) -> float:
     names = [f"thief {number}" for number in range(thieves)]
-    deques: Deques[int] = Deques(["owner", *names])
-    deques._boxes["owner"].items = items
+    deques: WorkDeques[int] = WorkDeques(["owner", *names])
+    deques._deques["owner"].items = items
     for item in range(_JOBS):
         deques.push("owner", item)
     begun = threading.Barrier(thieves + 1)

@@ -26,7 +26,7 @@ def flask_site() -> Any:
     """Make a Flask application, and what chooses the way into it."""
     from flask import Flask
 
-    from workstealing.integrations.flask import Enlist
+    from workstealing.integrations.flask import FlaskEnlist
 
     app = Flask("site")
     app.get("/<way>")(lambda way: _page())  # noqa: ARG005
@@ -34,7 +34,7 @@ def flask_site() -> Any:
     sessions = VolatileHash(os.environ["SITE_REDIS"], "sessions")
     recruiter.install(sessions, "sessions", rate=RATE)
     ways = {"/none": app.wsgi_app}
-    Enlist(app, recruiter=recruiter)
+    FlaskEnlist(app, recruiter=recruiter)
     ways["/with"] = app.wsgi_app
 
     def site(environ: Any, start_response: Any) -> Any:
@@ -50,7 +50,7 @@ def asgi_site() -> Any:
     from starlette.responses import HTMLResponse
     from starlette.routing import Route
 
-    from workstealing.integrations.starlette import EnlistMiddleware
+    from workstealing.integrations.starlette import StarletteEnlistMiddleware
 
     async def page(_: Request) -> HTMLResponse:
         return HTMLResponse(_page())
@@ -59,7 +59,10 @@ def asgi_site() -> Any:
     recruiter = AsyncRecruiter()
     sessions = AsyncVolatileHash(os.environ["SITE_REDIS"], "sessions")
     recruiter.install(sessions, "sessions", rate=RATE)
-    ways: Any = {"/none": app, "/with": EnlistMiddleware(app, recruiter=recruiter)}
+    ways: Any = {
+        "/none": app,
+        "/with": StarletteEnlistMiddleware(app, recruiter=recruiter),
+    }
 
     async def site(scope: Any, receive: Any, send: Any) -> None:
         await ways[scope["path"]](scope, receive, send)

@@ -2,4 +2,10 @@
 
 from __future__ import annotations
 
+from hypothesis import settings
+
 pytest_plugins = ["workstealing.testing.plugin"]
+
+# A deadline is a timed assertion, which a loaded machine fails.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")

@@ -1,8 +1,13 @@
 """Background work without a background.
 
 A process with a spare moment enlists; by a lottery it is recruited for one small slice
-of a job, or dismissed. Importing this package imports neither redis nor asyncio: a web
-host that only enlists should not pay for what it does not use.
+of a job, or dismissed. On the same idea stands a task queue in Redis whose idle workers
+steal from busy ones.
+
+Public are the names of this module, and those that `workstealing.jobs`, `.inspecting`,
+`.telemetry`, `.testing`, `.errors` and the modules of `.integrations` offer. Everything
+else may change in any release. Importing this package imports neither redis nor
+asyncio: a web host that only enlists should not pay for what it does not use.
 """
 
 from __future__ import annotations
@@ -14,89 +19,143 @@ from typing import TYPE_CHECKING, Any
 from workstealing.recruiting.job import Duty, Job
 from workstealing.recruiting.protection import Breaker, StoreGate
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.recruiting.slicing import time_left
+from workstealing.recruiting.slice import time_left
 
 if TYPE_CHECKING:
-    from workstealing.client.calling import AsyncTaskClient, TaskClient
-    from workstealing.client.channel import LoggingChannel
-    from workstealing.client.queue import AsyncTaskQueue, TaskQueue
-    from workstealing.drivers.connect import connect
+    from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+    from workstealing.client.log_channel import LoggingChannel, MemoryChannel
+    from workstealing.client.task import AsyncTask, Task
+    from workstealing.client.task_client import AsyncTaskClient, TaskClient
+    from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+    from workstealing.drivers.connect import connect, connect_async
+    from workstealing.inspecting.inspector import AsyncInspector, Inspector
+    from workstealing.pool.autoscale import Autoscale
     from workstealing.pool.pool import Pool
-    from workstealing.pool.scaling import Autoscale
-    from workstealing.recruiting.aio import AsyncRecruiter
-    from workstealing.tasks.calling import ClientContext
-    from workstealing.tasks.context import ExecutionContext, current_context
+    from workstealing.pool.pool_stats import PoolStats, StopReport
+    from workstealing.pool.work import Work
+    from workstealing.pool.work_deques import WorkDeques
+    from workstealing.queue.inspection_calls import Counts
+    from workstealing.recruiting.async_recruiter import AsyncRecruiter
+    from workstealing.recruiting.job import AsyncJob
+    from workstealing.recruiting.plan import Forecast, Plan, plan
+    from workstealing.recruiting.stats import JobStats, RecruiterStats
+    from workstealing.recruiting.ticker import Ticker
+    from workstealing.tasks.context import ExecutionContext, Progress, current_context
     from workstealing.tasks.contract import Contract
-    from workstealing.tasks.permission import Policy
+    from workstealing.tasks.outcome import State, TaskState
+    from workstealing.tasks.output_capture import LogRecord
+    from workstealing.tasks.policy import PUBLIC, AccessPolicy
     from workstealing.tasks.registry import Registry
-    from workstealing.tasks.retry import Retry
+    from workstealing.tasks.retry import Restart, Retry, RetryPolicy
     from workstealing.tasks.signing import Keyring
+    from workstealing.tasks.submission import ClientContext
+    from workstealing.workers.identity import WorkerStats
     from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
     from workstealing.workers.worker import Worker
     from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = (
+    "PUBLIC",
+    "AccessPolicy",
+    "AsyncInspector",
+    "AsyncJob",
     "AsyncRecruiter",
+    "AsyncTask",
     "AsyncTaskClient",
+    "AsyncTaskHandle",
     "AsyncTaskQueue",
     "AsyncWorkStealer",
     "Autoscale",
     "Breaker",
     "ClientContext",
     "Contract",
+    "Counts",
     "Duty",
     "ExecutionContext",
+    "Forecast",
+    "Inspector",
     "Job",
+    "JobStats",
     "Keyring",
+    "LogRecord",
     "LoggingChannel",
-    "Policy",
+    "MemoryChannel",
+    "Plan",
     "Pool",
+    "PoolStats",
+    "Progress",
     "Recruiter",
+    "RecruiterStats",
     "Registry",
+    "Restart",
     "Retry",
+    "RetryPolicy",
+    "State",
+    "StopReport",
     "StoreGate",
+    "Task",
     "TaskClient",
+    "TaskHandle",
     "TaskQueue",
+    "TaskState",
+    "Ticker",
+    "Work",
+    "WorkDeques",
     "WorkStealer",
     "Worker",
     "WorkerPool",
+    "WorkerStats",
     "connect",
+    "connect_async",
     "current_context",
+    "plan",
     "time_left",
 )
 
-_ON_DEMAND = {
-    "AsyncRecruiter": "workstealing.recruiting.aio",
-    "AsyncTaskClient": "workstealing.client.calling",
-    "AsyncTaskQueue": "workstealing.client.queue",
-    "AsyncWorkStealer": "workstealing.workers.upkeep",
-    "Autoscale": "workstealing.pool.scaling",
-    "ClientContext": "workstealing.tasks.calling",
-    "Contract": "workstealing.tasks.contract",
-    "ExecutionContext": "workstealing.tasks.context",
-    "Keyring": "workstealing.tasks.signing",
-    "LoggingChannel": "workstealing.client.channel",
-    "Policy": "workstealing.tasks.permission",
-    "Pool": "workstealing.pool.pool",
-    "Registry": "workstealing.tasks.registry",
-    "Retry": "workstealing.tasks.retry",
-    "TaskClient": "workstealing.client.calling",
-    "TaskQueue": "workstealing.client.queue",
-    "WorkStealer": "workstealing.workers.upkeep",
-    "Worker": "workstealing.workers.worker",
-    "WorkerPool": "workstealing.workers.worker_pool",
-    "connect": "workstealing.drivers.connect",
-    "current_context": "workstealing.tasks.context",
+# Imported when they are first asked for.
+_MODULES = {
+    "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
+    "workstealing.client.log_channel": ("LoggingChannel", "MemoryChannel"),
+    "workstealing.client.task": ("AsyncTask", "Task"),
+    "workstealing.client.task_client": ("AsyncTaskClient", "TaskClient"),
+    "workstealing.client.task_queue": ("AsyncTaskQueue", "TaskQueue"),
+    "workstealing.drivers.connect": ("connect", "connect_async"),
+    "workstealing.inspecting.inspector": ("AsyncInspector", "Inspector"),
+    "workstealing.pool.work_deques": ("WorkDeques",),
+    "workstealing.pool.pool": ("Pool",),
+    "workstealing.pool.pool_stats": ("PoolStats", "StopReport"),
+    "workstealing.pool.autoscale": ("Autoscale",),
+    "workstealing.pool.work": ("Work",),
+    "workstealing.queue.inspection_calls": ("Counts",),
+    "workstealing.recruiting.async_recruiter": ("AsyncRecruiter",),
+    "workstealing.recruiting.job": ("AsyncJob",),
+    "workstealing.recruiting.plan": ("Forecast", "Plan", "plan"),
+    "workstealing.recruiting.stats": ("JobStats", "RecruiterStats"),
+    "workstealing.recruiting.ticker": ("Ticker",),
+    "workstealing.tasks.submission": ("ClientContext",),
+    "workstealing.tasks.context": ("ExecutionContext", "Progress", "current_context"),
+    "workstealing.tasks.contract": ("Contract",),
+    "workstealing.tasks.outcome": ("State", "TaskState"),
+    "workstealing.tasks.output_capture": ("LogRecord",),
+    "workstealing.tasks.policy": ("PUBLIC", "AccessPolicy"),
+    "workstealing.tasks.registry": ("Registry",),
+    "workstealing.tasks.retry": ("Restart", "Retry", "RetryPolicy"),
+    "workstealing.tasks.signing": ("Keyring",),
+    "workstealing.workers.worker_pool": ("WorkerPool",),
+    "workstealing.workers.identity": ("WorkerStats",),
+    "workstealing.workers.upkeep": ("AsyncWorkStealer", "WorkStealer"),
+    "workstealing.workers.worker": ("Worker",),
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 # Without a handler of its own, Python would print our warnings to a host's stderr.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ON_DEMAND:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ON_DEMAND[name]), name)
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ WorkStealingError
 │   ├── DuplicateTask       the name and version are taken
 │   ├── UnknownWorker       no worker of that name
 │   └── MissingExtra        names the extra to install
-├── Conflict                another recruit is at it; nothing is wrong
+├── Conflict                another recruit does the same work; nothing is wrong
 ├── InvalidDuty             a job returned something that is not a Duty
 ├── HookFailed              a user's function raised inside a job; the cause is kept
 ├── NotPermitted            this principal may not call the task
@@ -28,17 +28,17 @@ WorkStealingError
 ├── BadOutcome              not an outcome: broken JSON, a missing or wrong field
 ├── UnknownTask             no task of that name and version is registered here
 ├── QueueFull               the queue is at its `max_length`
-├── QueueClosed             the queue takes no more input
+├── InputEnded              the input of the queue was ended; says how to reopen it
 ├── TaskNotFound            no task of that id, or its outcome has expired
-├── TaskFailed              the task's own error, as told by the worker
+├── TaskFailed              the task's own error, as its worker reported it
 ├── TaskDead                the task was given up; says why
 ├── TaskCancelled           the task was cancelled before it was done
 ├── ResultTimeout           the task did not end in time; also a TimeoutError
-├── PoolBroken              processes of a pool die before they get to work
+├── PoolBroken              processes of a pool die before they start to work
 ├── PoolFull                a pool's buffer is full, and stayed so
 ├── PoolStopped             a pool takes no more work; also a RuntimeError
 ├── WorkDiscarded           work was taken out of its pool, or interrupted
-└── RedisError              what a server said, or did not say; the cause is kept
+└── RedisError              a server refused, failed or was silent; the cause is kept
     ├── RedisUnavailable    not reached, or no reply; safe to try again
     ├── RedisReadOnly       a replica, or too few replicas to write
     ├── RedisOutOfMemory    `maxmemory` is reached and nothing may be evicted
@@ -64,6 +64,7 @@ __all__ = (
     "DuplicateJob",
     "DuplicateTask",
     "HookFailed",
+    "InputEnded",
     "InvalidDuty",
     "InvalidInterval",
     "InvalidName",
@@ -77,7 +78,6 @@ __all__ = (
     "PoolBroken",
     "PoolFull",
     "PoolStopped",
-    "QueueClosed",
     "QueueFull",
     "RateExceeded",
     "RedisError",
@@ -172,7 +172,7 @@ class MissingExtra(ConfigurationError):
 
 
 class Conflict(WorkStealingError):
-    """Raised by a job that finds another recruit at the same work.
+    """Raised by a job that finds another recruit doing the same work.
 
     The slice ends and is counted as a conflict, not as an error.
     """
@@ -185,7 +185,7 @@ class InvalidDuty(WorkStealingError):
 class HookFailed(WorkStealingError):
     """A function that the user gave to a job raised; `__cause__` is its error.
 
-    The job is to blame, not the server that it works on.
+    It counts against the job, not against the server that the job works on.
     """
 
 
@@ -203,16 +203,16 @@ class NotPermitted(WorkStealingError):
         self.permission = permission
 
     def __str__(self) -> str:
-        who = f"'{self.principal}'" if self.principal else "somebody without a name"
+        who = f"'{self.principal}'" if self.principal else "an unnamed caller"
         if not self.permission:
             return (
-                f"task '{self.task}': {who} may not call it: it names no permission;"
-                " give it permission=, or PUBLIC if everybody may"
+                f"task '{self.task}': {who} may not call it, since it names no"
+                " permission: give it permission=, or PUBLIC if everybody may call it"
             )
-        roles = f"the roles {self.roles}" if self.roles else "no role at all"
+        roles = f"the roles {self.roles}" if self.roles else "no roles"
         return (
             f"task '{self.task}': {who} may not call it: it needs the permission"
-            f" '{self.permission}', and this is a request with {roles}"
+            f" '{self.permission}', and the request has {roles}"
         )
 
 
@@ -251,11 +251,11 @@ class PayloadTooLarge(WorkStealingError):
 
 
 class ResultInvalid(WorkStealingError):
-    """A result cannot be told in JSON, or is not of the type that is wanted."""
+    """A result has no form in JSON, or is not of the type that is wanted."""
 
 
 class BadEnvelope(WorkStealingError):
-    """The bytes are no envelope: broken JSON, or a field that is missing or wrong."""
+    """These bytes are not an envelope: broken JSON, or a missing or wrong field."""
 
 
 class UnknownEnvelope(WorkStealingError):
@@ -275,7 +275,7 @@ class BadSignature(WorkStealingError):
 
 
 class BadOutcome(WorkStealingError):
-    """The bytes are no outcome: broken JSON, or a field that is missing or wrong."""
+    """These bytes are not an outcome: broken JSON, or a missing or wrong field."""
 
 
 class UnknownTask(WorkStealingError):
@@ -286,8 +286,22 @@ class QueueFull(WorkStealingError):
     """The queue is at its `max_length`: try again when workers have caught up."""
 
 
-class QueueClosed(WorkStealingError):
-    """The queue was closed: it takes no more input."""
+class InputEnded(WorkStealingError):
+    """The input of the queue was ended: no process can submit tasks to it.
+
+    `queue` is its name and run, with a slash between them.
+    """
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(queue)
+        self.queue = queue
+
+    def __str__(self) -> str:
+        return (
+            f"the input of queue '{self.queue}' was ended, so the task was not"
+            " submitted: queue.reopen_input(), or `workstealing queue reopen`, accepts"
+            " tasks again"
+        )
 
 
 class TaskNotFound(WorkStealingError):
@@ -295,7 +309,7 @@ class TaskNotFound(WorkStealingError):
 
 
 class TaskFailed(WorkStealingError):
-    """The task raised an error; this is what the worker told about it."""
+    """The task raised an error; this is what its worker reported."""
 
     def __init__(
         self, task_id: str, error: str, message: str, traceback: str = ""
@@ -307,8 +321,8 @@ class TaskFailed(WorkStealingError):
         self.traceback = traceback
 
     def __str__(self) -> str:
-        told = f"{self.error}: {self.message}" if self.message else self.error
-        return f"task {self.task_id} failed with {told} (see .traceback)"
+        error = f"{self.error}: {self.message}" if self.message else self.error
+        return f"task {self.task_id} failed with {error} (see .traceback)"
 
 
 class TaskDead(WorkStealingError):
@@ -323,7 +337,7 @@ class TaskDead(WorkStealingError):
     def __str__(self) -> str:
         return (
             f"task {self.task_id} was given up: {self.reason};"
-            " replay or delete it among the dead letters"
+            " it is kept as a dead letter, to be replayed or dropped"
         )
 
 
@@ -341,18 +355,18 @@ class TaskCancelled(WorkStealingError):
 
 
 class ResultTimeout(WorkStealingError, TimeoutError):
-    """The task did not end within the time that the caller would wait."""
+    """The task did not end within the time that the caller was willing to wait."""
 
 
 class PoolBroken(WorkStealingError):
-    """The processes of a pool die one after the other before they get to work."""
+    """The processes of a pool die one after the other before they start to work."""
 
 
 class PoolFull(WorkStealingError):
     """A pool's buffer is full: try again later, wait longer, or raise `buffer`."""
 
-    given: tuple[object, ...] = ()
-    """What `execute_many` had given by then."""
+    submitted: tuple[object, ...] = ()
+    """What `execute_many` had submitted by then."""
 
 
 class PoolStopped(WorkStealingError, RuntimeError):
@@ -360,7 +374,7 @@ class PoolStopped(WorkStealingError, RuntimeError):
 
 
 class WorkDiscarded(WorkStealingError):
-    """Work was taken out of its pool before it was begun, or was interrupted."""
+    """Work was removed from its pool before it was begun, or was interrupted."""
 
 
 class RedisError(WorkStealingError):

@@ -15,8 +15,8 @@ from functools import lru_cache
 from cachetools import TTLCache
 
 from workstealing import Recruiter, connect, time_left
-from workstealing.integrations.caches.cachetools import enlists_on_hits
-from workstealing.integrations.caches.memoize import memoized
+from workstealing.integrations.cachetools import enlist_on_hits
+from workstealing.integrations.memoize import memoized
 from workstealing.jobs import RefreshAhead
 
 SECONDS = 4.0
@@ -29,11 +29,11 @@ computed: Counter[str] = Counter()
 
 # 1. A cache of cachetools as it was, and one line more.
 prices: TTLCache[str, bytes | str | None] = TTLCache(maxsize=100, ttl=0.2)
-enlists_on_hits(prices, recruiter, on_miss=lambda name: missed.update([name]))
+enlist_on_hits(prices, recruiter, on_miss=lambda name: missed.update([name]))
 
 
 # 2. A memoized function: its decorator moved into ours.
-@memoized(recruiter, lru_cache(maxsize=None))
+@memoized(lru_cache(maxsize=None), recruiter)
 def title(name: str) -> str:
     """Return what a product is called."""
     return name.replace("-", " ").title()

@@ -11,21 +11,21 @@ import sys
 import time
 from collections import Counter
 
-from workstealing import TaskQueue, Worker
-from workstealing.inspecting.inspector import Inspector
-from workstealing.tasks.context import current_context
+from workstealing import TaskQueue, Worker, connect, current_context
+from workstealing.inspecting import Inspector
 
 TASKS = 90
 VICTIM = "crew.1"
 # A silent worker counts as dead after 15 s, or here, for those who watch, after 2.
 queue = TaskQueue("crash-and-rescue", lease=2.0)
-begun = f"{queue.keys.prefix}example:begun"
+redis = connect(profile="tasks")
+begun = "example:crash-and-rescue:begun"
 
 
 @queue.task
 def develop(picture: int) -> str:
     """Take a while, and tell who did it."""
-    queue.driver.client.hincrby(begun, str(picture), 1)
+    redis.hincrby(begun, str(picture), 1)
     time.sleep(0.1)
     context = current_context()
     return context.worker if context else "nobody"
@@ -33,7 +33,7 @@ def develop(picture: int) -> str:
 
 def main() -> int:
     """Start three workers, kill one, and count."""
-    redis, inspector = queue.driver.client, Inspector(queue)
+    inspector = Inspector(queue)
     before = inspector.stat().totals.done
     crew = [subprocess.Popen([sys.executable, __file__, str(i)]) for i in range(3)]  # noqa: S603
     try:

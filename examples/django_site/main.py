@@ -15,17 +15,18 @@ from django.urls import path
 from serving import loaded, served
 
 from workstealing import Worker, connect
-from workstealing.inspecting.inspector import Inspector
+from workstealing.inspecting import Inspector
 from workstealing.integrations.django import get_queue, get_recruiter
 from workstealing.jobs import VolatileHash
 
 NAME = f"django_site-{os.getpid()}"
 OURS = "workstealing.integrations.django"
 settings.configure(
+    DEBUG=True,  # so that the embedded server may be started
     ROOT_URLCONF=__name__,
     INSTALLED_APPS=[OURS],
-    MIDDLEWARE=[f"{OURS}.middleware.EnlistMiddleware"],  # the first, or the only one
-    CACHES={"default": {"BACKEND": f"{OURS}.caches.LocMemCache", "TIMEOUT": 2}},
+    MIDDLEWARE=[f"{OURS}.DjangoEnlistMiddleware"],  # the first, or the only one
+    CACHES={"default": {"BACKEND": f"{OURS}.LocMemCache", "TIMEOUT": 2}},
     WORKSTEALING={
         "RECRUITER": {"share": 0.1},  # the default, 1 %, is for sites nobody watches
         "JOBS": {"sessions": {"job": f"{__name__}.sessions", "rate": 0.05}},

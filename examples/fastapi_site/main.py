@@ -9,13 +9,19 @@ from typing import Any
 from fastapi import FastAPI, Request
 from serving import loaded, served
 
-from workstealing import AsyncRecruiter, AsyncTaskQueue, AsyncWorkStealer, TaskQueue
-from workstealing.drivers.connect import connect, connect_async
-from workstealing.inspecting.inspector import Inspector
-from workstealing.integrations.moments import When
-from workstealing.integrations.starlette import EnlistMiddleware, lifespan
+from workstealing import (
+    AsyncRecruiter,
+    AsyncTaskQueue,
+    AsyncWorkStealer,
+    TaskQueue,
+    Worker,
+    connect,
+    connect_async,
+)
+from workstealing.inspecting import Inspector
+from workstealing.integrations import When
+from workstealing.integrations.starlette import StarletteEnlistMiddleware, lifespan
 from workstealing.jobs import AsyncVolatileHash
-from workstealing.workers.worker import Worker
 
 NAME = f"fastapi_site-{os.getpid()}"
 redis, swept = connect_async(timeout=1.0), list[Any]()
@@ -28,7 +34,7 @@ recruiter.install(sessions, "sessions", rate=0.2)
 recruiter.install(AsyncWorkStealer(thumbnails, by="web"), "upkeep", every=0.5)
 
 app = FastAPI(lifespan=lifespan(recruiter, redis))
-app.add_middleware(EnlistMiddleware, recruiter=recruiter, when=When.asked())
+app.add_middleware(StarletteEnlistMiddleware, recruiter=recruiter, when=When.asked())
 
 
 def resize(number: int) -> str:

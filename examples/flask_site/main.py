@@ -10,9 +10,9 @@ from flask import Flask, g, request
 from serving import loaded, served
 
 from workstealing import Recruiter, TaskQueue, Worker, WorkStealer, connect
-from workstealing.inspecting.inspector import Inspector
-from workstealing.integrations.flask import Enlist
-from workstealing.integrations.moments import When
+from workstealing.inspecting import Inspector
+from workstealing.integrations import When
+from workstealing.integrations.flask import FlaskEnlist
 from workstealing.jobs import VolatileHash
 
 NAME = f"flask_site-{os.getpid()}"
@@ -26,7 +26,7 @@ recruiter.install(sessions, "sessions", rate=0.2)
 recruiter.install(WorkStealer(thumbnails, by="web"), "upkeep", every=0.5)
 
 app = Flask(__name__)
-Enlist(app, recruiter=recruiter, when=When.asked())
+FlaskEnlist(app, recruiter=recruiter, when=When.asked())
 
 
 @thumbnails.task(name="resize")

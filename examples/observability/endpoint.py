@@ -11,8 +11,8 @@ from threading import Thread
 from prometheus_client import CollectorRegistry, generate_latest
 
 from workstealing import TaskQueue
-from workstealing.dashboard.gauges import gauges
-from workstealing.inspecting.inspector import Inspector
+from workstealing.dashboard import gauges
+from workstealing.inspecting import Inspector
 
 __all__ = ("Endpoint",)
 

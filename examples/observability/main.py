@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from workstealing import Recruiter, TaskQueue, WorkerPool, WorkStealer, connect
 from workstealing.jobs import VolatileHash
-from workstealing.telemetry.prometheus import PrometheusObserver
+from workstealing.telemetry import PrometheusObserver
 
 KEY = "observability:sessions"
 DASHBOARD = Path(__file__).with_name("grafana.json")

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Any
 
-from workstealing.drivers.sync import Client
+from redis import Redis
+
+from workstealing import Job
 from workstealing.jobs import (
     CounterFlush,
     DeadMembers,
@@ -27,7 +29,6 @@ from workstealing.jobs import (
     VolatileHash,
     WindowTrimmer,
 )
-from workstealing.recruiting.job import Job
 
 __all__ = ("Chore", "littered")
 
@@ -61,7 +62,7 @@ class Chore:
 
 
 @contextmanager
-def littered(redis: Client) -> Iterator[list[Chore]]:
+def littered(redis: Redis) -> Iterator[list[Chore]]:
     """Lend a chore for each ready-made job, with a heap of garbage; then clean up."""
     prefix = f"{{housekeeping-{secrets.token_hex(4)}}}"
     makers = (
@@ -78,7 +79,7 @@ def littered(redis: Client) -> Iterator[list[Chore]]:
             redis.unlink(key)
 
 
-def _sessions(redis: Client, key: str) -> Chore:
+def _sessions(redis: Redis, key: str) -> Chore:
     """Sessions end. With a hook it is we who end them; else Valkey 9 does so itself."""
     sessions = VolatileHash(redis, key, on_expire=_act)
     return Chore(
@@ -88,7 +89,7 @@ def _sessions(redis: Client, key: str) -> Chore:
     )
 
 
-def _leases(redis: Client, key: str) -> Chore:
+def _leases(redis: Redis, key: str) -> Chore:
     """Leases run out, and their keys have no TTL."""
     leases = KeepUntil(redis, key)
     return Chore(
@@ -98,7 +99,7 @@ def _leases(redis: Client, key: str) -> Chore:
     )
 
 
-def _orders(redis: Client, key: str) -> Chore:
+def _orders(redis: Redis, key: str) -> Chore:
     """Orders are opened and closed in a table, and nobody tells the set in Redis."""
     table: set[str] = set()
 
@@ -119,7 +120,7 @@ def _orders(redis: Client, key: str) -> Chore:
     return Chore(tracker, drop, lambda: len(tracker.ids() ^ table), heap=400)
 
 
-def _cache(redis: Client, key: str) -> Chore:
+def _cache(redis: Redis, key: str) -> Chore:
     """Somebody forgets the TTL of cached values."""
     cure = MissingTTL(redis, key, f"{key}:item-*", ttl=60, dry_run=False)
     written: list[str] = []
@@ -137,7 +138,7 @@ def _cache(redis: Client, key: str) -> Chore:
     return Chore(cure, drop, without_ttl)
 
 
-def _log(redis: Client, key: str) -> Chore:
+def _log(redis: Redis, key: str) -> Chore:
     """A log has more lines than anybody will read."""
     return Chore(
         WindowTrimmer(redis, key, length=_KEPT),
@@ -146,7 +147,7 @@ def _log(redis: Client, key: str) -> Chore:
     )
 
 
-def _thumbnails(redis: Client, key: str) -> Chore:
+def _thumbnails(redis: Redis, key: str) -> Chore:
     """Thumbnails take more than their share."""
     budget = NamespaceBudget(redis, key, f"{key}:image-", most_keys=_KEPT)
 
@@ -159,7 +160,7 @@ def _thumbnails(redis: Client, key: str) -> Chore:
     )
 
 
-def _workers(redis: Client, key: str) -> Chore:
+def _workers(redis: Redis, key: str) -> Chore:
     """Workers are killed and cannot say good-bye."""
     workers = DeadMembers(redis, key, silence=0.001, on_dead=_act)
     return Chore(
@@ -170,14 +171,14 @@ def _workers(redis: Client, key: str) -> Chore:
     )
 
 
-def _views(redis: Client, key: str) -> Chore:
+def _views(redis: Redis, key: str) -> Chore:
     """Page views are counted, and belong in a database."""
     stored: dict[str, dict[str, int]] = {}  # by batch id, so twice is once
     views = CounterFlush(redis, key, stored.setdefault)
     return Chore(views, lambda n: views.increment(f"/page/{n}"), views.pending)
 
 
-def _pages(redis: Client, key: str) -> Chore:
+def _pages(redis: Redis, key: str) -> Chore:
     """Rendered pages that people read are about to expire."""
     due: set[str] = set()
 
@@ -197,7 +198,7 @@ def _pages(redis: Client, key: str) -> Chore:
     return Chore(pages, drop, lambda: len(due), heap=200, rate=0.06)
 
 
-def _mails(redis: Client, key: str) -> Chore:
+def _mails(redis: Redis, key: str) -> Chore:
     """A consumer takes mails from a stream, and dies before it has sent them."""
     redis.xgroup_create(key, "senders", mkstream=True)
     mails = PendingReclaim(redis, key, "senders", _act, idle=0.05)
@@ -209,7 +210,7 @@ def _mails(redis: Client, key: str) -> Chore:
     return Chore(mails, drop, mails.pending, heap=300)
 
 
-def _baskets(redis: Client, key: str) -> Chore:
+def _baskets(redis: Redis, key: str) -> Chore:
     """Shopping baskets expire, and the index does not hear of it."""
     redis.mset({f"{key}:living-{n}": "…" for n in range(_KEPT)})
     redis.sadd(key, *(f"living-{n}" for n in range(_KEPT)))

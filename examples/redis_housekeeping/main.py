@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from workstealing import Recruiter, connect
-from workstealing.telemetry.events import Event, SliceEnded, SliceRefused
+from workstealing.telemetry import Event, SliceEnded, SliceRefused
 
 COLUMNS = ("job", "heap", "now", "slices", "yield", "seconds", "last outcome")
 

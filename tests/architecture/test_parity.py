@@ -19,9 +19,9 @@ from workstealing import (
 )
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.task import AsyncTask, Task
-from workstealing.drivers.aio import AsyncDriver
-from workstealing.drivers.sync import Driver
-from workstealing.inspecting.inspector import AsyncInspector, Inspector
+from workstealing.drivers.async_driver import AsyncDriver
+from workstealing.drivers.sync_driver import Driver
+from workstealing.inspecting import AsyncInspector, Inspector
 
 PAIRS = [
     (Recruiter, AsyncRecruiter),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import workstealing
+from workstealing import integrations, telemetry
 
 ROOT = Path(workstealing.__file__).parent
 MODULES = sorted(
@@ -34,8 +35,6 @@ def test_a_module_opens_with_what_it_is_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_all_names_exactly_the_public_definitions(name: str) -> None:
-    if name.endswith(".worker_queues"):
-        pytest.skip("it needs the settings of a Django project")
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -54,7 +53,28 @@ def test_all_names_exactly_the_public_definitions(name: str) -> None:
     assert all(hasattr(module, public) for public in offered)
 
 
-def test_the_package_offers_what_it_says() -> None:
-    for public in workstealing.__all__:
-        assert getattr(workstealing, public).__name__ == public
+@pytest.mark.parametrize(
+    "name", ["", ".dashboard", ".errors", ".inspecting", ".jobs", ".node", ".telemetry"]
+)
+def test_a_public_package_offers_what_it_says(name: str) -> None:
+    package = importlib.import_module(f"workstealing{name}")
+
+    for public in package.__all__:
+        named = getattr(package, public)
+        if isinstance(named, type):
+            assert named.__name__ == public
+    with pytest.raises(AttributeError, match="no_such_name"):
+        package.no_such_name  # noqa: B018 - the access is the test
+
+
+def test_the_package_lists_its_names() -> None:
     assert set(workstealing.__all__) <= set(dir(workstealing))
+
+
+def test_what_a_user_writes_in_annotations_and_configuration_is_public() -> None:
+    assert {
+        *("AccessPolicy", "AsyncJob", "Inspector", "PUBLIC", "RetryPolicy", "State"),
+        *("TaskHandle", "AsyncTaskHandle", "TaskState", "connect_async"),
+    } <= set(workstealing.__all__)
+    assert {"When", "request_took"} <= set(integrations.__all__)
+    assert "Outcome" in telemetry.__all__

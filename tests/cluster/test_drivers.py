@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as NotConnected
 
+from workstealing.drivers.address import target_of
 from workstealing.drivers.connect import async_driver, connect, connect_async, driver
-from workstealing.drivers.target import target_of
 from workstealing.errors import RedisError, RedisUnavailable
-from workstealing.queue.call import Call, Command, Flow, Nodes
 from workstealing.queue.scripts import assemble
+from workstealing.queue.steps import Call, Flow, Nodes, RedisCommand
 from workstealing.testing import ClusterOfThree, SentinelGroup, Server, wait_until
 
 # Busy for longer than the client waits, but not for much longer: a client that tried
@@ -68,8 +68,8 @@ def opened(face: Face, redis_cluster: ClusterOfThree) -> Face:
     return face.open(redis_cluster.url)
 
 
-def command(*parts: Any, node: str | None = None) -> Command[Any]:
-    return Command(parts, lambda reply: reply, node)
+def command(*parts: Any, node: str | None = None) -> RedisCommand[Any]:
+    return RedisCommand(parts, lambda reply: reply, node)
 
 
 def increment(*keys: str) -> Call[Any]:

@@ -6,7 +6,7 @@ from redis.asyncio.cluster import RedisCluster as AsyncRedisCluster
 from redis.cluster import RedisCluster
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker
-from workstealing.inspecting.inspector import AsyncInspector, Inspector
+from workstealing.inspecting import AsyncInspector, Inspector
 from workstealing.tasks.outcome import State
 
 
@@ -47,7 +47,7 @@ async def test_queues_are_found_on_every_node_of_a_cluster(
     # Enough of them that each node has some.
     queues = [TaskQueue(f"{key_prefix}-{n:02}", cluster_client) for n in range(20)]
     for queue in queues:
-        queue.close()
+        queue.end_input()
 
     found = Inspector(queues[0]).queues()
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from redis.cluster import RedisCluster
 
-from workstealing.drivers.sync import Driver
+from workstealing.drivers.sync_driver import Driver
 from workstealing.node.cluster import Cluster
 from workstealing.node.node import Node
-from workstealing.node.shared import SharedState
-from workstealing.queue.call import Call, Step
+from workstealing.node.shared_state import SharedState
+from workstealing.queue.steps import Call, Step
 
 
 class StrictDriver(Driver):

@@ -10,27 +10,36 @@ from redis.cluster import RedisCluster
 from redis.exceptions import ResponseError
 
 import workstealing.queue
-from workstealing.drivers.sync import Driver
-from workstealing.queue import listing, telling
-from workstealing.queue.call import Call, Step
-from workstealing.queue.consuming import exchange, park, release, steal
-from workstealing.queue.handing import begin, find_able, hand_over
+from workstealing.drivers.sync_driver import Driver
+from workstealing.queue import listing_calls, task_output_calls
+from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.maintaining import (
-    did,
+from workstealing.queue.producer_calls import cancel, end_input, replay, submit
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Call, Step
+from workstealing.queue.upkeep_calls import (
     expire,
     idle,
     promote,
     reassign,
     reconcile,
+    record_duties,
     survey,
     unpark,
 )
-from workstealing.queue.presence import beat, join, leave
-from workstealing.queue.producing import cancel, close, replay, submit
-from workstealing.queue.reading import begun_at, counts, trace
-from workstealing.queue.settings import QueueSettings
-from workstealing.tasks.attempt import Report, Taken
+from workstealing.queue.worker_calls import (
+    beat,
+    begin,
+    exchange,
+    find_capable,
+    join,
+    leave,
+    park,
+    release,
+    route,
+    steal,
+)
+from workstealing.tasks.attempt import Delivery, Report
 
 SETTINGS = QueueSettings()
 RUNS = [f"run-{number}" for number in range(6)]
@@ -78,8 +87,7 @@ def test_all_keys_of_a_run_live_in_one_slot(
     cluster_client: RedisCluster, key_prefix: str, run: str
 ) -> None:
     keys = QueueKeys(key_prefix, run)
-    names = [value for value in vars(keys).values() if isinstance(value, str)]
-    names += [*keys.inboxes, keys.deque("a.0"), keys.running("{a}"), keys.channel("x")]
+    names = [*keys.shared(), keys.deque("a.0"), keys.running("{a}"), keys.channel("x")]
     names += [keys.parked_for("{y}@1"), keys.log("{z}"), keys.notes("z")]
 
     assert len({cluster_client.keyslot(name) for name in names}) == 1
@@ -111,7 +119,7 @@ class Story:
     def tell(self) -> None:
         self.submit_and_take()
         self.park_and_return()
-        self.hand_over_and_tell()
+        self.route_and_write()
         self.steal_and_cancel()
         self.die_and_leave()
         seen = self.do(counts(self.keys))
@@ -137,12 +145,12 @@ class Story:
         self.report("v.0", taken[2], "retry", 60_000)
         assert do(replay(keys, taken[1].id, drop=False))
         self.client.zadd(keys.later, {"later": 1, taken[2].id: 2})
-        assert do(listing.ranked(keys.later, most=1)) == (("later", 1),)
+        assert do(listing_calls.ranked(keys.later, most=1)) == (("later", 1),)
         assert do(promote(keys, most=10)) == 2
         self.client.zadd(keys.outbox, {taken[0].id: 1})
         assert do(expire(keys, SETTINGS, most=10)) == 1
-        assert do(close(keys, closed=True))
-        assert do(close(keys, closed=False))
+        assert do(end_input(keys, ended=True))
+        assert do(end_input(keys, ended=False))
 
     def park_and_return(self) -> None:
         keys, do = self.keys, self.do
@@ -150,25 +158,33 @@ class Story:
         assert do(park(keys, "v.0", parked, "x@1"))
         assert do(release(keys, "v.0", [released])) == 1
         assert do(survey(keys)).wanted == ("x@1",)
-        (waited,) = do(listing.waited_for(keys, ["x@1"]))
+        (waited,) = do(listing_calls.count_parked(keys, ["x@1"]))
         assert (waited.tasks, waited.workers) == (1, 2)
         assert do(unpark(keys, "x@1", most=10)) == 1
 
-    def hand_over_and_tell(self) -> None:
+    def route_and_write(self) -> None:
         keys, do = self.keys, self.do
         (task,) = self.take("v.0", 1)
-        assert do(find_able(keys, "x@1", but="v.0")) == "w.0"
-        assert do(hand_over(keys, "v.0", task, "w.0"))
+        assert do(find_capable(keys, "x@1", but="v.0")) == "w.0"
+        assert do(route(keys, "v.0", task, "w.0"))
         (task,) = self.take("w.0", 1)
         assert do(begin(keys, "w.0", task))
-        assert do(telling.log(keys, "w.0", task, 1, b"told"))
-        assert do(telling.read_log(keys, task.id)).records == (b"told",)
-        assert do(telling.await_log(keys, task.id, telling.BEGINNING, 0.01))
-        assert not do(telling.await_log(keys, "silent", telling.BEGINNING, 0.01))
-        assert do(telling.note(keys, "w.0", task, "checkpoint", b"7"))
-        call = telling.noted(keys, task.id, task.envelope, "checkpoint")
+        assert do(task_output_calls.log(keys, "w.0", task, 1, b"told"))
+        assert do(task_output_calls.read_log(keys, task.id)).records == (b"told",)
+        assert do(
+            task_output_calls.await_log(
+                keys, task.id, task_output_calls.BEGINNING, 0.01
+            )
+        )
+        assert not do(
+            task_output_calls.await_log(
+                keys, "silent", task_output_calls.BEGINNING, 0.01
+            )
+        )
+        assert do(task_output_calls.note(keys, "w.0", task, "checkpoint", b"7"))
+        call = task_output_calls.read_note(keys, task.id, task.envelope, "checkpoint")
         assert do(call) == b"7"
-        assert do(telling.drop_notes(keys, task.id))
+        assert do(task_output_calls.drop_notes(keys, task.id))
         self.report("w.0", task, "back")
         # It was given an urgent one first, if there was one.
         do(leave(keys, "w.0", "1", final=False))
@@ -178,12 +194,12 @@ class Story:
         assert do(idle(keys, ("v.0", "w.0"))) == ("w.0",)
         assert do(steal(keys, "v.0", "w.0", wake=True)) > 0
         taken = self.take("w.0", 1)[0]
-        (held,) = do(listing.in_hand(keys, ["v.0", "w.0"], most=9))
+        (held,) = do(listing_calls.list_running(keys, ["v.0", "w.0"], most=9))
         assert held[:2] == ("w.0", taken.id)
-        (shown,) = do(listing.glance(keys, [taken.id], most=100))
+        (shown,) = do(listing_calls.summarize(keys, [taken.id], most=100))
         assert (shown.worker, shown.envelope) == ("w.0", taken.envelope)
-        assert do(listing.crew(keys, ["v.0", "w.0"]))[1].running == 1
-        assert do(listing.weigh([keys.task, keys.lock]))[0]
+        assert do(listing_calls.describe_workers(keys, ["v.0", "w.0"]))[1].running == 1
+        assert do(listing_calls.memory_usage([keys.task, keys.lock]))[0]
         assert do(cancel(keys, SETTINGS, taken.id, "w.0", b"x")) == "asked"
         assert do(beat(keys, SETTINGS, "w.0", "1")) == (taken.id,)
         self.report("w.0", taken, "cancelled")
@@ -200,20 +216,22 @@ class Story:
         assert do(reassign(keys, SETTINGS, "v.0", b"dead", most=100)) > 0
         self.client.hset(keys.lock, "later", "nobody#1")
         assert do(reconcile(keys, page=100)) == 1
-        assert do(did(keys, "w.0", ["reconcile"]))
+        assert do(record_duties(keys, "w.0", ["reconcile"]))
         do(join(keys, SETTINGS, "x.0", "1", {"abilities": []}))
         self.take("x.0", 1, keep=1)
         do(join(keys, SETTINGS, "x.0", "2", {"abilities": []}))
         assert do(leave(keys, "x.0", "2", final=True))[1] == 0
 
-    def take(self, worker: str, want: int, keep: int = 0) -> tuple[Taken, ...]:
+    def take(self, worker: str, want: int, keep: int = 0) -> tuple[Delivery, ...]:
         call = exchange(self.keys, SETTINGS, worker, "1", want=want, keep=keep)
         answer = self.do(call)
         assert answer is not None
         assert len(answer.tasks) == want
         return answer.tasks
 
-    def report(self, worker: str, task: Taken, verdict: Any, delay_ms: int = 0) -> None:
+    def report(
+        self, worker: str, task: Delivery, verdict: Any, delay_ms: int = 0
+    ) -> None:
         report = Report(task.id, task.token, verdict, b"outcome", delay_ms)
         call = exchange(
             self.keys, SETTINGS, worker, "1", want=0, keep=0, reports=[report]

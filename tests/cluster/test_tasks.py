@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncTaskQueue, Duty, TaskQueue, Worker, WorkStealer
-from workstealing.client import giving
+from workstealing.client import operations
+from workstealing.client.task_queue import parts_of
 from workstealing.errors import TaskCancelled, TaskFailed, TaskNotFound
-from workstealing.queue import presence
-from workstealing.queue.consuming import exchange
+from workstealing.queue import worker_calls
+from workstealing.queue.worker_calls import exchange
 from workstealing.tasks.outcome import State
 from workstealing.tasks.retry import RetryPolicy
 from workstealing.testing import ClusterOfThree, wait_until
@@ -60,8 +61,7 @@ def make_queue(
 
     yield make
     for queue in made:
-        queue.driver.close()
-        queue.driver.client.close()
+        queue.close()
 
 
 @pytest.fixture
@@ -75,12 +75,11 @@ async def async_queue(
 ) -> AsyncIterator[AsyncTaskQueue]:
     queue = AsyncTaskQueue(key_prefix, redis_cluster.url)
     yield queue
-    await queue.driver.close()
-    await queue.driver.client.aclose()
+    await queue.close()
 
 
 def drain(queue: TaskQueue) -> None:
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
 
 
 def test_tasks_are_run_and_tell_their_results(queue: TaskQueue) -> None:
@@ -116,19 +115,20 @@ def test_several_queues_live_on_several_nodes(
         drain(queue)
         assert handle.result(timeout=5) == 1
 
-    client: Any = queues[0].driver.client
-    nodes = {client.get_node_from_key(queue.keys.task).name for queue in queues}
+    client: Any = parts_of(queues[0]).driver.client
+    nodes = {
+        client.get_node_from_key(parts_of(queue).keys.task).name for queue in queues
+    }
     assert len(nodes) > 1
     for queue in queues:
-        queue.driver.close()
-        queue.driver.client.close()
+        queue.close()
 
 
 def test_an_outcome_is_pushed_to_whoever_waits(
     queue: TaskQueue, crew: Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whoever only looked would come too late.
-    monkeypatch.setattr(giving, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(operations, "_LOOK_SECONDS", 3600.0)
     release, answers = Event(), []
 
     @queue.task
@@ -139,8 +139,8 @@ def test_an_outcome_is_pushed_to_whoever_waits(
     handle = wait.submit()
     caller = Thread(target=lambda: answers.append(handle.result(timeout=20)))
     caller.start()
-    client: Any = queue.driver.client
-    wait_until(lambda: client.hlen(queue.keys.awaited), 10, "one to wait")
+    client: Any = parts_of(queue).driver.client
+    wait_until(lambda: client.hlen(parts_of(queue).keys.awaited), 10, "one to wait")
     crew.start(queue)
     release.set()
     caller.join(20)
@@ -233,9 +233,22 @@ def test_the_tasks_of_a_dead_worker_are_given_back(
 
     handles = one.submit_many([()] * 5)
     abilities = {"abilities": list(queue.registry.abilities())}
-    call = queue.driver.call
-    call(presence.join(queue.keys, queue.settings, "dead.0", "i", abilities))
-    call(exchange(queue.keys, queue.settings, "dead.0", "i", want=3, keep=4))
+    call = parts_of(queue).driver.call
+    call(
+        worker_calls.join(
+            parts_of(queue).keys, parts_of(queue).settings, "dead.0", "i", abilities
+        )
+    )
+    call(
+        exchange(
+            parts_of(queue).keys,
+            parts_of(queue).settings,
+            "dead.0",
+            "i",
+            want=3,
+            keep=4,
+        )
+    )
     job = WorkStealer(queue)
     wait_until(lambda: job.recruited() is Duty.RECRUITED, 10, "its lease to end")
     drain(queue)

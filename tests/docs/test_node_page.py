@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from workstealing.node.cluster import Cluster
-from workstealing.node.memory import MemoryState
-from workstealing.node.messages import Request
+from workstealing.node.memory_state import MemoryState
+from workstealing.node.messages import ErrorCode, Request
 from workstealing.node.node import Node
-from workstealing.node.refusing import Code
 
 PAGE = (Path(__file__).parents[2] / "docs" / "node.md").read_text(encoding="utf-8")
 TALKS = re.findall(r"^```text\n(> .*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -34,5 +33,5 @@ def test_the_page_shows_every_type_of_message_and_every_code() -> None:
 
     for kind in Request.__subclasses__():
         assert f'> {{"type": "{kind.type}"' in asked
-    for code in Code:
+    for code in ErrorCode:
         assert f"\n| {int(code)} |" in PAGE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import pkgutil
+import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +17,12 @@ from types import ModuleType
 import pytest
 
 import workstealing
-from workstealing import jobs
+from workstealing import inspecting, jobs, telemetry, testing
 
 ROOT = Path(__file__).parents[2]
 NAV = re.compile(r"^nav:\n((?:[ -].*\n|\n)+)", re.MULTILINE)
 PAGE = re.compile(r"([\w./-]+\.md)$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[^)\s]*)?\)")
 OBJECT = re.compile(r"^::: (workstealing[\w.]*)$", re.MULTILINE)
 
 
@@ -72,10 +74,39 @@ def test_links_between_files_become_links_between_pages(site: ModuleType) -> Non
     assert site.relinked("[x](../README.md)", "tasks.md", known) == "[x](index.md)"
 
 
+def test_a_link_to_the_folder_of_an_example_becomes_one_to_its_page(
+    site: ModuleType,
+) -> None:
+    known = site.pages(ROOT)
+
+    assert site.relinked("[f](examples/first_task)", "index.md", known) == (
+        "[f](examples/first_task.md)"
+    )
+
+
+def test_every_link_of_the_site_leads_to_one_of_its_pages(site: ModuleType) -> None:
+    known = site.pages(ROOT)
+
+    for page, source in known.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        for link in LINK.findall(site.relinked(text, page, known)):
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
+            assert target in known or (ROOT / "docs" / target).is_file(), (page, link)
+
+
+def test_no_drawing_is_wider_than_a_page() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+    for drawing in page.split("```\n")[1::2]:
+        widest = max(drawing.splitlines(), key=len)
+        assert len(widest) <= 95, widest
+
+
 def test_the_reference_describes_every_public_name() -> None:
     described = {path.rpartition(".")[2] for path in _described()}
 
-    assert {*workstealing.__all__, *jobs.__all__} - described == set()
+    public = {*workstealing.__all__, *inspecting.__all__, *jobs.__all__}
+    assert {*public, *telemetry.__all__, *testing.__all__} - described == set()
 
 
 def test_what_the_reference_describes_is_there() -> None:

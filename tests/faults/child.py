@@ -88,9 +88,7 @@ class Story:
 
     def close(self) -> None:
         self.sound.close()
-        if self.queue._driver is not None:
-            self.queue.driver.close()
-            self.queue.driver.client.close()
+        self.queue.close()
 
 
 def main() -> None:

@@ -73,8 +73,7 @@ class Release:
 
     def close(self) -> None:
         self.notes.close()
-        self.queue.driver.close()
-        self.queue.driver.client.close()
+        self.queue.close()
 
 
 def scale_1(number: int, factor: int) -> str:

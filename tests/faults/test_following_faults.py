@@ -15,7 +15,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from workstealing.drivers.sync import Driver
+from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import (
     Conflict,
     RedisOutOfMemory,
@@ -32,7 +32,7 @@ from workstealing.jobs import (
     RefreshAhead,
     XFetch,
 )
-from workstealing.queue.call import Call, Step
+from workstealing.queue.steps import Call, Step
 from workstealing.testing import Server
 
 

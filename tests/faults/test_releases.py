@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from workstealing.client.channel import LoggingChannel, following
+from workstealing.client.log_channel import LoggingChannel
 from workstealing.errors import TaskDead
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
@@ -157,7 +157,7 @@ def test_a_rolling_upgrade_and_back_under_load_loses_and_fails_nothing(
     counts = queue.counts()
     assert counts.stats["done"] == len(load.wanted)
     assert (counts.dead, counts.parked) == (0, 0)
-    assert counts.stats["handed_over"] > 0
+    assert counts.stats["routed"] > 0
 
 
 def test_a_task_that_only_another_worker_knows_is_run_there_without_a_wait(
@@ -227,7 +227,7 @@ def test_a_log_is_complete_and_in_order_across_the_death_of_a_worker(
     story = releases[1]
     handle = story.chatter.options(log=True).submit(60, 25)
     channel = LoggingChannel.memory()
-    with following(story.queue, handle.id, channel):
+    with handle.following(channel):
         victim = start(1, "victim")
         victim.wait(20)
         start(1, "other")

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from workstealing import Duty
-from workstealing.drivers.sync import Driver
+from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import (
     RedisOutOfMemory,
     RedisReadOnly,
@@ -25,7 +25,7 @@ from workstealing.jobs import (
     VolatileHash,
     WindowTrimmer,
 )
-from workstealing.queue.call import Step
+from workstealing.queue.steps import Step
 from workstealing.testing import Server
 
 
@@ -181,8 +181,8 @@ def test_a_death_that_a_full_server_lets_nobody_claim_is_told_later(
     begin: Begin,
 ) -> None:
     story = begin(Members)
-    story.job._driver.call(next(story.job._body.bury()))
-    story.client.zadd("{things}:untold", {"over": 1})
+    story.job._driver.call(next(story.job._steps.remove_dead()))
+    story.client.zadd("{things}:unreported", {"over": 1})
     story.client.config_set("maxmemory", 1)
 
     with pytest.raises(RedisOutOfMemory):
@@ -233,7 +233,7 @@ def test_members_stay_where_the_list_of_deaths_is_of_another_type(
     begin: Begin,
 ) -> None:
     story = begin(Members)
-    story.client.set("{things}:untold", "a string")
+    story.client.set("{things}:unreported", "a string")
 
     with pytest.raises(WrongType):
         story.job.recruited()
@@ -281,7 +281,7 @@ def test_a_death_told_just_before_a_restart_is_told_again_and_then_forgotten(
     server.restart()
     assert story.told == [b"over"]
 
-    story.client.zadd("{things}:untold", {"over": 1}, xx=True)
+    story.client.zadd("{things}:unreported", {"over": 1}, xx=True)
     assert story.job.recruited() is Duty.RECRUITED
 
     assert story.told == [b"over", b"over"]

@@ -16,8 +16,8 @@ from workstealing.testing import Server
 
 ROOT = Path(workstealing.__file__).parents[1]
 
-Begin = Callable[..., "subprocess.Popen[str]"]
-Told = Callable[..., "subprocess.CompletedProcess[str]"]
+StartCli = Callable[..., "subprocess.Popen[str]"]
+RunCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # A script in a folder of its own, as pip installs it: the current folder is not on the
 # path by itself.
@@ -74,12 +74,14 @@ def app(tmp_path: Path, redis_server: Server, key_prefix: str) -> Path:
 
 
 @pytest.fixture
-def begin(app: Path, redis_server: Server) -> Iterator[Begin]:
+def start_cli(app: Path, redis_server: Server) -> Iterator[StartCli]:
     """Start `workstealing …` in the folder; what still runs at the end is killed."""
     begun: list[subprocess.Popen[str]] = []
 
-    def begin(
-        *arguments: str, stdin: int = subprocess.DEVNULL
+    def start_cli(
+        *arguments: str,
+        stdin: int = subprocess.DEVNULL,
+        start_new_session: bool = False,
     ) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, str(app / "bin" / "workstealing"), *arguments],
@@ -93,11 +95,12 @@ def begin(app: Path, redis_server: Server) -> Iterator[Begin]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=start_new_session,
         )
         begun.append(process)
         return process
 
-    yield begin
+    yield start_cli
     for process in begun:
         if process.poll() is None:
             process.kill()
@@ -105,13 +108,13 @@ def begin(app: Path, redis_server: Server) -> Iterator[Begin]:
 
 
 @pytest.fixture
-def told(begin: Begin) -> Told:
+def run_cli(start_cli: StartCli) -> RunCli:
     """Run `workstealing …` to its end."""
 
-    def told(*arguments: str, answer: str = "") -> subprocess.CompletedProcess[str]:
-        process = begin(*arguments, stdin=subprocess.PIPE)
+    def run_cli(*arguments: str, answer: str = "") -> subprocess.CompletedProcess[str]:
+        process = start_cli(*arguments, stdin=subprocess.PIPE)
         output, errors = process.communicate(answer, timeout=30)
         words: Sequence[str] = arguments
         return subprocess.CompletedProcess(words, process.returncode, output, errors)
 
-    return told
+    return run_cli

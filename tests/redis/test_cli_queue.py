@@ -13,14 +13,16 @@ from click.testing import CliRunner, Result
 
 from workstealing import TaskQueue, Worker
 from workstealing.cli.commands import workstealing
-from workstealing.errors import QueueClosed
+from workstealing.client.task_queue import parts_of
+from workstealing.errors import InputEnded
+from workstealing.inspecting import Inspector
 from workstealing.testing import Server, wait_until
 
-Begin = Callable[..., "subprocess.Popen[str]"]
-Told = Callable[..., "subprocess.CompletedProcess[str]"]
+StartCli = Callable[..., "subprocess.Popen[str]"]
+RunCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-class Desk:
+class QueueCli:
     """A queue with a task or two, and the command line beside it."""
 
     def __init__(self, name: str, url: str) -> None:
@@ -40,7 +42,7 @@ class Desk:
     def drain(self) -> None:
         Worker(self.queue, pool="mill").run(until_empty=True)
 
-    def told(self, command: str, *arguments: str, answer: str = "") -> Result:
+    def run(self, command: str, *arguments: str, answer: str = "") -> Result:
         """Run a command on the queue by its name, so without any code."""
         named = ("--queue", self.queue.name, "--redis", self.url)
         return CliRunner().invoke(
@@ -49,58 +51,59 @@ class Desk:
 
 
 @pytest.fixture
-def desk(redis_server: Server, key_prefix: str) -> Iterator[Desk]:
-    desk = Desk(key_prefix, redis_server.url)
-    yield desk
-    desk.queue.driver.close()
-    desk.queue.driver.client.close()
+def cli(redis_server: Server, key_prefix: str) -> Iterator[QueueCli]:
+    cli = QueueCli(key_prefix, redis_server.url)
+    yield cli
+    cli.queue.close()
 
 
-def test_add_puts_a_task_into_its_queue_and_prints_its_id(
-    desk: Desk, told: Told
-) -> None:
-    plain = told("queue", "add", "app:echo", '{"text": "hi", "times": 2}')
-    pairs = told(
+def test_add_submits_a_task_and_prints_its_id(cli: QueueCli, run_cli: RunCli) -> None:
+    plain = run_cli("queue", "add", "app:echo", '{"text": "hi", "times": 2}')
+    pairs = run_cli(
         *("queue", "add", "app:echo", "text=2001", "times=2"),
         *("--id", "mine", "--priority", "0", "--in", "0"),
     )
 
     assert plain.returncode == pairs.returncode == 0, plain.stderr + pairs.stderr
     assert pairs.stdout == "mine\n"
-    desk.drain()
-    first = desk.queue.handle(plain.stdout.strip())
+    cli.drain()
+    first = cli.queue.handle(plain.stdout.strip())
     assert first.result(timeout=5) == {"said": "hihi"}
-    assert desk.queue.handle("mine").result(timeout=5) == {"said": "20012001"}
+    assert cli.queue.handle("mine").result(timeout=5) == {"said": "20012001"}
 
 
-def test_add_can_put_a_task_aside_until_it_is_due(desk: Desk, told: Told) -> None:
-    told("queue", "add", "app:echo", "text=hi", "--in", "60", "--id", "later")
+def test_add_can_delay_a_task(cli: QueueCli, run_cli: RunCli) -> None:
+    run_cli("queue", "add", "app:echo", "text=hi", "--in", "60", "--id", "later")
 
-    assert desk.queue.handle("later").state().state == "delayed"
+    assert cli.queue.handle("later").state().state == "delayed"
 
 
-def test_add_and_wait_prints_the_result_as_json(begin: Begin, told: Told) -> None:
-    begin("worker", "app:queue")
+def test_add_and_wait_prints_the_result_as_json(
+    start_cli: StartCli, run_cli: RunCli
+) -> None:
+    start_cli("worker", "app:queue")
 
-    ended = told("queue", "add", "app:echo", "text=hi", "--wait", "--timeout", "30")
+    ended = run_cli("queue", "add", "app:echo", "text=hi", "--wait", "--timeout", "30")
 
     assert (ended.stdout, ended.returncode) == ('{"said":"hi"}\n', 0)
 
 
 def test_add_and_wait_exits_with_the_error_of_a_task_that_fails(
-    begin: Begin, told: Told
+    start_cli: StartCli, run_cli: RunCli
 ) -> None:
-    begin("worker", "app:queue")
+    start_cli("worker", "app:queue")
 
-    ended = told("queue", "add", "app:fail", "--wait", "--timeout", "30")
+    ended = run_cli("queue", "add", "app:fail", "--wait", "--timeout", "30")
 
     assert (ended.stdout, ended.returncode) == ("", 1)
     assert 'raise ValueError("not today")' in ended.stderr
     assert "failed with ValueError: not today" in ended.stderr.splitlines()[-1]
 
 
-def test_add_and_wait_exits_with_three_when_nobody_comes_in_time(told: Told) -> None:
-    ended = told("queue", "add", "app:echo", "text=hi", "--wait", "--timeout", "0.05")
+def test_add_and_wait_exits_with_three_after_the_timeout(run_cli: RunCli) -> None:
+    ended = run_cli(
+        "queue", "add", "app:echo", "text=hi", "--wait", "--timeout", "0.05"
+    )
 
     assert ended.returncode == 3
     assert "did not end within 0.05 s" in ended.stderr
@@ -109,7 +112,7 @@ def test_add_and_wait_exits_with_three_when_nobody_comes_in_time(told: Told) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["app:echo", '{"text"'], "the payload is not JSON"),
+        (["app:echo", '{"text"'], "the payload is not valid JSON"),
         (["app:echo", "hi"], "'hi' is neither a JSON object nor NAME=VALUE"),
         (["app:echo", "text=a", "text=b"], "text is given twice"),
         (["app:echo"], "argument 'text': is missing"),
@@ -118,21 +121,21 @@ def test_add_and_wait_exits_with_three_when_nobody_comes_in_time(told: Told) -> 
         (["app:echo", "text=a", "--id", "a b"], "the id of a task must be"),
         (["app:echo", "text=a", "--priority", "3"], "priority must be 0 to 2"),
         (["app:echo", "text=a", "--in", "-1"], "delay must be 0 seconds or more"),
-        (["app:echo", "text=a", "--timeout", "1"], "--timeout goes with --wait"),
+        (["app:echo", "text=a", "--timeout", "1"], "--timeout needs --wait"),
         (["app:queue"], "app:queue is a TaskQueue, not a task of a queue"),
         (["echo"], "'echo' is not APP:TASK"),
     ],
 )
 def test_add_refuses_bad_input_in_one_clear_line(
-    desk: Desk, told: Told, arguments: list[str], message: str
+    cli: QueueCli, run_cli: RunCli, arguments: list[str], message: str
 ) -> None:
-    ended = told("queue", "add", *arguments)
+    ended = run_cli("queue", "add", *arguments)
 
     assert ended.returncode == 2
     assert message in ended.stderr
     assert ended.stderr.startswith("Error: ")
     assert ended.stderr.count("\n") == 1
-    assert desk.queue.counts().tasks == 0
+    assert cli.queue.counts().tasks == 0
 
 
 @pytest.mark.parametrize(
@@ -140,13 +143,13 @@ def test_add_refuses_bad_input_in_one_clear_line(
     ["ls", "cat", "stat", "tree", "why", "cancel", "done", "reopen", "dead"],
 )
 def test_a_queue_is_looked_at_by_name_or_by_application(
-    desk: Desk, told: Told, command: str
+    cli: QueueCli, run_cli: RunCli, command: str
 ) -> None:
-    desk.echo.options(id="one").submit("hi")
+    cli.echo.options(id="one").submit("hi")
     words = ["one"] if command in ("cat", "why", "cancel") else []
 
-    by_name = desk.told(command, *words)
-    by_application = told("queue", command, "app:queue", *words)
+    by_name = cli.run(command, *words)
+    by_application = run_cli("queue", command, "app:queue", *words)
 
     assert by_name.exit_code == 0, by_name.output
     assert by_application.returncode == 0, by_application.stderr
@@ -159,24 +162,31 @@ def test_a_queue_is_looked_at_by_name_or_by_application(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ls"], "name the queue: APP:QUEUE first, or --queue NAME"),
-        (["why", "one"], "name the queue: APP:QUEUE first, or --queue NAME"),
+        (["ls"], "name the queue: APP:QUEUE as the first word, or --queue NAME"),
+        (
+            ["why", "one"],
+            "name the queue: APP:QUEUE as the first word, or --queue NAME",
+        ),
         (["ls", "--queue", "a/b"], "the name of a queue must be"),
         (["ls", "--queue", "q", "--run", "a b"], "the name of a run must be"),
         (["ls", "--queue", "q", "--redis", "nonsense"], "a Redis URL starts with"),
-        (["ls", "app:queue", "--run", "x"], "--run and --redis go with --queue"),
+        (["ls", "app:queue", "--run", "x"], "--run and --redis need --queue"),
         (["ls", "cellar", "--queue", "q"], "there is no place 'cellar'"),
-        (["ls", "inbox", "dead", "--queue", "q"], "give one place; 2 were given"),
+        (["ls", "inbox", "dead", "--queue", "q"], "give one place, not 2"),
         (["ls", "--limit", "0", "--queue", "q"], "limit must be 1 to 1000"),
-        (["cat", "--queue", "q"], "give one id of a task; none was given"),
+        (["cat", "--queue", "q"], "give one id of a task, not none"),
         (["why", "a b", "--queue", "q"], "the id of a task must be"),
-        (["cancel", "--queue", "q"], "give one id of a task, or more; none was"),
+        (["cancel", "--queue", "q"], "give the id of at least one task"),
         (["reopen", "x", "--queue", "q"], "unexpected: x"),
         (["tree", "x", "--queue", "q"], "unexpected: x"),
         (["stat", "x", "--queue", "q"], "unexpected: x"),
-        (["drain", "--queue", "q"], "needs their code: APP:QUEUE"),
-        (["done", "--timeout", "1", "--queue", "q"], "--timeout goes with --wait"),
-        (["dead", "--all", "--drop", "x", "--queue", "q"], "choose one of"),
+        (["drain", "--queue", "q"], "needs their code: give APP:QUEUE"),
+        (["done", "--timeout", "1", "--queue", "q"], "--timeout needs --wait"),
+        (["dead", "x", "--queue", "q"], "unexpected: x"),
+        (["replay", "--queue", "q"], "give the ids of dead letters, or --all"),
+        (["drop", "--queue", "q"], "give the ids of dead letters, or --all"),
+        (["drop", "x", "--all", "--queue", "q"], "give the ids of dead letters, or"),
+        (["replay", "a b", "--queue", "q"], "the id of a task must be"),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_exit_code_two(
@@ -203,30 +213,30 @@ def test_a_server_that_does_not_answer_is_one_clear_line_too() -> None:
     assert ended.output.count("\n") == 1
 
 
-def test_ls_lists_a_place_as_a_table_or_as_json(desk: Desk) -> None:
-    desk.echo.options(id="one").submit("hi")
-    desk.fail.options(id="bad").submit()
-    desk.drain()
+def test_ls_lists_a_place_as_a_table_or_as_json(cli: QueueCli) -> None:
+    cli.echo.options(id="one").submit("hi")
+    cli.fail.options(id="bad").submit()
+    cli.drain()
 
-    table, dead = desk.told("ls", "done"), desk.told("ls", "dead", "--json")
+    table, dead = cli.run("ls", "done"), cli.run("ls", "dead", "--json")
 
     assert "one" in table.output
     assert "mill.0" in table.output
     (entry,) = json.loads(dead.output)
     assert (entry["id"], entry["task"], entry["state"]) == ("bad", "fail@1", "dead")
     assert entry["note"] == "ValueError: not today"
-    assert "nothing in inbox" in desk.told("ls").output
+    assert "no tasks in inbox" in cli.run("ls").output
 
 
-def test_in_a_pipe_each_task_is_one_line_and_no_name_is_broken(desk: Desk) -> None:
+def test_in_a_pipe_each_task_is_one_line_and_no_name_is_broken(cli: QueueCli) -> None:
     long = "a-rather-long-identifier-" * 6
     for n in range(3):
-        desk.echo.options(id=f"{long}{n}").submit("hi")
-    desk.fail.options(id="bad").submit()
-    desk.drain()
+        cli.echo.options(id=f"{long}{n}").submit("hi")
+    cli.fail.options(id="bad").submit()
+    cli.drain()
 
-    done = desk.told("ls", "done").output.splitlines()
-    dead = desk.told("ls", "dead").output.splitlines()
+    done = cli.run("ls", "done").output.splitlines()
+    dead = cli.run("ls", "dead").output.splitlines()
 
     assert done[0].split() == ["id", "task", "state", "worker", "when", "note"]
     assert {line.split()[0] for line in done[1:]} == {f"{long}{n}" for n in range(3)}
@@ -235,62 +245,65 @@ def test_in_a_pipe_each_task_is_one_line_and_no_name_is_broken(desk: Desk) -> No
     assert dead[1].endswith("  ValueError: not today")
 
 
-def test_cat_shows_a_task_with_its_traceback(desk: Desk) -> None:
-    desk.fail.options(id="bad").submit()
-    desk.drain()
+def test_cat_shows_a_task_with_its_traceback(cli: QueueCli) -> None:
+    cli.fail.options(id="bad").submit()
+    cli.drain()
 
-    shown = desk.told("cat", "bad").output
+    shown = cli.run("cat", "bad").output
 
     assert shown.startswith("bad: failed. It failed: ValueError: not today.\n")
     assert '"name": "fail"' in shown
     assert 'raise ValueError("not today")' in shown
-    missing = desk.told("cat", "nobody")
+    missing = cli.run("cat", "nobody")
     assert (missing.exit_code, missing.output.count("\n")) == (1, 1)
 
 
-def test_no_foreign_name_plays_tricks_on_the_terminal(desk: Desk) -> None:
-    client: Any = desk.queue.driver.client
+def test_no_foreign_name_can_control_the_terminal(cli: QueueCli) -> None:
+    client: Any = parts_of(cli.queue).driver.client
     trick = "\x1b[2J"
     envelope = {"v": 1, "name": trick, "version": 1, "payload": {"x": trick}}
-    client.hset(desk.queue.keys.task, trick, json.dumps(envelope))
-    client.rpush(desk.queue.keys.inboxes[1], trick)
+    client.hset(parts_of(cli.queue).keys.task, trick, json.dumps(envelope))
+    client.rpush(parts_of(cli.queue).keys.inboxes[1], trick)
 
     for command in ("ls", "tree", "stat"):
-        shown = desk.told(command)
+        shown = cli.run(command)
         assert shown.exit_code == 0
         assert "\x1b" not in shown.output
 
 
-def test_stat_as_json_has_the_documented_fields(desk: Desk) -> None:
-    desk.echo.submit("hi")
-    desk.drain()
-    desk.echo.submit("hi")
+def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
+    cli.echo.submit("hi")
+    cli.drain()
+    cli.echo.submit("hi")
 
-    told = json.loads(desk.told("stat", "--json").output)
+    stat = json.loads(cli.run("stat", "--json").output)
 
-    assert list(told) == [
+    assert list(stat) == [
         *("queue", "run", "server", "is_known", "now_ms", "is_closed", "waiting"),
         *("inbox", "oldest_at_ms", "assigned"),
         *("running", "delayed", "parked", "dead", "outcomes", "unfinished", "backlog"),
-        *("living", "backlog_per_worker", "workers", "parkings", "totals", "upkeep"),
+        *("living", "backlog_per_worker", "workers", "parked_abilities", "totals"),
+        "upkeep",
         "bytes",
     ]
-    assert (told["waiting"], told["totals"]["done"]) == (1, 1)
+    assert (stat["waiting"], stat["totals"]["done"]) == (1, 1)
 
 
-def test_stat_names_the_server_and_the_queue(desk: Desk, redis_server: Server) -> None:
-    desk.echo.submit("hi")
+def test_stat_names_the_server_and_the_queue(
+    cli: QueueCli, redis_server: Server
+) -> None:
+    cli.echo.submit("hi")
 
-    first = desk.told("stat").output.splitlines()[0]
+    first = cli.run("stat").output.splitlines()[0]
 
     socket = redis_server.url.removeprefix("unix://").partition("?")[0]
-    assert first.startswith(f"{desk.queue.name}/default on unix:{socket}/0 at ")
+    assert first.startswith(f"{cli.queue.name}/default on unix:{socket}/0 at ")
 
 
 def test_stat_says_when_there_is_no_such_queue_and_which_there_are(
-    desk: Desk, redis_server: Server
+    cli: QueueCli, redis_server: Server
 ) -> None:
-    desk.echo.submit("hi")
+    cli.echo.submit("hi")
 
     ended = CliRunner().invoke(
         workstealing,
@@ -299,11 +312,11 @@ def test_stat_says_when_there_is_no_such_queue_and_which_there_are(
 
     first, second = ended.output.splitlines()
     assert first.startswith("thumbnals/default on unix:")
-    assert first.endswith("there is no such queue, or nobody used it yet")
-    assert f"{desk.queue.name}/default" in second
+    assert first.endswith("there is no such queue, or it was never used")
+    assert f"{cli.queue.name}/default" in second
 
 
-def test_stat_never_tells_a_password(redis_server: Server, key_prefix: str) -> None:
+def test_stat_never_prints_a_password(redis_server: Server, key_prefix: str) -> None:
     url = redis_server.url.replace("unix://", "unix://:hunter2@")
 
     ended = CliRunner().invoke(
@@ -314,14 +327,14 @@ def test_stat_never_tells_a_password(redis_server: Server, key_prefix: str) -> N
 
 
 def test_stat_follows_until_it_is_interrupted(
-    desk: Desk, begin: Begin, redis_server: Server
+    cli: QueueCli, start_cli: StartCli, redis_server: Server
 ) -> None:
-    named = ("--queue", desk.queue.name, "--redis", redis_server.url)
-    process = begin("queue", "stat", "--follow", "--json", *named)
+    named = ("--queue", cli.queue.name, "--redis", redis_server.url)
+    process = start_cli("queue", "stat", "--follow", "--json", *named)
     assert process.stdout is not None
 
     before = json.loads(process.stdout.readline())
-    desk.echo.submit("hi")
+    cli.echo.submit("hi")
     wait_until(
         lambda: json.loads(process.stdout.readline())["waiting"] == 1,  # type: ignore[union-attr]
         30,
@@ -334,12 +347,14 @@ def test_stat_follows_until_it_is_interrupted(
     assert (process.returncode, errors) == (0, "")
 
 
-def test_stat_followed_by_a_pipe_is_a_line_per_look(desk: Desk, begin: Begin) -> None:
-    process = begin("queue", "stat", "--follow", "--queue", desk.queue.name)
+def test_stat_followed_by_a_pipe_is_a_line_per_look(
+    cli: QueueCli, start_cli: StartCli
+) -> None:
+    process = start_cli("queue", "stat", "--follow", "--queue", cli.queue.name)
     assert process.stdout is not None
 
     before = process.stdout.readline()
-    desk.echo.submit("hi")
+    cli.echo.submit("hi")
     wait_until(
         lambda: "waiting 1 assigned 0 running 0" in process.stdout.readline(),  # type: ignore[union-attr]
         30,
@@ -351,13 +366,13 @@ def test_stat_followed_by_a_pipe_is_a_line_per_look(desk: Desk, begin: Begin) ->
     assert "there is no such queue" in before
 
 
-def test_tree_prints_the_folders(desk: Desk) -> None:
-    desk.echo.options(id="one").submit("hi")
-    desk.drain()
+def test_tree_prints_the_folders(cli: QueueCli) -> None:
+    cli.echo.options(id="one").submit("hi")
+    cli.drain()
 
-    lines = desk.told("tree").output.splitlines()
+    lines = cli.run("tree").output.splitlines()
 
-    assert lines[0].startswith(desk.queue.name)
+    assert lines[0].startswith(cli.queue.name)
     assert lines[1].startswith("└── default")
     assert [line.split("<")[0].rstrip() for line in lines[2:]] == [
         "    ├── inbox",
@@ -373,130 +388,192 @@ def test_tree_prints_the_folders(desk: Desk) -> None:
     ]
 
 
-def test_why_says_it_in_sentences(desk: Desk) -> None:
-    desk.echo.options(id="one").submit("hi")
+def test_why_says_it_in_sentences(cli: QueueCli) -> None:
+    cli.echo.options(id="one").submit("hi")
 
-    shown = desk.told("why", "one").output.splitlines()
+    shown = cli.run("why", "one").output.splitlines()
 
     assert shown[0] == "one: waiting"
-    assert "  It does not run because no worker lives." in shown
+    assert "  It is not running because no worker is alive." in shown
 
 
-def test_drain_runs_what_is_there_and_ends(desk: Desk, told: Told) -> None:
-    handle = desk.echo.submit("hi")
+def test_drain_runs_what_is_there_and_ends(cli: QueueCli, run_cli: RunCli) -> None:
+    handle = cli.echo.submit("hi")
 
-    ended = told("queue", "drain", "app:queue")
+    ended = run_cli("queue", "drain", "app:queue")
 
     assert ended.returncode == 0, ended.stderr
     assert handle.result(timeout=5) == {"said": "hi"}
 
 
-def test_done_closes_the_queue_and_can_wait_for_the_end(desk: Desk) -> None:
-    desk.echo.submit("hi")
-    waited = desk.told("done", "--wait", "--timeout", "0.05")
+def test_done_closes_the_queue_and_can_wait_for_the_end(cli: QueueCli) -> None:
+    cli.echo.submit("hi")
+    waited = cli.run("done", "--wait", "--timeout", "0.05")
     assert waited.exit_code == 3
-    assert desk.queue.counts().is_closed
+    assert cli.queue.counts().is_closed
 
-    desk.drain()
-    ended = desk.told("done", "--wait", "--timeout", "30")
+    cli.drain()
+    ended = cli.run("done", "--wait", "--timeout", "30")
     assert ended.exit_code == 0
-    assert "nothing is left to do" in ended.output
+    assert "no task is left to run" in ended.output
 
 
-def test_a_queue_that_was_closed_is_opened_again(desk: Desk) -> None:
-    desk.told("done")
-    with pytest.raises(QueueClosed):
-        desk.echo.submit("hi")
+def test_a_queue_that_was_closed_is_opened_again(cli: QueueCli) -> None:
+    cli.run("done")
+    with pytest.raises(InputEnded):
+        cli.echo.submit("hi")
 
-    ended = desk.told("reopen")
+    ended = cli.run("reopen")
 
-    assert ended.output == f"{desk.queue.name}/default takes input\n"
-    assert desk.echo.submit("hi").state().state == "waiting"
-    assert desk.told("reopen").exit_code == 0
+    assert ended.output == f"{cli.queue.name}/default accepts tasks\n"
+    assert cli.echo.submit("hi").state().state == "waiting"
+    assert cli.run("reopen").exit_code == 0
 
 
-def test_cancel_says_of_each_task_what_became_of_it(desk: Desk) -> None:
-    desk.echo.options(id="over").submit("hi")
-    desk.fail.options(id="bad").submit()
-    desk.drain()
-    desk.echo.options(id="one").submit("hi")
-    desk.echo.options(id="two", delay=60).submit("hi")
+def test_cancel_says_what_happened_to_each_task(cli: QueueCli) -> None:
+    cli.echo.options(id="over").submit("hi")
+    cli.fail.options(id="bad").submit()
+    cli.drain()
+    cli.echo.options(id="one").submit("hi")
+    cli.echo.options(id="two", delay=60).submit("hi")
 
-    ended = desk.told("cancel", "one", "two", "over", "bad", "nobody")
+    ended = cli.run("cancel", "one", "two", "over", "bad", "nobody")
 
     assert ended.exit_code == 1
     assert ended.output.splitlines() == [
         "one: cancelled",
         "two: cancelled",
-        "over: ended before: done",
-        "bad: ended before: failed",
-        "nobody: unknown: never submitted to this run, or forgotten by now",
+        "over: had ended: done",
+        "bad: had ended: failed",
+        "nobody: unknown: never submitted to this run, or expired",
         "Error: 3 tasks could not be cancelled",
     ]
-    assert desk.queue.handle("one").state().state == "cancelled"
-    assert desk.queue.handle("two").state().state == "cancelled"
+    assert cli.queue.handle("one").state().state == "cancelled"
+    assert cli.queue.handle("two").state().state == "cancelled"
 
 
-def test_cancelling_again_is_well(desk: Desk) -> None:
-    desk.echo.options(id="one").submit("hi")
-    desk.told("cancel", "one")
+def test_cancelling_again_is_no_error(cli: QueueCli) -> None:
+    cli.echo.options(id="one").submit("hi")
+    cli.run("cancel", "one")
 
-    again = desk.told("cancel", "one", "one")
+    again = cli.run("cancel", "one", "one")
 
-    assert (again.output, again.exit_code) == ("one: cancelled before\n", 0)
+    assert (again.output, again.exit_code) == ("one: was cancelled before\n", 0)
 
 
-def test_a_running_task_is_asked_to_stop(desk: Desk, begin: Begin, told: Told) -> None:
-    told("queue", "add", "app:patient", "--id", "slow")
-    begin("worker", "app:queue")
-    handle = desk.queue.handle("slow")
+def test_a_running_task_is_asked_to_stop(
+    cli: QueueCli, start_cli: StartCli, run_cli: RunCli
+) -> None:
+    run_cli("queue", "add", "app:patient", "--id", "slow")
+    start_cli("worker", "app:queue")
+    handle = cli.queue.handle("slow")
     wait_until(lambda: handle.state().state == "running", 30, "the task to run")
 
-    asked = desk.told("cancel", "slow")
+    asked = cli.run("cancel", "slow")
 
-    assert asked.output == "slow: runs, and is asked to stop\n"
+    assert asked.output == "slow: running; asked to stop\n"
     assert asked.exit_code == 0
-    assert "asked to stop" in desk.told("why", "slow").output
+    assert "asked to stop" in cli.run("why", "slow").output
 
 
-def test_a_mistyped_id_cancels_nothing(desk: Desk) -> None:
-    desk.echo.options(id="one").submit("hi")
+def test_a_mistyped_id_cancels_nothing(cli: QueueCli) -> None:
+    cli.echo.options(id="one").submit("hi")
 
-    ended = desk.told("cancel", "one", "a b")
+    ended = cli.run("cancel", "one", "a b")
 
     assert ended.exit_code == 2
-    assert desk.queue.handle("one").state().state == "waiting"
+    assert cli.queue.handle("one").state().state == "waiting"
 
 
-def test_dead_letters_are_listed_replayed_and_dropped(desk: Desk) -> None:
-    for n in range(3):
-        desk.fail.options(id=f"bad{n}").submit()
-    desk.drain()
+def _dead(cli: QueueCli, number: int = 3) -> None:
+    for n in range(number):
+        cli.fail.options(id=f"bad{n}").submit()
+    cli.drain()
 
-    listed = desk.told("dead", "--limit", "2")
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands believe that somebody can answer."""
+    monkeypatch.setattr("workstealing.cli.options.is_interactive", lambda: True)
+
+
+def test_dead_lists_and_changes_nothing(cli: QueueCli) -> None:
+    assert "no dead letters" in cli.run("dead").output
+    _dead(cli)
+
+    listed = cli.run("dead", "--limit", "2")
+
     assert "ValueError: not today" in listed.output
     assert "… 1 more" in listed.output
-
-    assert desk.told("dead", "--replay", "bad0").output == "1 replayed\n"
-    assert desk.queue.handle("bad0").state().state == "waiting"
-    assert desk.told("dead", "--all").output == "2 replayed\n"
-    assert desk.queue.counts().dead == 0
-    assert "no dead letters" in desk.told("dead").output
+    assert cli.queue.counts().dead == 3
+    assert cli.run("dead", "--all").exit_code == 2
+    assert cli.queue.counts().dead == 3
 
 
-def test_nothing_is_dropped_without_being_asked_for(desk: Desk) -> None:
-    desk.fail.options(id="bad").submit()
-    desk.drain()
+@pytest.mark.parametrize(
+    ("command", "past"), [("replay", "replayed"), ("drop", "dropped")]
+)
+def test_one_dead_letter_is_replayed_or_dropped_without_a_question(
+    cli: QueueCli, command: str, past: str
+) -> None:
+    _dead(cli)
 
-    declined = desk.told("dead", "--drop", "bad", answer="n\n")
-    assert declined.exit_code == 1
-    assert desk.queue.counts().dead == 1
+    ended = cli.run(command, "bad0")
 
-    agreed = desk.told("dead", "--drop", "bad", answer="y\n")
-    assert agreed.exit_code == 0
-    assert "1 dropped" in agreed.output
-    assert desk.queue.counts().dead == 0
-
-    again = desk.told("dead", "--drop", "bad", "--yes")
+    assert (ended.output, ended.exit_code) == (f"1 {past}\n", 0)
+    assert cli.queue.counts().dead == 2
+    again = cli.run(command, "bad0")
     assert again.exit_code == 1
-    assert "no dead letter: bad" in again.output
+    assert again.output == f"0 {past}\nError: not a dead letter: bad0\n"
+
+
+def test_a_replayed_task_waits_again_and_a_dropped_one_is_gone(cli: QueueCli) -> None:
+    _dead(cli)
+
+    cli.run("replay", "bad0")
+    cli.run("drop", "bad1")
+
+    assert cli.queue.handle("bad0").state().state == "waiting"
+    assert [task.id for task in Inspector(cli.queue).ls("dead")] == ["bad2"]
+
+
+@pytest.mark.parametrize("command", ["replay", "drop"])
+@pytest.mark.parametrize("which", [("--all",), ("bad0", "bad1")])
+def test_more_than_one_dead_letter_is_touched_only_if_the_answer_is_yes(
+    cli: QueueCli, terminal: None, command: str, which: tuple[str, ...]
+) -> None:
+    _dead(cli)
+    number = 3 if which == ("--all",) else 2
+
+    declined = cli.run(command, *which, answer="n\n")
+    left = cli.queue.counts().dead
+    agreed = cli.run(command, *which, answer="y\n")
+
+    assert (declined.exit_code, left) == (1, 3)
+    assert f"{number} dead letters? [y/N]" in declined.output
+    assert agreed.exit_code == 0
+    assert cli.queue.counts().dead == 3 - number
+
+
+@pytest.mark.parametrize("command", ["replay", "drop"])
+@pytest.mark.parametrize("which", [("--all",), ("bad0", "bad1")])
+def test_without_a_terminal_more_than_one_dead_letter_needs_a_yes(
+    cli: QueueCli, command: str, which: tuple[str, ...]
+) -> None:
+    _dead(cli)
+
+    refused = cli.run(command, *which, answer="y\n")
+    left = cli.queue.counts().dead
+    done = cli.run(command, *which, "--yes")
+
+    assert (refused.exit_code, left) == (2, 3)
+    assert refused.output.startswith(f"Error: {command} ")
+    assert "--yes" in refused.output
+    assert refused.output.count("\n") == 1
+    assert done.exit_code == 0
+    assert cli.queue.counts().dead == (0 if which == ("--all",) else 1)
+
+
+def test_all_of_no_dead_letters_is_no_question(cli: QueueCli) -> None:
+    assert cli.run("replay", "--all").output == "0 replayed\n"
+    assert cli.run("drop", "--all").output == "0 dropped\n"

@@ -17,17 +17,17 @@ from click.testing import CliRunner
 
 from workstealing import TaskQueue, Worker
 from workstealing.cli.commands import workstealing
+from workstealing.client.task_queue import parts_of
 from workstealing.testing import Server, wait_until
 
-Begin = Callable[..., "subprocess.Popen[str]"]
+StartCli = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
 def queue(redis_server: Server, key_prefix: str) -> Iterator[TaskQueue]:
     queue = TaskQueue(key_prefix, redis_server.url)
     yield queue
-    queue.driver.close()
-    queue.driver.client.close()
+    queue.close()
 
 
 def test_once_prints_one_frame(queue: TaskQueue, redis_server: Server) -> None:
@@ -65,12 +65,12 @@ def test_once_without_a_server_is_one_clear_line() -> None:
 
 
 def test_a_pipe_gets_frame_after_frame_until_it_is_interrupted(
-    queue: TaskQueue, begin: Begin
+    queue: TaskQueue, start_cli: StartCli
 ) -> None:
     @queue.task(name="echo")
     def echo() -> None: ...
 
-    process = begin("top", "--interval", "0.1", "--queue", queue.name)
+    process = start_cli("top", "--interval", "0.1", "--queue", queue.name)
     assert process.stdout is not None
     assert "there is no such queue" in process.stdout.readline()
     echo.submit()
@@ -155,12 +155,12 @@ def opened(app: Path, key_prefix: str) -> Iterator[Opened]:
 def test_on_a_terminal_the_key_q_ends_it(
     opened: Opened, queue: TaskQueue, redis_server: Server
 ) -> None:
-    queue.close()
+    queue.end_input()
     terminal = opened(redis_server.url)
-    terminal.wait_for(b"closed: no more input")
+    terminal.wait_for(b"its input has ended")
 
     terminal.press(b"x")
-    terminal.wait_for(b"closed: no more input")
+    terminal.wait_for(b"its input has ended")
     terminal.press(b"q")
 
     assert terminal.ended() == 0
@@ -176,19 +176,19 @@ def test_on_a_terminal_ctrl_c_ends_it_too(opened: Opened, redis_server: Server) 
     assert terminal.ended() == 0
 
 
-def test_a_server_that_goes_away_is_told_and_waited_for(
+def test_a_server_that_goes_away_is_reported_and_waited_for(
     opened: Opened, key_prefix: str
 ) -> None:
     with Server() as server:
         terminal = opened(server.url)
         terminal.wait_for(b"there is no such queue")
         server.kill()
-        terminal.wait_for(b"NOT REACHED for")
+        terminal.wait_for(b"REDIS NOT REACHED for")
         server.restart()
         again = TaskQueue(key_prefix, server.url)
-        again.close()
-        terminal.wait_for(b"closed: no more input")
+        again.end_input()
+        terminal.wait_for(b"its input has ended")
         terminal.press(b"q")
 
         assert terminal.ended() == 0
-        again.driver.client.close()
+        parts_of(again).driver.client.close()

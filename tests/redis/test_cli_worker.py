@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from workstealing import TaskQueue
-from workstealing.inspecting.inspector import Inspector
+from workstealing.client.task_queue import parts_of
+from workstealing.inspecting import Inspector
 from workstealing.testing import Server, wait_until
 
-Begin = Callable[..., "subprocess.Popen[str]"]
-Told = Callable[..., "subprocess.CompletedProcess[str]"]
+StartCli = Callable[..., "subprocess.Popen[str]"]
+RunCli = Callable[..., "subprocess.CompletedProcess[str]"]
 each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 
 
@@ -29,22 +30,27 @@ def queue(redis_server: Server, key_prefix: str) -> Iterator[TaskQueue]:
     def echo(text: str, times: int = 1) -> dict[str, str]:
         raise NotImplementedError
 
+    @queue.task(name="fail")
+    def fail() -> None:
+        raise NotImplementedError
+
     @queue.task(name="patient")
     def patient() -> str:
         raise NotImplementedError
 
     yield queue
-    queue.driver.close()
-    queue.driver.client.close()
+    queue.close()
 
 
 def submit(queue: TaskQueue, name: str, *ids: str, **payload: object) -> None:
     definition = queue.registry.find(name, 1)
     encoded = definition.signature.encode((), payload)
-    from workstealing.client.giving import SubmitOptions
+    from workstealing.tasks.submission import SubmitOptions
 
-    flow = queue.giving.submit(definition, [encoded] * len(ids), SubmitOptions(), ids)
-    queue.driver.run(flow)
+    flow = parts_of(queue).operations.submit(
+        definition, [encoded] * len(ids), SubmitOptions(), ids
+    )
+    parts_of(queue).driver.run(flow)
 
 
 def change_code(app: Path) -> None:
@@ -58,11 +64,11 @@ def change_code(app: Path) -> None:
     [("threads", "mill.0"), ("asyncio", "mill.0"), ("processes", "mill.1")],
 )
 def test_a_pool_runs_until_nothing_is_left(
-    queue: TaskQueue, told: Told, kind: str, worker: str
+    queue: TaskQueue, run_cli: RunCli, kind: str, worker: str
 ) -> None:
     submit(queue, "echo", "a", "b", text="hi")
 
-    ended = told(
+    ended = run_cli(
         *("worker", "app:queue", "--until-empty", "--pool", "mill"),
         *("--kind", kind, "--workers", "2", "--stop-timeout", "5", "--batch", "10"),
     )
@@ -72,17 +78,110 @@ def test_a_pool_runs_until_nothing_is_left(
     assert queue.handle("b").state().worker in ("mill.0", worker)
     first, *_, last = ended.stderr.splitlines()
     assert f"pool mill of {queue.name}/default starts" in first
-    assert f"({kind}); it can run echo@1, fail@1, patient@1" in first
+    assert f"({kind}); tasks: echo@1, fail@1, patient@1" in first
     assert "pool mill ends: 2 tasks taken" in last
     assert ended.stdout == ""
     assert queue.counts().leases == {}
 
 
+@pytest.mark.parametrize("option", ["--until-empty", "--until-empty=all"])
+def test_until_empty_may_stand_before_the_queue_and_name_what_to_wait_for(
+    queue: TaskQueue, run_cli: RunCli, option: str
+) -> None:
+    submit(queue, "echo", "a", text="hi")
+
+    ended = run_cli("worker", option, "app:queue")
+
+    assert ended.returncode == 0, ended.stderr
+    assert queue.handle("a").result(timeout=5) == {"said": "hi"}
+
+
+def test_until_empty_leaves_tasks_that_are_due_later(
+    queue: TaskQueue, run_cli: RunCli
+) -> None:
+    run_cli("queue", "add", "app:echo", "text=hi", "--id=later", "--in=3600")
+
+    ended = run_cli("worker", "app:queue", "--until-empty")
+
+    assert ended.returncode == 0, ended.stderr
+    assert queue.handle("later").state().state == "delayed"
+
+
+def test_until_empty_of_all_waits_for_tasks_that_are_due_later(
+    queue: TaskQueue, run_cli: RunCli
+) -> None:
+    run_cli("queue", "add", "app:echo", "text=hi", "--id=later", "--in=3")
+
+    ended = run_cli("worker", "app:queue", "--until-empty=all")
+
+    assert ended.returncode == 0, ended.stderr
+    assert queue.handle("later").state().state == "done"
+
+
+@each_kind
+def test_each_finished_task_is_a_line_and_a_given_up_one_an_error_with_traceback(
+    queue: TaskQueue, run_cli: RunCli, kind: str
+) -> None:
+    submit(queue, "echo", "good", text="hi")
+    submit(queue, "fail", "bad")
+
+    ended = run_cli("worker", "app:queue", "--until-empty", "--kind", kind)
+
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stderr.splitlines()
+    done = [line for line in lines if "task good (echo@1) done in" in line]
+    given_up = [line for line in lines if "task bad (fail@1)" in line]
+    assert len(done) == len(given_up) == 1
+    assert " INFO " in done[0]
+    assert " ERROR " in given_up[0]
+    assert ended.stderr.count("Traceback (most recent call last)") == 1
+    assert 'raise ValueError("not today")' in ended.stderr
+    assert "ends:" in lines[-1]
+
+
+@each_kind
+def test_a_quiet_worker_says_nothing_while_all_is_well(
+    queue: TaskQueue, run_cli: RunCli, kind: str
+) -> None:
+    submit(queue, "echo", "a", text="hi")
+
+    ended = run_cli("worker", "app:queue", "--until-empty", "--quiet", "--kind", kind)
+
+    assert (ended.returncode, ended.stderr, ended.stdout) == (0, "", "")
+
+
+def test_ctrl_c_while_children_import_prints_no_traceback(
+    start_cli: StartCli, app: Path
+) -> None:
+    # The parent imports it too, before it has children: only they are to take long.
+    (app / "slow.py").write_text(
+        "import multiprocessing, time\n"
+        "from pathlib import Path\n"
+        "if multiprocessing.parent_process() is not None:\n"
+        "    Path('importing').touch()\n"
+        "    time.sleep(1)\n"
+        "from app import queue\n"
+    )
+    process = start_cli(
+        *("worker", "slow:queue", "--kind=processes", "--workers=2"),
+        start_new_session=True,
+    )
+    wait_until((app / "importing").exists, 30, "the children to import")
+
+    # As a terminal does: to all processes of the group.
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert "KeyboardInterrupt" not in errors
+
+
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
 def test_idle_moments_are_for_the_side_work_of_a_recruiter(
-    begin: Begin, app: Path, kind: str
+    start_cli: StartCli, app: Path, kind: str
 ) -> None:
-    worker = begin(
+    worker = start_cli(
         "worker", "app:queue", "--kind", kind, "--recruiter", "app:recruiter"
     )
 
@@ -100,9 +199,9 @@ def test_idle_moments_are_for_the_side_work_of_a_recruiter(
     ],
 )
 def test_a_recruiter_that_is_none_or_has_no_use_is_refused(
-    told: Told, where: str, kind: str, problem: str
+    run_cli: RunCli, where: str, kind: str, problem: str
 ) -> None:
-    ended = told("worker", "app:queue", "--kind", kind, "--recruiter", where)
+    ended = run_cli("worker", "app:queue", "--kind", kind, "--recruiter", where)
 
     assert ended.returncode == 2
     assert problem in " ".join(ended.stderr.split())
@@ -111,10 +210,12 @@ def test_a_recruiter_that_is_none_or_has_no_use_is_refused(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @each_kind
 def test_a_signal_lets_what_runs_finish_and_takes_no_more(
-    queue: TaskQueue, begin: Begin, app: Path, number: signal.Signals, kind: str
+    queue: TaskQueue, start_cli: StartCli, app: Path, number: signal.Signals, kind: str
 ) -> None:
     submit(queue, "patient", "running")
-    process = begin("worker", "app:queue", "--pool=mill", "--workers=1", "--kind", kind)
+    process = start_cli(
+        "worker", "app:queue", "--pool=mill", "--workers=1", "--kind", kind
+    )
     wait_until((app / "begun").exists, 30, "the task to begin")
     submit(queue, "echo", "waiting", text="hi")
 
@@ -134,10 +235,10 @@ def test_a_signal_lets_what_runs_finish_and_takes_no_more(
 
 @each_kind
 def test_what_runs_beyond_the_deadline_is_handed_back_and_the_exit_code_says_so(
-    queue: TaskQueue, begin: Begin, app: Path, kind: str
+    queue: TaskQueue, start_cli: StartCli, app: Path, kind: str
 ) -> None:
     submit(queue, "patient", "running")
-    process = begin("worker", "app:queue", "--stop-timeout=0.1", "--kind", kind)
+    process = start_cli("worker", "app:queue", "--stop-timeout=0.1", "--kind", kind)
     wait_until((app / "begun").exists, 30, "the task to begin")
 
     process.send_signal(signal.SIGTERM)
@@ -150,9 +251,9 @@ def test_what_runs_beyond_the_deadline_is_handed_back_and_the_exit_code_says_so(
 
 
 def test_a_hang_up_lets_threads_begin_anew_with_the_new_code(
-    queue: TaskQueue, begin: Begin, app: Path
+    queue: TaskQueue, start_cli: StartCli, app: Path
 ) -> None:
-    process = begin("worker", "app:queue", "--pool", "mill")
+    process = start_cli("worker", "app:queue", "--pool", "mill")
     wait_until(lambda: queue.counts().leases, 30, "the worker to join")
     change_code(app)
 
@@ -170,9 +271,9 @@ def test_a_hang_up_lets_threads_begin_anew_with_the_new_code(
 
 
 def test_a_hang_up_replaces_processes_that_see_the_new_code(
-    queue: TaskQueue, begin: Begin, app: Path
+    queue: TaskQueue, start_cli: StartCli, app: Path
 ) -> None:
-    process = begin(
+    process = start_cli(
         *("worker", "app:queue", "--pool", "mill"),
         *("--kind", "processes", "--workers", "1"),
     )
@@ -194,25 +295,25 @@ def test_a_hang_up_replaces_processes_that_see_the_new_code(
 
 
 def test_with_reload_a_changed_file_is_a_hang_up(
-    queue: TaskQueue, begin: Begin, app: Path
+    queue: TaskQueue, start_cli: StartCli, app: Path
 ) -> None:
-    process = begin("worker", "app:queue", "--reload")
+    process = start_cli("worker", "app:queue", "--reload")
     wait_until(lambda: queue.counts().leases, 30, "the worker to join")
 
     change_code(app)
 
     assert process.stderr is not None
     lines = iter(process.stderr.readline, "")
-    assert any("changed: app.py" in line for line in lines)
+    assert any("app.py changed: reloading" in line for line in lines)
     assert any("starts as process" in line for line in lines)
     submit(queue, "echo", "a", text="hi")
     assert queue.handle("a").result(timeout=20) == {"said": "HI"}
 
 
 def test_with_reload_a_broken_file_leaves_the_old_code_at_work(
-    queue: TaskQueue, begin: Begin, app: Path
+    queue: TaskQueue, start_cli: StartCli, app: Path
 ) -> None:
-    process = begin("worker", "app:queue", "--reload")
+    process = start_cli("worker", "app:queue", "--reload")
     wait_until(lambda: queue.counts().leases, 30, "the worker to join")
 
     with (app / "app.py").open("a") as code:
@@ -220,18 +321,20 @@ def test_with_reload_a_broken_file_leaves_the_old_code_at_work(
 
     assert process.stderr is not None
     lines = iter(process.stderr.readline, "")
-    told = next(line for line in lines if "changed: app.py" in line)
-    assert "the old code goes on: SyntaxError: '(' was never closed" in told
+    line = next(line for line in lines if "app.py changed" in line)
+    assert "keeping the old code: SyntaxError: '(' was never closed" in line
     submit(queue, "echo", "a", text="hi")
     assert queue.handle("a").result(timeout=20) == {"said": "hi"}
 
 
 def test_a_pool_scales_by_itself_between_two_numbers(
-    queue: TaskQueue, begin: Begin, app: Path
+    queue: TaskQueue, start_cli: StartCli, app: Path
 ) -> None:
     submit(queue, "patient", *(str(n) for n in range(30)))
 
-    process = begin("worker", "app:queue", "--workers=1", "--autoscale", "2:3")
+    process = start_cli(
+        "worker", "app:queue", "--workers=1", "--autoscale=2:3", "--idle=5"
+    )
 
     def is_three() -> bool:
         return Inspector(queue).stat().running == 3
@@ -244,10 +347,12 @@ def test_a_pool_scales_by_itself_between_two_numbers(
     assert "scales from 2 to 3" in errors
 
 
-def test_processes_are_replaced_after_some_tasks(queue: TaskQueue, told: Told) -> None:
+def test_processes_are_replaced_after_some_tasks(
+    queue: TaskQueue, run_cli: RunCli
+) -> None:
     submit(queue, "echo", "a", "b", "c", text="hi")
 
-    ended = told(
+    ended = run_cli(
         *("worker", "app:queue", "--until-empty", "--kind", "processes"),
         *("--workers", "1", "--max-tasks", "2", "--max-memory", "4000"),
     )
@@ -257,25 +362,30 @@ def test_processes_are_replaced_after_some_tasks(queue: TaskQueue, told: Told) -
     assert "died" not in ended.stderr
 
 
-def test_a_check_tells_whether_a_worker_is_alive_without_any_code(
-    queue: TaskQueue, told: Told, begin: Begin, redis_server: Server
+def test_a_check_says_whether_a_worker_is_alive_without_any_code(
+    queue: TaskQueue, run_cli: RunCli, start_cli: StartCli, redis_server: Server
 ) -> None:
     check = ("worker", "--check", "--queue", queue.name, "--redis", redis_server.url)
-    dead = told(*check)
-    begin("worker", "app:queue", "--pool", "mill")
+    dead = run_cli(*check)
+    start_cli("worker", "app:queue", "--pool", "mill")
     wait_until(lambda: queue.counts().leases, 30, "the worker to join")
 
-    assert dead.returncode == 2
+    assert dead.returncode == 1
     assert "no worker of host" in dead.stderr
-    alive = told(*check, "--pool", "mill")
+    alive = run_cli(*check, "--pool", "mill")
     assert (alive.returncode, alive.stdout) == (0, "alive: mill.0\n")
-    other = told(*check, "--pool", "other")
-    assert other.returncode == 2
+    other = run_cli(*check, "--pool", "other")
+    assert other.returncode == 1
     assert "no worker of pool other is alive" in other.stderr
+    bad = run_cli(*check, "nonsense")
+    assert bad.returncode == 2
+    assert "unexpected: nonsense" in bad.stderr
 
 
-def test_a_signal_ends_a_worker_that_rests(queue: TaskQueue, begin: Begin) -> None:
-    process = begin("worker", "app:queue")
+def test_a_signal_ends_a_worker_that_rests(
+    queue: TaskQueue, start_cli: StartCli
+) -> None:
+    process = start_cli("worker", "app:queue")
     wait_until(lambda: queue.counts().leases, 30, "the worker to join")
 
     process.send_signal(signal.SIGTERM)
@@ -288,10 +398,10 @@ def test_a_signal_ends_a_worker_that_rests(queue: TaskQueue, begin: Begin) -> No
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @each_kind
 def test_a_second_signal_hands_back_what_runs_with_the_code_of_the_signal(
-    queue: TaskQueue, begin: Begin, app: Path, number: signal.Signals, kind: str
+    queue: TaskQueue, start_cli: StartCli, app: Path, number: signal.Signals, kind: str
 ) -> None:
     submit(queue, "patient", "running")
-    process = begin("worker", "app:queue", "--kind", kind, "--workers=1")
+    process = start_cli("worker", "app:queue", "--kind", kind, "--workers=1")
     assert process.stderr is not None
     wait_until((app / "begun").exists, 30, "the task to begin")
 
@@ -308,23 +418,23 @@ def test_a_second_signal_hands_back_what_runs_with_the_code_of_the_signal(
     assert (queue.counts().leases, queue.counts().assigned) == ({}, 0)
     # No attempt was counted.
     (app / "go").touch()
-    begin("worker", "app:queue", "--until-empty").communicate(timeout=30)
+    start_cli("worker", "app:queue", "--until-empty").communicate(timeout=30)
     assert queue.handle("running").state().attempt == 1
 
 
-def test_a_worker_serves_the_tasks_of_an_asyncio_queue(told: Told) -> None:
-    added = told("queue", "add", "app:awaited", "number=1", "--id", "one")
+def test_a_worker_serves_the_tasks_of_an_asyncio_queue(run_cli: RunCli) -> None:
+    added = run_cli("queue", "add", "app:awaited", "number=1", "--id", "one")
     assert added.returncode == 0, added.stderr
 
-    ended = told("worker", "app:asynchronous", "--until-empty")
+    ended = run_cli("worker", "app:asynchronous", "--until-empty")
 
     assert ended.returncode == 0, ended.stderr
-    assert "it can run awaited@1" in ended.stderr
-    waited = told("queue", "add", "app:awaited", "number=1", "--id=one", "--wait")
+    assert "tasks: awaited@1" in ended.stderr
+    waited = run_cli("queue", "add", "app:awaited", "number=1", "--id=one", "--wait")
     assert (waited.stdout, waited.returncode) == ("2\n", 0)
 
 
-def test_on_a_terminal_a_live_line_tells_how_it_is_getting_on(
+def test_on_a_terminal_a_progress_line_shows_how_it_is_getting_on(
     queue: TaskQueue, app: Path
 ) -> None:
     submit(queue, "patient", "running")
@@ -367,22 +477,29 @@ def test_on_a_terminal_a_live_line_tells_how_it_is_getting_on(
         (["broken:queue"], "cannot import broken: ZeroDivisionError"),
         (["app:nobody"], "app has no nobody"),
         (["app:time"], "app:time is a module, not a TaskQueue or AsyncTaskQueue"),
-        (["app:empty"], "has no tasks here"),
+        (["app:empty"], "no tasks are defined for the queue"),
         (["app:queue", "--batch", "0"], "batch must be 1 to"),
-        (["app:queue", "--workers", "0"], "workers must be 1 to"),
-        (["app:queue", "--autoscale", "many"], "--autoscale is LEAST:MOST, like 2:32"),
-        (["app:queue", "--autoscale", "3:2"], "most is at least least"),
+        (["app:queue", "--workers", "0"], "workers must be 1 or more"),
+        (
+            ["app:queue", "--autoscale", "many"],
+            "--autoscale takes LEAST:MOST, like 2:32",
+        ),
+        (["app:queue", "--autoscale", "3:2"], "most must be >= least"),
+        (["app:queue", "--backlog", "3"], "--backlog and --idle need --autoscale"),
+        (["app:queue", "--autoscale", "1:2", "--backlog", "0"], "backlog must be 1"),
+        (["app:queue", "--until-empty=soon"], "--until-empty takes no value, or =all"),
+        (["app:queue", "--quiet", "-v"], "choose one of --quiet and --verbose"),
         (["app:queue", "--max-tasks", "3"], "mean nothing to threads"),
         (["app:queue", "--stop-timeout", "-1"], "the timeout must be"),
-        (["--queue", "name"], "a worker needs the code of tasks"),
+        (["--queue", "name"], "a worker needs the code of its tasks"),
         (["app:queue", "--check", "more"], "unexpected: more"),
         (["app:queue", "--pool", "a b"], "the name of a pool must be"),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_exit_code_two(
-    told: Told, arguments: list[str], message: str
+    run_cli: RunCli, arguments: list[str], message: str
 ) -> None:
-    ended = told("worker", *arguments)
+    ended = run_cli("worker", *arguments)
 
     assert ended.returncode == 2
     assert ended.stderr.startswith("Error: ")

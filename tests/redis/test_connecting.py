@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from workstealing.drivers import connect as connecting
-from workstealing.drivers.address import OPTIONS
+from workstealing.drivers.address import OPTIONS, target_of
 from workstealing.drivers.connect import connect, connect_async
-from workstealing.drivers.sync import Driver
-from workstealing.drivers.target import target_of
+from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import ConfigurationError, RedisUnavailable
-from workstealing.queue.call import Command
+from workstealing.queue.steps import RedisCommand
 from workstealing.testing import Server
 from workstealing.testing.plugin import missing
 
@@ -211,7 +210,7 @@ def test_a_certificate_of_a_stranger_is_refused(tls_front: TlsFront) -> None:
         connect(url, profile="tasks") as client,
         pytest.raises(RedisUnavailable, match="certificate"),
     ):
-        Driver(client).call(Command(("PING",), bool))
+        Driver(client).call(RedisCommand(("PING",), bool))
 
 
 @pytest.fixture(scope="module")

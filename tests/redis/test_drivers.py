@@ -22,8 +22,8 @@ from workstealing.errors import (
     ServerTooOld,
     WrongType,
 )
-from workstealing.queue.call import Call, Command, Consult, Flow, Nodes, ask
 from workstealing.queue.scripts import Script, assemble
+from workstealing.queue.steps import Call, Flow, Invoke, Nodes, RedisCommand, ask
 from workstealing.testing import Server, wait_until
 
 # Busy for longer than the client waits, but not for much longer: a client that tried
@@ -85,8 +85,10 @@ def opened(face: Face, redis_server: Server) -> Any:
     return face.open(redis_server.url)
 
 
-def command(*parts: Any, parse: Callable[[Any], Any] = lambda reply: reply) -> Command:
-    return Command(parts, parse)
+def command(
+    *parts: Any, parse: Callable[[Any], Any] = lambda reply: reply
+) -> RedisCommand:
+    return RedisCommand(parts, parse)
 
 
 def script(text: str) -> Script:
@@ -113,6 +115,20 @@ async def test_a_script_that_the_server_forgot_is_sent_again(
     second = await opened.call(increment)
 
     assert (first, second) == (1, 2)
+
+
+async def test_an_error_in_a_script_names_the_file_and_line(
+    opened: Any, key_prefix: str
+) -> None:
+    texts = {
+        "main.lua": "--- needs: add\n-- KEY count  str\nreturn add(count)",
+        "lib/add.lua": "local function add(key)\n  return redis.call('INCR', key)\nend",
+    }
+    adding = assemble("main", texts.__getitem__)
+    await opened.call(command("SET", key_prefix, "no number"))
+
+    with pytest.raises(RedisError, match=r"lib/add\.lua:2"):
+        await opened.call(Call(adding, adding.keys(count=key_prefix), (), int))
 
 
 async def test_a_single_server_is_its_own_only_node(opened: Any) -> None:
@@ -162,7 +178,7 @@ async def test_a_flow_that_gives_up_is_closed(opened: Any, key_prefix: str) -> N
 
 async def test_a_function_of_the_user_is_consulted(opened: Any) -> None:
     def asks() -> Flow[int]:
-        return (yield Consult(divmod, (7, 2)))
+        return (yield Invoke(divmod, (7, 2)))
 
     assert await opened.run(asks()) == (3, 1)
 
@@ -172,7 +188,7 @@ async def test_an_error_of_the_users_function_stays_its_own(opened: Any) -> None
         raise exceptions.ConnectionError("of another server")
 
     def asks() -> Flow[None]:
-        yield Consult(fails, ())
+        yield Invoke(fails, ())
 
     with pytest.raises(exceptions.ConnectionError, match="of another server"):
         await opened.run(asks())

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import pytest
 from redis import Redis
 
+from workstealing import connect
 from workstealing.drivers import embedded as embedding
 from workstealing.drivers.embedded import server_binary
 from workstealing.drivers.embedded_keeper import answers
@@ -492,6 +493,101 @@ def test_a_link_in_place_of_the_folder_is_refused(
         embedding.embedded()
 
 
+CONNECT = """
+import sys
+from workstealing import TaskQueue, connect
+connect(profile="tasks").ping()
+with TaskQueue("q") as queue:
+    queue.counts()
+"""
+
+
+def connected(folder: Path, program: str = CONNECT, **variables: str) -> Any:
+    """Run a program that names no server; return it when it has ended."""
+    known = {name: value for name, value in os.environ.items() if "_URL" not in name}
+    known.pop("WORKSTEALING_EMBEDDED", None)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=folder,
+        env={**known, "PYTHONPATH": str(REPOSITORY), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_process_that_names_no_server_is_warned_once(
+    runtime: Path, project: Path
+) -> None:
+    done = connected(project)
+
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        "WARNING: no Redis URL was given and WORKSTEALING_URL and REDIS_URL are not"
+        " set, so the embedded server at unix://"
+    )
+    assert "the data is gone when the last of them has ended" in line
+
+
+def test_the_warning_goes_to_the_log_where_there_is_one(
+    runtime: Path, project: Path
+) -> None:
+    done = connected(
+        project, f"import logging; logging.basicConfig(format='%(levelname)s'){CONNECT}"
+    )
+
+    assert done.stderr == "WARNING\n"
+
+
+def test_the_warning_can_be_turned_off(runtime: Path, project: Path) -> None:
+    assert connected(project, WORKSTEALING_EMBEDDED="allow").stderr == ""
+
+
+def test_who_names_a_folder_for_the_data_is_not_warned(
+    runtime: Path, project: Path
+) -> None:
+    program = "from workstealing import connect; connect(persist='data').ping()"
+
+    assert connected(project, program).stderr == ""
+
+
+def test_the_embedded_server_can_be_forbidden(runtime: Path, project: Path) -> None:
+    done = connected(project, WORKSTEALING_EMBEDDED="never")
+
+    assert done.stderr.splitlines()[-1] == (
+        "workstealing.errors.ConfigurationError: no Redis server is named: no URL was"
+        " given, WORKSTEALING_URL and REDIS_URL are not set, and"
+        " WORKSTEALING_EMBEDDED=never forbids the embedded server"
+    )
+    assert list(runtime.iterdir()) == []
+
+
+def test_another_wish_for_the_embedded_server_is_refused(
+    runtime: Path, project: Path
+) -> None:
+    done = connected(project, WORKSTEALING_EMBEDDED="no")
+
+    assert "WORKSTEALING_EMBEDDED must be allow or never, not 'no'" in done.stderr
+
+
+def test_a_server_on_the_path_is_not_started_without_the_extra(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch, project: Path
+) -> None:
+    monkeypatch.setattr(embedding, "find_spec", lambda _: None)
+    monkeypatch.chdir(project)
+    for variable in ("WORKSTEALING_URL", "REDIS_URL", "WORKSTEALING_EMBEDDED"):
+        monkeypatch.delenv(variable, raising=False)
+
+    with pytest.raises(MissingExtra) as caught:
+        connect()
+
+    assert str(caught.value).startswith(
+        "no URL was given, WORKSTEALING_URL and REDIS_URL are not set, and the embedded"
+        " server is not installed: "
+    )
+
+
 def test_without_any_binary_the_error_names_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -502,7 +598,7 @@ def test_without_any_binary_the_error_names_the_command(
         server_binary()
 
 
-def test_a_server_on_the_path_will_do(
+def test_a_server_on_the_path_will_do_for_tests(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(embedding, "find_spec", lambda _: None)

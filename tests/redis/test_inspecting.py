@@ -1,6 +1,6 @@
-"""Looking at a queue: where its tasks are, who is at it, and why one does not run.
+"""Inspecting a queue: where its tasks are, its workers, and why a task is not running.
 
-Workers are played by hand, call by call, so that each state stands still.
+Workers are played by hand, call by call, so that each state can be looked at.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import pytest
 from redis import Redis
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker, WorkStealer
+from workstealing.client.task_queue import parts_of
 from workstealing.errors import ConfigurationError, TaskNotFound
-from workstealing.inspecting.inspector import AsyncInspector, Inspector
-from workstealing.inspecting.values import Node
-from workstealing.queue.consuming import exchange, park, steal
-from workstealing.queue.presence import join
-from workstealing.tasks.attempt import Report, Taken
+from workstealing.inspecting import AsyncInspector, Inspector, TreeNode
+from workstealing.queue.worker_calls import exchange, join, park, steal
+from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 
@@ -26,7 +25,7 @@ DESCRIPTION = {"abilities": ["echo@1"], "host": "mill", "pid": 4711, "since": 5}
 
 
 class Stage:
-    """A queue with one task, and workers that do as they are told."""
+    """A queue with one task, and workers that are played by hand."""
 
     def __init__(self, client: Redis, name: str) -> None:
         self.client = client
@@ -47,16 +46,16 @@ class Stage:
         return names
 
     def join(self, worker: str, lease: int = 15_000, **told: Any) -> None:
-        settings = replace(self.queue.settings, lease_ms=lease)
+        settings = replace(parts_of(self.queue).settings, lease_ms=lease)
         description = {**DESCRIPTION, **told}
-        call = join(self.queue.keys, settings, worker, "1", description)
-        self.queue.driver.call(call)
+        call = join(parts_of(self.queue).keys, settings, worker, "1", description)
+        parts_of(self.queue).driver.call(call)
 
     def take(self, worker: str, want: int, *reports: Report, keep: int = 0) -> Any:
-        exchanged = self.queue.driver.call(
+        exchanged = parts_of(self.queue).driver.call(
             exchange(
-                self.queue.keys,
-                self.queue.settings,
+                parts_of(self.queue).keys,
+                parts_of(self.queue).settings,
                 worker,
                 "1",
                 want=want,
@@ -68,10 +67,14 @@ class Stage:
         return exchanged.tasks
 
     def steal(self, victim: str, thief: str) -> int:
-        return self.queue.driver.call(steal(self.queue.keys, victim, thief))
+        return parts_of(self.queue).driver.call(
+            steal(parts_of(self.queue).keys, victim, thief)
+        )
 
-    def park(self, worker: str, task: Taken, ability: str) -> None:
-        self.queue.driver.call(park(self.queue.keys, worker, task, ability))
+    def park(self, worker: str, task: Delivery, ability: str) -> None:
+        parts_of(self.queue).driver.call(
+            park(parts_of(self.queue).keys, worker, task, ability)
+        )
 
     def drain(self) -> None:
         Worker(self.queue, pool="pool").run(until_empty=True)
@@ -96,7 +99,7 @@ def real(redis_client: Redis, key_prefix: str) -> Stage:
     return Stage(redis_client, key_prefix)
 
 
-def test_stat_counts_what_is_where(stage: Stage) -> None:
+def test_stat_counts_the_tasks_in_each_place(stage: Stage) -> None:
     stage.ids(4)
     stage.echo.options(priority=0).submit()
     stage.echo.options(priority=2).submit()
@@ -138,16 +141,16 @@ def test_a_queue_is_known_from_its_first_task_to_long_after_its_last(
 def test_a_queue_is_known_by_a_worker_or_by_being_closed(stage: Stage) -> None:
     closed = TaskQueue(f"{stage.queue.name}-closed", stage.client)
     stage.join("pool.0")
-    closed.close()
+    closed.end_input()
 
     assert stage.inspector.stat().is_known
     assert Inspector(closed).stat().is_known
 
 
-def test_stat_tells_since_when_the_oldest_task_waits(stage: Stage) -> None:
+def test_stat_says_since_when_the_oldest_task_has_been_waiting(stage: Stage) -> None:
     assert stage.inspector.stat().oldest_at_ms is None
     envelope = '{"v":1,"name":"echo","version":1,"at":%d,"payload":{}}'
-    keys = stage.queue.keys
+    keys = parts_of(stage.queue).keys
     for inbox, at_ms in zip(keys.inboxes, (3_000, 1_000, 2_000), strict=True):
         stage.client.hset(keys.task, f"t{at_ms}", envelope % at_ms)
         stage.client.rpush(inbox, "a-cancelled-one", f"t{at_ms}")
@@ -158,7 +161,7 @@ def test_stat_tells_since_when_the_oldest_task_waits(stage: Stage) -> None:
 def test_the_queues_of_a_server_are_named_with_their_runs(stage: Stage) -> None:
     stage.ids(1)
     nightly = TaskQueue(stage.queue.name, stage.client, run="nightly")
-    nightly.close()
+    nightly.end_input()
     stage.client.set(f"{stage.queue.name}:ws:{{a/b}}:c", "no queue")
     stage.client.set(f"ws:{{{stage.queue.name}/a b}}:c", "no queue")
 
@@ -170,14 +173,14 @@ def test_the_queues_of_a_server_are_named_with_their_runs(stage: Stage) -> None:
     assert found.is_all
 
 
-def test_an_autoscaler_sees_a_backlog_where_no_worker_lives(stage: Stage) -> None:
+def test_an_autoscaler_sees_a_backlog_where_no_worker_is_alive(stage: Stage) -> None:
     stage.ids(5)
     stage.echo.submit_in(3600)
 
     assert stage.inspector.stat().backlog_per_worker == 5.0
 
 
-def test_stat_tells_of_each_worker_what_it_holds_and_where_it_lives(
+def test_stat_says_of_each_worker_what_it_holds_and_where_it_runs(
     stage: Stage,
 ) -> None:
     stage.join("pool.0")
@@ -198,7 +201,7 @@ def test_stat_tells_of_each_worker_what_it_holds_and_where_it_lives(
     assert one.lease_age_ms + one.lease_left_ms == 15_000
 
 
-def test_the_age_of_a_lease_is_told_by_the_workers_own_lease(stage: Stage) -> None:
+def test_the_age_of_a_lease_follows_the_workers_own_lease(stage: Stage) -> None:
     stage.join("pool.0", lease=90_000, lease_ms=90_000)
 
     (worker,) = stage.inspector.stat().workers
@@ -206,7 +209,7 @@ def test_the_age_of_a_lease_is_told_by_the_workers_own_lease(stage: Stage) -> No
     assert worker.lease_age_ms + worker.lease_left_ms == 90_000
 
 
-def test_a_worker_whose_lease_is_over_is_not_counted_among_the_living(
+def test_a_worker_whose_lease_is_over_is_not_counted_as_alive(
     stage: Stage,
 ) -> None:
     stage.join("pool.0", lease=1)
@@ -218,26 +221,26 @@ def test_a_worker_whose_lease_is_over_is_not_counted_among_the_living(
     assert worker.lease_left_ms <= 0
 
 
-def test_parked_tasks_are_told_by_ability_with_the_reason(stage: Stage) -> None:
+def test_parked_tasks_are_counted_by_ability_with_the_reason(stage: Stage) -> None:
     stage.ids(2)
     stage.join("pool.0")
     for task in stage.take("pool.0", 2):
         stage.park("pool.0", task, "paint@2")
 
-    (parked,) = stage.inspector.stat().parkings
+    (parked,) = stage.inspector.stat().parked_abilities
     assert (parked.ability, parked.tasks) == ("paint@2", 2)
     assert parked.reason == "no worker can run it"
 
     stage.join("pool.1", abilities=["paint@2"])
-    (parked,) = stage.inspector.stat().parkings
+    (parked,) = stage.inspector.stat().parked_abilities
     assert "a worker can run it now" in parked.reason
 
 
-def test_stat_tells_what_was_done_and_by_whom_the_upkeep(stage: Stage) -> None:
+def test_stat_sums_up_what_was_done_and_who_did_the_upkeep(stage: Stage) -> None:
     stage.ids(3)
     stage.echo.options(id="bad").submit("bad")
     stage.drain()
-    stage.queue.close()
+    stage.queue.end_input()
     WorkStealer(stage.queue, by="page").recruited()
 
     seen = stage.inspector.stat()
@@ -250,7 +253,7 @@ def test_stat_tells_what_was_done_and_by_whom_the_upkeep(stage: Stage) -> None:
     assert "claimed" not in seen.upkeep.done_at_ms
 
 
-def test_stat_weighs_the_keys(real: Stage) -> None:
+def test_stat_says_how_much_memory_the_keys_use(real: Stage) -> None:
     real.ids(100)
     real.join("pool.0")
     real.take("pool.0", 2)
@@ -263,7 +266,7 @@ def test_stat_weighs_the_keys(real: Stage) -> None:
     assert "later" not in sizes
 
 
-def test_where_memory_must_not_be_asked_for_stat_tells_the_rest(
+def test_where_memory_usage_is_forbidden_stat_returns_the_rest(
     real: Stage, redis_server: Server
 ) -> None:
     real.ids(1)
@@ -399,9 +402,9 @@ def test_cat_shows_envelope_outcome_and_traceback(stage: Stage) -> None:
     assert 'raise ValueError("not today")' in failed.traceback
 
 
-def test_cat_shows_an_envelope_that_is_no_json_as_it_is(stage: Stage) -> None:
-    stage.client.hset(stage.queue.keys.task, "odd", b"\xffnot json")
-    stage.client.rpush(stage.queue.keys.inboxes[1], "odd")
+def test_cat_shows_an_envelope_that_is_not_json_as_text(stage: Stage) -> None:
+    stage.client.hset(parts_of(stage.queue).keys.task, "odd", b"\xffnot json")
+    stage.client.rpush(parts_of(stage.queue).keys.inboxes[1], "odd")
 
     assert "not json" in stage.inspector.cat("odd").envelope
     assert stage.inspector.ls()[0].task == "?"
@@ -412,34 +415,34 @@ def test_cat_of_a_task_that_is_not_there_says_so(stage: Stage) -> None:
         stage.inspector.cat("nobody")
 
 
-def test_why_an_unknown_task_does_not_run(stage: Stage) -> None:
+def test_why_an_unknown_task_is_not_running(stage: Stage) -> None:
     told = stage.inspector.why("nobody")
 
     assert told.state is State.UNKNOWN
     assert "Nothing is known of nobody." in str(told)
 
 
-def test_why_a_task_waits_where_no_worker_lives(stage: Stage) -> None:
+def test_why_a_task_waits_where_no_worker_is_alive(stage: Stage) -> None:
     stage.ids(3)
 
     told = stage.why("t2")
 
-    assert "It waits in the inbox of priority 1, assigned to nobody." in told
-    assert "2 tasks of 3 stand before it." in told
-    assert "It does not run because no worker lives." in told
-    assert "It is the next." in stage.why("t0")
+    assert "It is waiting in the inbox of priority 1; no worker has it yet." in told
+    assert "2 of 3 tasks are ahead of it." in told
+    assert "It is not running because no worker is alive." in told
+    assert "It is next." in stage.why("t0")
 
 
-def test_why_a_task_waits_although_workers_live(stage: Stage) -> None:
+def test_why_a_task_waits_although_workers_are_alive(stage: Stage) -> None:
     stage.ids(1)
     stage.join("pool.0", abilities=["paint@2"])
-    assert "1 worker lives, but none can run echo@1" in stage.why("t0")
+    assert "1 worker is alive, but none can run echo@1" in stage.why("t0")
 
     stage.join("pool.1")
-    assert "2 workers live; it runs as soon as one of them has time" in stage.why("t0")
+    assert "2 workers are alive; the next free one will run it." in stage.why("t0")
 
 
-def test_why_a_task_is_assigned_but_not_begun(stage: Stage) -> None:
+def test_why_a_task_is_assigned_but_not_started(stage: Stage) -> None:
     stage.join("pool.0")
     stage.join("pool.1")
     stage.ids(8)
@@ -449,8 +452,8 @@ def test_why_a_task_is_assigned_but_not_begun(stage: Stage) -> None:
     told = stage.inspector.why("t4")
 
     assert told.state is State.ASSIGNED
-    assert "It is in the deque of pool.1, not begun." in told.sentences
-    assert "1 task of 2 stands before it." in told.sentences
+    assert "It is in the deque of pool.1 and has not started." in told.sentences
+    assert "1 of 2 tasks is ahead of it." in told.sentences
     assert "pool.1 is process 4711 on mill." in told.sentences
     assert "It was stolen 1 time." in told.sentences
     assert "The worker renewed its lease" in str(told)
@@ -464,34 +467,34 @@ def test_why_a_task_runs_and_since_when(stage: Stage) -> None:
 
     told = stage.why("t0")
 
-    assert "pool.0 took it in hand" in told
+    assert "pool.0 picked it up" in told
     assert f"Its lock is pool.0#{task.token}." in told
-    assert "It was asked to stop, and has not done so yet." in told
+    assert "It was asked to stop and has not stopped yet." in told
 
 
-def test_why_a_task_of_a_dead_worker_does_not_run(stage: Stage) -> None:
+def test_why_a_task_of_a_dead_worker_is_not_running(stage: Stage) -> None:
     stage.join("pool.0")
     stage.ids(1)
     stage.take("pool.0", 1)
-    stage.client.zadd(stage.queue.keys.workers, {"pool.0": 1})
+    stage.client.zadd(parts_of(stage.queue).keys.workers, {"pool.0": 1})
 
-    assert "so it is taken for dead" in stage.why("t0")
+    assert "so it counts as dead" in stage.why("t0")
 
-    stage.client.zrem(stage.queue.keys.workers, "pool.0")
-    assert "Nobody knows that worker" in stage.why("t0")
+    stage.client.zrem(parts_of(stage.queue).keys.workers, "pool.0")
+    assert "That worker is not registered" in stage.why("t0")
 
 
 def test_why_a_task_that_saw_a_worker_die_waits_again(stage: Stage) -> None:
     stage.join("pool.0")
     stage.ids(1)
     stage.take("pool.0", 1)
-    stage.client.zadd(stage.queue.keys.workers, {"pool.0": 1})
+    stage.client.zadd(parts_of(stage.queue).keys.workers, {"pool.0": 1})
     WorkStealer(stage.queue).recruited()
 
     assert "1 worker died while running it." in stage.why("t0")
 
 
-def test_why_a_delayed_task_does_not_run(stage: Stage) -> None:
+def test_why_a_delayed_task_is_not_running(stage: Stage) -> None:
     stage.echo.options(id="later").submit_in(100)
     stage.join("pool.0")
     stage.ids(1)
@@ -499,23 +502,23 @@ def test_why_a_delayed_task_does_not_run(stage: Stage) -> None:
     stage.take("pool.0", 0, Report("t0", task.token, "retry", delay_ms=50_000))
 
     assert "It is due in " in stage.why("later")
-    assert "It is tried again in " in stage.why("t0")
-    assert "It failed 1 time before." in stage.why("t0")
+    assert "It will be retried in " in stage.why("t0")
+    assert "It has failed 1 time before." in stage.why("t0")
 
-    stage.client.zadd(stage.queue.keys.later, {"later": 1})
+    stage.client.zadd(parts_of(stage.queue).keys.later, {"later": 1})
     assert "It was due " in stage.why("later")
 
 
-def test_why_a_parked_task_does_not_run(stage: Stage) -> None:
+def test_why_a_parked_task_is_not_running(stage: Stage) -> None:
     stage.join("pool.0")
     stage.ids(1)
     (task,) = stage.take("pool.0", 1)
     stage.park("pool.0", task, "paint@2")
     assert "It is parked: no worker could run paint@2." in stage.why("t0")
-    assert "when one comes that can" in stage.why("t0")
+    assert "when a worker joins that can" in stage.why("t0")
 
     stage.join("pool.1", abilities=["paint@2"])
-    assert "By now 1 worker can" in stage.why("t0")
+    assert "Now 1 worker can" in stage.why("t0")
 
 
 def test_why_an_ended_task_ended(stage: Stage) -> None:
@@ -525,21 +528,21 @@ def test_why_an_ended_task_ended(stage: Stage) -> None:
     stage.drain()
 
     assert stage.why("t0").startswith("It is done. It ended ")
-    assert "Its outcome is kept for " in stage.why("t0")
+    assert "Its outcome is kept for another " in stage.why("t0")
     assert stage.why("t1").startswith("It was cancelled: by its caller.")
     assert stage.why("bad").startswith("It failed: ValueError: not today.")
-    assert "It is a dead letter, and can be replayed or dropped." in stage.why("bad")
+    assert "It is a dead letter; you can replay or drop it." in stage.why("bad")
 
 
-def test_why_a_dead_letter_without_outcome_ended_is_admitted_not_to_be_known(
+def test_why_says_that_the_reason_of_a_dead_letter_without_outcome_is_gone(
     stage: Stage,
 ) -> None:
     stage.echo.options(id="bad").submit("bad")
     stage.drain()
-    stage.client.hdel(stage.queue.keys.done, "bad")
+    stage.client.hdel(parts_of(stage.queue).keys.done, "bad")
 
     assert stage.inspector.why("bad").state is State.DEAD
-    assert "the reason, is no longer kept" in stage.why("bad")
+    assert "held the reason, is no longer kept" in stage.why("bad")
 
 
 def test_the_tree_is_that_of_the_folders_with_locks_and_done_marks(
@@ -572,7 +575,7 @@ def test_the_tree_is_that_of_the_folders_with_locks_and_done_marks(
     assert folder(root, "default/queues/pool.1") == ["inbox", "outbox"]
 
 
-def test_each_folder_of_a_tree_tells_how_much_more_there_is(stage: Stage) -> None:
+def test_each_folder_of_a_tree_says_how_many_more_tasks_there_are(stage: Stage) -> None:
     stage.ids(1300)
     stage.join("pool.0")
     stage.join("pool.1")
@@ -606,10 +609,10 @@ def test_a_tree_shows_dead_letters_parked_ones_and_workers_that_left(
     assert folder(root, "default/dead") == ["bad"]
     assert folder(root, "default/parked/paint@2") == ["t0"]
     assert node(root, "default/queues/pool.0").note == "left"
-    assert "lease holds for" in node(root, "default/queues/other.0").note
+    assert "lease valid for" in node(root, "default/queues/other.0").note
 
 
-def test_looking_changes_nothing(stage: Stage) -> None:
+def test_inspecting_changes_nothing(stage: Stage) -> None:
     stage.ids(20)
     stage.echo.options(id="bad").submit("bad")
     stage.echo.submit_in(100)
@@ -639,7 +642,7 @@ class CountingRedis(Redis):
 
 
 @pytest.mark.parametrize("look", [Inspector.stat, Inspector.tree, Inspector.ls])
-def test_looking_costs_a_long_queue_no_more_round_trips_than_a_short_one(
+def test_inspecting_a_long_queue_takes_no_more_round_trips_than_a_short_one(
     redis_server: Server, key_prefix: str, look: Callable[[Inspector], object]
 ) -> None:
     with CountingRedis.from_url(redis_server.url) as client:
@@ -658,7 +661,7 @@ def test_looking_costs_a_long_queue_no_more_round_trips_than_a_short_one(
     assert 0 < costs[1] <= costs[0] < 20
 
 
-async def test_the_asyncio_face_sees_the_same(
+async def test_the_asyncio_inspector_sees_the_same(
     real: Stage, async_redis_client: Any
 ) -> None:
     real.ids(3)
@@ -675,13 +678,13 @@ async def test_the_asyncio_face_sees_the_same(
     )
 
 
-def node(root: Node, path: str) -> Node:
+def node(root: TreeNode, path: str) -> TreeNode:
     for name in path.split("/"):
         (root,) = (child for child in root.children if child.name == name)
     return root
 
 
-def folder(root: Node, path: str) -> list[str]:
+def folder(root: TreeNode, path: str) -> list[str]:
     return [child.name for child in node(root, path).children]
 
 

@@ -15,7 +15,7 @@ import pytest
 from redis import Redis
 
 import workstealing
-from workstealing.node.shared import QUEUE
+from workstealing.node.shared_state import QUEUE
 from workstealing.testing import Server
 
 ROOT = Path(workstealing.__file__).parents[1]

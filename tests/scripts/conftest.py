@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 import pytest
 from redis import Redis
 
-from workstealing.drivers.sync import Driver
-from workstealing.queue.call import Call, Command
-from workstealing.queue.consuming import Exchanged, exchange
+from workstealing.drivers.sync_driver import Driver
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.presence import join
-from workstealing.queue.producing import Submitted, submit
+from workstealing.queue.producer_calls import Submitted, submit
 from workstealing.queue.settings import QueueSettings
-from workstealing.tasks.attempt import Report, Taken, Verdict
+from workstealing.queue.steps import Call, RedisCommand
+from workstealing.queue.worker_calls import Exchanged, exchange, join
+from workstealing.tasks.attempt import Delivery, Report, Verdict
 
 T = TypeVar("T")
 State = dict[str, Any]
@@ -34,7 +33,7 @@ class ScriptedQueue:
         self.settings = QueueSettings(**settings)
         self._driver = Driver(client)
 
-    def do(self, call: Call[T] | Command[T]) -> T:
+    def do(self, call: Call[T] | RedisCommand[T]) -> T:
         return self._driver.call(call)
 
     def again(self, call: Call[T], *, but: Sequence[str] = ()) -> T:
@@ -90,14 +89,14 @@ class ScriptedQueue:
         assert answer is not None
         return answer
 
-    def take(self, worker: str, want: int = 100, keep: int = 0) -> tuple[Taken, ...]:
+    def take(self, worker: str, want: int = 100, keep: int = 0) -> tuple[Delivery, ...]:
         return self.exchange(worker, want=want, keep=keep).tasks
 
     def report(
         self,
         worker: str,
         verdict: Verdict,
-        *tasks: Taken,
+        *tasks: Delivery,
         outcome: bytes = b"outcome",
         delay_ms: int = 0,
     ) -> Exchanged:
@@ -134,7 +133,7 @@ class ScriptedQueue:
         return [i for inbox in range(3) for i in state.get(f"inbox:{inbox}", ())]
 
     def deque(self, worker: str) -> list[str]:
-        deque: list[str] = self.state().get(f"queues:{worker}:inbox", [])
+        deque: list[str] = self.state().get(f"deque:{worker}", [])
         return deque
 
     def check(self, state: State | None = None) -> State:
@@ -144,7 +143,7 @@ class ScriptedQueue:
         places = Counter(
             place
             for key, ids in state.items()
-            if key.startswith(("inbox:", "queues:")) or key in _PLACES
+            if key.startswith(("inbox:", "deque:", "running:")) or key in _PLACES
             for place in ids
             if place in tasks
         )
@@ -152,30 +151,32 @@ class ScriptedQueue:
         assert not set(locks) - tasks, "a lock belongs to a task"
         held = {}
         for key, ids in state.items():
-            if key.startswith("queues:"):
-                worker = key.removeprefix("queues:").rsplit(":", 1)[0]
+            if key.startswith(("deque:", "running:")):
+                worker = key.split(":", 1)[1]
                 held.update({i: worker for i in ids if i in tasks})
         assert {i: lock.rsplit("#", 1)[0] for i, lock in locks.items()} == held
         deques = {
-            key.removeprefix("queues:").removesuffix(":inbox"): len(ids)
+            key.removeprefix("deque:"): len(ids)
             for key, ids in state.items()
-            if key.startswith("queues:") and key.endswith(":inbox")
+            if key.startswith("deque:")
         }
         assert state.get("loads", {}) == deques
         members = state.get("members", {})
         assert set(state["workers"]) == set(members)
         assert set(held.values()) <= set(members)
-        able = Counter(
+        abilities = Counter(
             ability
             for member in members.values()
             for ability in json.loads(member.split("|", 1)[1])["abilities"]
         )
-        assert state.get("able", {}) == {name: str(n) for name, n in able.items()}
+        assert state.get("abilities", {}) == {
+            name: str(n) for name, n in abilities.items()
+        }
         parked = state.get("parked", {})
         for task_id, ability in parked.items():
             assert state[f"parked:{ability}"].count(task_id) >= 1
-            assert ability in state["parkings"]
-        for key in ("history", "cancels", "awaited", "dead", "later", "parked"):
+            assert ability in state["parked_abilities"]
+        for key in ("history", "cancelling", "awaited", "dead", "later", "parked"):
             assert set(state.get(key, ())) <= tasks, f"{key} ends with its tasks"
         ended = set(state.get("outbox", ()))
         dead = set(state.get("dead", ()))
@@ -195,15 +196,13 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 
 
 def _kind(name: str) -> str:
-    if name.startswith(("inbox:", "parked:")) or name == "bell":
+    if name.startswith(("inbox:", "parked:", "deque:")) or name == "bell":
         return "list"
-    if name.startswith("queues:"):
-        return "list" if name.endswith(":inbox") else "hash"
     if name.startswith("log:"):
         return "stream"
     if name in ("outbox", "later", "dead", "workers", "loads"):
         return "zset"
-    return "set" if name in ("cancels", "parkings", "graves") else "hash"
+    return "set" if name in ("cancelling", "parked_abilities", "cancelled") else "hash"
 
 
 def _plain(value: Any) -> Any:

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue import listing
-from workstealing.queue.dying import outcome_unknown
-from workstealing.queue.handing import begin
-from workstealing.queue.maintaining import reassign
-from workstealing.queue.presence import leave
-from workstealing.queue.producing import cancel, replay
-from workstealing.queue.reading import begun_at
-from workstealing.tasks.attempt import Taken
+from workstealing.queue import listing_calls
+from workstealing.queue.inspection_calls import begun_at
+from workstealing.queue.producer_calls import cancel, replay
+from workstealing.queue.upkeep_calls import outcome_unknown, reassign
+from workstealing.queue.worker_calls import begin, leave
+from workstealing.tasks.attempt import Delivery
 
 UNKNOWN = outcome_unknown().decode()
 
@@ -26,7 +24,7 @@ def test_a_task_is_begun_by_its_holder_only(queue: Any) -> None:
     queue.join("v", "w")
     queue.submit("a")
     (task,) = queue.take("v")
-    stale = Taken(task.id, "0", task.attempt, task.envelope)
+    stale = Delivery(task.id, "0", task.attempt, task.envelope)
 
     assert not queue.again(begin(queue.keys, "w", task))
     assert not queue.again(begin(queue.keys, "v", stale))
@@ -43,7 +41,9 @@ def test_those_who_look_see_when_it_was_begun(queue: Any) -> None:
 
     at = queue.do(begun_at(queue.keys, "v", "a"))
     assert at >= taken_at > 0
-    assert queue.do(listing.in_hand(queue.keys, ["v"], most=5)) == (("v", "a", at),)
+    assert queue.do(listing_calls.list_running(queue.keys, ["v"], most=5)) == (
+        ("v", "a", at),
+    )
 
 
 def test_one_that_was_begun_is_done_as_ever(queue: Any) -> None:
@@ -53,7 +53,7 @@ def test_one_that_was_begun_is_done_as_ever(queue: Any) -> None:
     queue.do(begin(queue.keys, "v", task))
 
     assert queue.report("v", "done", task).refused == ()
-    assert "queues:v:running" not in queue.state()
+    assert "running:v" not in queue.state()
 
 
 def test_when_its_worker_dies_its_outcome_is_unknown(queue: Any) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workstealing.queue.consuming import park, release
-from workstealing.queue.maintaining import promote, unpark
-from workstealing.queue.presence import leave
-from workstealing.queue.producing import cancel
-from workstealing.queue.reading import counts, trace
+from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.producer_calls import cancel
+from workstealing.queue.upkeep_calls import promote, unpark
+from workstealing.queue.worker_calls import leave, park, release
 
 
 def cancelling(queue: Any, name: str, worker: str = "") -> Any:
@@ -26,7 +25,7 @@ def test_a_waiting_task_is_cancelled_and_passed_over(queue: Any) -> None:
     assert queue.do(counts(queue.keys)).unfinished == 2
     queue.join("w")
     assert [task.id for task in queue.take("w")] == ["a", "c"]
-    assert "graves" not in queue.state()
+    assert "cancelled" not in queue.state()
 
 
 def test_an_assigned_task_is_cancelled_in_its_deque(queue: Any) -> None:
@@ -58,7 +57,7 @@ def test_a_running_task_is_asked_to_stop(queue: Any) -> None:
     queue.report("v", "cancelled", a)
 
     state = queue.state()
-    assert "cancels" not in state
+    assert "cancelling" not in state
     assert state["stats"]["cancelled"] == "1"
     assert queue.do(call) == "ended"
 
@@ -90,7 +89,7 @@ def test_one_that_was_asked_and_handed_back_can_be_cancelled_at_once(
     queue.do(leave(queue.keys, "v", "1", final=True))
     assert queue.do(cancelling(queue, "a")) == "cancelled"
 
-    assert "cancels" not in queue.state()
+    assert "cancelling" not in queue.state()
 
 
 def test_a_delayed_task_is_cancelled(queue: Any) -> None:
@@ -163,10 +162,10 @@ def test_many_cancelled_tasks_are_passed_over_a_part_at_a_time(queue: Any) -> No
         queue.submit(*names[start : start + 1000])
     queue.submit("last")
     queue.client.hdel(queue.keys.task, *names)
-    queue.client.sadd(queue.keys.graves, *names)
+    queue.client.sadd(queue.keys.cancelled, *names)
 
     assert [task.id for task in queue.take("w", 1)] == ["last"]
-    assert "graves" not in queue.state()
+    assert "cancelled" not in queue.state()
 
 
 def test_cancelled_tasks_are_not_assigned(queue: Any) -> None:
@@ -178,5 +177,5 @@ def test_cancelled_tasks_are_not_assigned(queue: Any) -> None:
     queue.take("v", 1, keep=3)
 
     assert queue.deque("v") == ["c"]
-    assert "graves" not in queue.state()
+    assert "cancelled" not in queue.state()
     assert set(queue.state()["lock"]) == {"a", "c"}

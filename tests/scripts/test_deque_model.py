@@ -21,17 +21,17 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from workstealing.drivers.sync import Driver
+from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import UnknownWorker
-from workstealing.node.memory import MemoryState
-from workstealing.node.shared import SharedState
-from workstealing.node.state import Load, State, Stolen
-from workstealing.queue.consuming import steal
+from workstealing.node.cluster_state import ClusterState, StolenJob, WorkerLoad
+from workstealing.node.memory_state import MemoryState
+from workstealing.node.shared_state import SharedState
+from workstealing.queue.worker_calls import steal
 
 WORKERS = ("a", "b", "c.0", "d#1")
 
 
-class Deques(State, Protocol):
+class Deques(ClusterState, Protocol):
     """What a model can compare itself with."""
 
     def contents(self, worker: str) -> list[str]:
@@ -44,28 +44,28 @@ class Deques(State, Protocol):
 
     def steal_as_workers_do(
         self, victim: str, thief: str, *, half: bool
-    ) -> Stolen | None:
+    ) -> StolenJob | None:
         """Steal for a thief whose deque is empty, and take the first."""
         ...
 
 
 class DequesInMemory(MemoryState):
-    """`pool.deques.Deques`."""
+    """`pool.work_deques.WorkDeques`."""
 
     def contents(self, worker: str) -> list[str]:
-        return list(self._deques._boxes[worker].items)
+        return list(self._deques._deques[worker].items)
 
     def unclaimed(self) -> list[str]:
-        return list(self._deques._orphans.items)
+        return list(self._deques._unassigned.items)
 
     def steal_as_workers_do(
         self, victim: str, thief: str, *, half: bool
-    ) -> Stolen | None:
+    ) -> StolenJob | None:
         loot = self._deques.steal_from(victim, thief, half=half)
         if loot is None:
             return None
         self._held[thief].append(loot.item)
-        return Stolen(loot.item, loot.left)
+        return StolenJob(loot.item, loot.left)
 
 
 class DequesInRedis(SharedState):
@@ -84,13 +84,13 @@ class DequesInRedis(SharedState):
 
     def steal_as_workers_do(
         self, victim: str, thief: str, *, half: bool
-    ) -> Stolen | None:
+    ) -> StolenJob | None:
         most = 500 if half else 1
         if not self._do(steal(self._keys, victim, thief, most=most)):
             return None
         job = self.take(thief)
         assert job is not None
-        return Stolen(job, len(self.contents(victim)))
+        return StolenJob(job, len(self.contents(victim)))
 
     def _list(self, key: str) -> list[str]:
         return [job.decode() for job in self._queue.client.lrange(key, 0, -1)]
@@ -181,14 +181,16 @@ class DequeMachine(RuleBasedStateMachine):
             loot = self.real.steal_as_workers_do(victim, thief, half=half)
             self.stolen(loot, victim, thief, most)
 
-    def stolen(self, loot: Stolen | None, victim: str, thief: str, number: int) -> None:
+    def stolen(
+        self, loot: StolenJob | None, victim: str, thief: str, number: int
+    ) -> None:
         own = self.waiting[victim]
         if not own:
             assert loot is None
             return
         first, *others = own[-number:]
         del own[-number:]
-        assert loot == Stolen(first, len(own))
+        assert loot == StolenJob(first, len(own))
         self.flying[thief].append(first)
         self.waiting[thief] += others
 
@@ -248,7 +250,7 @@ class DequeMachine(RuleBasedStateMachine):
         loaded = [worker for worker, jobs in self.waiting.items() if jobs]
         assert sorted(self.real.loaded()) == sorted(loaded)
         assert self.real.loads(list(self.waiting)) == {
-            worker: Load(len(jobs), len(self.flying[worker]))
+            worker: WorkerLoad(len(jobs), len(self.flying[worker]))
             for worker, jobs in self.waiting.items()
         }
         assert self.real.all_idle() == (len(self.done) == self.number)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workstealing.queue.producing import cancel, close
-from workstealing.queue.reading import begun_at
+from workstealing.queue.inspection_calls import begun_at
+from workstealing.queue.producer_calls import cancel, end_input
 
 
 def ids(tasks: Any) -> list[str]:
@@ -22,7 +22,7 @@ def test_a_taken_task_is_locked_to_its_worker_and_running(queue: Any) -> None:
     assert task.envelope == queue.envelope("a")
     state = queue.state()
     assert state["lock"] == {"a": f"pool.one.0#{task.token}"}
-    assert list(state["queues:pool.one.0:running"]) == ["a"]
+    assert list(state["running:pool.one.0"]) == ["a"]
     assert "inbox:1" not in state
     begun = queue.do(begun_at(queue.keys, "pool.one.0", "a"))
     assert begun is not None
@@ -208,7 +208,7 @@ def test_what_is_finished_is_told_to_those_who_work(queue: Any) -> None:
     assert queue.exchange("w").unfinished == 2
     assert not queue.exchange("w").is_closed
 
-    queue.do(close(queue.keys, closed=True))
+    queue.do(end_input(queue.keys, ended=True))
     exchanged = queue.report("w", "dead", *queue.take("w"))
 
     assert exchanged.unfinished == 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workstealing.queue.maintaining import expire, promote
-from workstealing.queue.producing import replay
-from workstealing.queue.reading import trace
+from workstealing.queue.inspection_calls import trace
+from workstealing.queue.producer_calls import replay
+from workstealing.queue.upkeep_calls import expire, promote
 
 
 def end(queue: Any, verdict: str, *names: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workstealing.drivers.sync import Driver
-from workstealing.node.calls import place, snatch
-from workstealing.node.shared import SharedState
+from workstealing.drivers.sync_driver import Driver
+from workstealing.node.node_calls import place, snatch
+from workstealing.node.shared_state import SharedState
 
 NEW = b'{"priority": 1}'
 
@@ -56,7 +56,7 @@ def test_a_thief_gets_the_last_job_whatever_it_has(queue: Any) -> None:
     assert queue.do(call) == 1
     assert queue.again(call) == -2
     assert (queue.deque("a"), queue.deque("b")) == (["x"], ["own"])
-    assert list(queue.state()["queues:b:running"]) == ["y"]
+    assert list(queue.state()["running:b"]) == ["y"]
 
 
 def test_a_job_that_is_not_the_last_one_is_not_stolen(queue: Any) -> None:

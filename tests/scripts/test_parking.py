@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workstealing.queue.consuming import park
-from workstealing.queue.maintaining import survey, unpark
-from workstealing.queue.producing import cancel
-from workstealing.queue.reading import counts, trace
+from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.producer_calls import cancel
+from workstealing.queue.upkeep_calls import survey, unpark
+from workstealing.queue.worker_calls import park
 
 
 def park_all(queue: Any, worker: str, ability: str) -> None:
@@ -61,7 +61,7 @@ def test_parked_tasks_return_in_order_when_somebody_is_able(queue: Any) -> None:
 
     assert queue.waiting() == ["a", "b", "c", "d", "low"]
     state = queue.state()
-    assert not {"parked", "parkings", "parked:x@1"} & set(state)
+    assert not {"parked", "parked_abilities", "parked:x@1"} & set(state)
     assert queue.again(unpark(queue.keys, "x@1", most=10)) == 0
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workstealing.queue.presence import beat, join, leave
-from workstealing.queue.producing import cancel
-from workstealing.queue.reading import counts, trace
+from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.producer_calls import cancel
+from workstealing.queue.worker_calls import beat, join, leave
 from workstealing.tasks.attempt import Report
 
 
@@ -167,7 +167,7 @@ def test_a_description_may_hold_anything(queue: Any) -> None:
 
     assert json.loads(member.removeprefix("i|"))["host"] == "h|#1 ☃"
     queue.do(leave(queue.keys, "v", "i", final=True))
-    assert "able" not in queue.state()
+    assert "abilities" not in queue.state()
 
 
 def test_a_task_that_kills_a_worker_of_one_name_again_and_again_is_given_up(

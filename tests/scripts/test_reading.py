@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue.consuming import steal
-from workstealing.queue.maintaining import reassign
-from workstealing.queue.producing import cancel
-from workstealing.queue.reading import begun_at, counts, trace
+from workstealing.queue.inspection_calls import begun_at, counts, trace
+from workstealing.queue.producer_calls import cancel
+from workstealing.queue.upkeep_calls import reassign
+from workstealing.queue.worker_calls import steal
 
 
 def test_nothing_is_known_of_a_stranger(queue: Any) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from workstealing.queue.consuming import steal
-from workstealing.queue.maintaining import did, idle, reassign, reconcile, survey
-from workstealing.queue.producing import cancel, replay
-from workstealing.queue.reading import counts, trace
+from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.producer_calls import cancel, replay
+from workstealing.queue.upkeep_calls import (
+    idle,
+    reassign,
+    reconcile,
+    record_duties,
+    survey,
+)
+from workstealing.queue.worker_calls import steal
 
 REASON = b"its workers died"
 
@@ -35,7 +41,7 @@ def test_the_tasks_of_the_dead_wait_again_in_order(queue: Any) -> None:
     assert queue.waiting() == list("abcdefgh")
     state = queue.state()
     assert state["workers"] == ["w.0"]
-    assert state["able"] == {"x@1": "1"}
+    assert state["abilities"] == {"x@1": "1"}
     assert state["history"] == {"a": "0:1:0", "b": "0:1:0"}
     assert state["stats"]["reassigned"] == "5"
     assert queue.again(call) == 0
@@ -204,7 +210,7 @@ def test_reconciling_goes_on_page_by_page(queue: Any) -> None:
 def test_duties_are_remembered_with_who_did_them(queue: Any) -> None:
     before = queue.do(survey(queue.keys)).now_ms
 
-    queue.do(did(queue.keys, "host-1", ["expire", "promote"]))
+    queue.do(record_duties(queue.keys, "host-1", ["expire", "promote"]))
 
     seen = queue.do(counts(queue.keys))
     assert seen.upkeep["expire"] >= before

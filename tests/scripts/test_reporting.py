@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue.producing import submit
+from workstealing.queue.producer_calls import submit
 from workstealing.tasks.attempt import Report
 
 
@@ -202,7 +202,7 @@ def test_an_exchange_of_empty_hands_that_is_repeated_takes_nothing_twice(
     second = queue.do(call)
 
     assert ids(second.tasks) == ids(first.tasks) == ["a", "b"]
-    assert list(queue.state()["queues:w:running"]) == ["a", "b"]
+    assert list(queue.state()["running:w"]) == ["a", "b"]
     assert queue.report("w", "done", *second.tasks).refused == ()
 
 
@@ -243,7 +243,7 @@ def test_reports_count_although_what_is_held_is_in_doubt(queue: Any) -> None:
     assert queue.do(call).refused == ()
     assert queue.again(call).refused == ()
     assert queue.deque("w") == ["c"]
-    assert b.id in queue.state()["queues:w:running"]
+    assert b.id in queue.state()["running:w"]
 
 
 def test_retention_zero_keeps_no_outcome(make_queue: Callable[..., Any]) -> None:

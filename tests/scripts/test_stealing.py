@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue.consuming import release, steal
-from workstealing.queue.reading import trace
+from workstealing.queue.inspection_calls import trace
+from workstealing.queue.worker_calls import release, steal
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_released_tasks_come_first_in_the_own_deque(queue: Any) -> None:
 
     assert queue.do(call) == 3
     assert queue.deque("v") == ["b", "c", "d", "e"]
-    assert list(queue.state()["queues:v:running"]) == ["a"]
+    assert list(queue.state()["running:v"]) == ["a"]
     assert queue.state()["loads"] == {"v": 4}
     assert queue.again(call) == 0
 

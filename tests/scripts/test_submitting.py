@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue.producing import cancel, close, submit
+from workstealing.queue.producer_calls import cancel, end_input, submit
 
 
 def test_tasks_wait_in_the_order_they_came(queue: Any) -> None:
@@ -139,14 +139,14 @@ def test_a_full_queue_knows_what_it_has(make_queue: Callable[..., Any]) -> None:
 
 def test_a_closed_queue_takes_nothing_new(queue: Any) -> None:
     queue.submit("a")
-    queue.do(close(queue.keys, closed=True))
-    queue.again(close(queue.keys, closed=True))
+    queue.do(end_input(queue.keys, ended=True))
+    queue.again(end_input(queue.keys, ended=True))
 
     assert queue.submit("b").verdict == "closed"
     assert queue.submit("a").verdict == "ok"
     assert queue.waiting() == ["a"]
 
-    queue.do(close(queue.keys, closed=False))
+    queue.do(end_input(queue.keys, ended=False))
     assert queue.submit("b").verdict == "ok"
 
 

@@ -1,4 +1,4 @@
-"""The commands of `workstealing`, one module each."""
+"""The command `workstealing` and its subcommands, one module each."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from workstealing.cli.demo.command import demo_command
-from workstealing.cli.node import node_command
-from workstealing.cli.plan import plan_command
-from workstealing.cli.queue import queue_command
-from workstealing.cli.recruit import recruit_command
-from workstealing.cli.top import top_command
-from workstealing.cli.web import web_command
-from workstealing.cli.worker import worker_command
+from workstealing.cli.demo.demo_command import demo_command
+from workstealing.cli.node_command import node_command
+from workstealing.cli.plan_command import plan_command
+from workstealing.cli.queue_command import queue_command
+from workstealing.cli.recruit_command import recruit_command
+from workstealing.cli.top_command import top_command
+from workstealing.cli.web_command import web_command
+from workstealing.cli.worker_command import worker_command
 
 __all__ = ("workstealing",)
 
@@ -22,7 +22,7 @@ def _version() -> str:
     try:
         return version("workstealing")
     except PackageNotFoundError:
-        return "(not installed, run from its folder)"
+        return "(not installed, running from its folder)"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,11 +31,14 @@ def workstealing() -> None:
     """Background work without a background."""
 
 
-workstealing.add_command(demo_command)
-workstealing.add_command(node_command)
-workstealing.add_command(plan_command)
-workstealing.add_command(queue_command)
-workstealing.add_command(recruit_command)
-workstealing.add_command(top_command)
-workstealing.add_command(web_command)
-workstealing.add_command(worker_command)
+for _command in (
+    demo_command,
+    node_command,
+    plan_command,
+    queue_command,
+    recruit_command,
+    top_command,
+    web_command,
+    worker_command,
+):
+    workstealing.add_command(_command)

@@ -1,4 +1,4 @@
-"""`workstealing queue add`: put a task into its queue, and perhaps wait for it."""
+"""`workstealing queue add`: submit a task, and wait for it if asked to."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from workstealing.cli.importing import imported
-from workstealing.cli.refusing import BadInput, refusing
-from workstealing.client.task import AsyncTask, Task
+from workstealing.cli.exits import BadInput, clear_errors
+from workstealing.cli.options import imported_object, wait_options
+from workstealing.client.task import AsyncTask, Task, definition_of
+from workstealing.client.task_queue import parts_of
 from workstealing.drivers.connect import VARIABLES
 from workstealing.errors import PayloadInvalid, TaskDead, TaskFailed
-from workstealing.workers.plain import plain
 
 __all__ = ("add_command",)
 
@@ -22,12 +22,13 @@ __all__ = ("add_command",)
 @click.command("add")
 @click.argument("where", metavar="APP:TASK")
 @click.argument("words", nargs=-1, metavar="[JSON | NAME=VALUE]...")
-@click.option("--id", "task_id", help="The dedupe key: a known id is not added again.")
-@click.option("--priority", type=int, help="0 is urgent, 2 is whenever.")
-@click.option("--in", "delay", type=float, metavar="SECONDS", help="When it is due.")
-@click.option("--wait", is_flag=True, help="Wait, and print its result as JSON.")
-@click.option("--timeout", type=float, metavar="SECONDS", help="How long to wait.")
-@refusing()
+@click.option("--id", "task_id", help="Its id; a task with a known id is not added.")
+@click.option("--priority", type=int, help="0 urgent, 1 normal, 2 low.")
+@click.option(
+    "--in", "delay", type=float, metavar="SECONDS", help="Delay it for so long."
+)
+@wait_options("Wait for the task and print its result as JSON.")
+@clear_errors()
 def add_command(
     where: str,
     words: tuple[str, ...],
@@ -37,22 +38,23 @@ def add_command(
     wait: bool,
     timeout: float | None,
 ) -> None:
-    """Put a task into its queue and print its id.
+    """Submit a task and print its id.
 
-    The payload is one JSON object, or NAME=VALUE for each argument. A VALUE is taken
-    as JSON (width=120, tags='["a"]') if it is that and fits, else as a string.
+    The payload is a JSON object, or NAME=VALUE for each argument. A VALUE is read as
+    JSON (width=120, tags='["a"]') if that is valid and fits the argument, otherwise as
+    a string.
 
-    With --wait it prints the result instead, and exits with 0; if the task fails, with
-    1 and its error on stderr; if it does not end in time, with 3.
+    With --wait it prints the result instead and exits with 0; if the task fails, it
+    prints the error to stderr and exits with 1; after --timeout it exits with 3.
     """
     if timeout is not None and not wait:
-        raise BadInput("--timeout goes with --wait")
+        raise BadInput("--timeout needs --wait")
     payload, texts = _payload(words)
-    task = imported(where, "APP:TASK, like app:resize")
+    task = imported_object(where, "APP:TASK, like app:resize")
     if not isinstance(task, (Task, AsyncTask)):
         raise BadInput(f"{where} is a {type(task).__name__}, not a task of a queue")
     task = task.options(id=task_id, priority=priority, delay=delay)
-    _as_wanted(task, payload, texts)
+    _fit_strings(task, payload, texts)
     try:
         added = _add(task, payload, wait, timeout)
     except (TaskFailed, TaskDead) as error:
@@ -60,10 +62,10 @@ def add_command(
             click.echo(error.traceback.rstrip(), err=True)
         raise
     click.echo(added)
-    if not wait and _is_in_vain(task):
+    if not wait and _is_discarded(task):
         click.echo(
-            "No worker is there, and the embedded server ends with this process, and"
-            " this task with it: start a worker first, or set REDIS_URL.",
+            "Warning: no worker is alive, and the embedded server ends with this"
+            " process and discards the task. Start a worker first, or set REDIS_URL.",
             err=True,
         )
 
@@ -91,24 +93,24 @@ async def _add_async(
     return _json(task, await handle.result(timeout)) if wait else handle.id
 
 
-def _is_in_vain(task: Task[Any, Any] | AsyncTask[Any, Any]) -> bool:
+def _is_discarded(task: Task[Any, Any] | AsyncTask[Any, Any]) -> bool:
     queue = task.queue
-    if queue.redis is not None or any(map(os.environ.get, VARIABLES)):
+    if parts_of(queue).redis is not None or any(map(os.environ.get, VARIABLES)):
         return False
-    return not plain(queue).counts().leases
+    return not queue.sync().counts().leases
 
 
 def _json(task: Task[Any, Any] | AsyncTask[Any, Any], result: Any) -> str:
-    return task.definition.signature.encode_result(result).decode()
+    return definition_of(task).signature.encode_result(result).decode()
 
 
 def _payload(words: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the payload, and the texts of values that may be meant as such."""
+    """Return the payload, and the text of each value that was read as JSON."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         try:
             return json.loads(words[0]), {}
         except ValueError as error:
-            raise BadInput(f"the payload is not JSON: {error}") from error
+            raise BadInput(f"the payload is not valid JSON: {error}") from error
     payload: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for word in words:
@@ -125,15 +127,15 @@ def _payload(words: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, str]]:
     return payload, texts
 
 
-def _as_wanted(
+def _fit_strings(
     task: Task[Any, Any] | AsyncTask[Any, Any],
     payload: dict[str, Any],
     texts: dict[str, str],
 ) -> None:
-    """Let title=2001 be a string where the task wants one."""
+    """Let title=2001 be a string where the task expects one."""
     while True:
         try:
-            task.definition.signature.encode((), payload)
+            definition_of(task).signature.encode((), payload)
         except PayloadInvalid as error:
             if error.field not in texts:
                 raise

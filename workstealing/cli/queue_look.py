@@ -1,4 +1,4 @@
-"""`workstealing queue ls | cat | tree | why`: look, and change nothing."""
+"""`workstealing queue ls | cat | tree | why`: look at tasks, and change nothing."""
 
 from __future__ import annotations
 
@@ -10,80 +10,90 @@ from typing import Any
 import click
 from rich.console import Console
 
-from workstealing.cli.choosing import chosen, nothing_more, queue_options, single
-from workstealing.cli.drawing import entries_sheet, tree_lines
-from workstealing.cli.refusing import refusing
-from workstealing.cli.sheets import show
-from workstealing.inspecting.inspector import Inspector
-from workstealing.inspecting.listing import PLACES
-from workstealing.inspecting.wording import printable
+from workstealing.cli.exits import clear_errors
+from workstealing.cli.options import (
+    chosen_queue,
+    no_more_words,
+    queue_options,
+    single_word,
+)
+from workstealing.cli.tables import print_page, task_table, tree_lines
+from workstealing.inspecting import PLACES, Inspector
+from workstealing.inspecting.formatting import printable
 
 __all__ = ("cat_command", "ls_command", "tree_command", "why_command")
 
 
 @click.command(
     "ls",
-    epilog=f"WHERE is {', '.join(PLACES)}, or queues/WORKER; inbox unless given.",
+    epilog=f"PLACE is one of {', '.join(PLACES)}, or queues/WORKER. The default is"
+    " inbox.",
 )
-@queue_options("[WHERE]")
-@click.option("--limit", type=int, default=20, show_default=True, help="Tasks at most.")
+@queue_options("[PLACE]")
+@click.option(
+    "--limit", type=int, default=20, show_default=True, help="List at most this many."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
-@refusing()
+@clear_errors()
 def ls_command(limit: int, as_json: bool, **where: Any) -> None:
-    """List the tasks of one place."""
-    queue, words = chosen(**where)
-    place = single(words, "place", "inbox")
-    entries = Inspector(queue).ls(place, limit)
+    """List the tasks in one place."""
+    queue, words = chosen_queue(**where)
+    place = single_word(words, "place", "inbox")
+    tasks = Inspector(queue).ls(place, limit)
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(entry) for entry in entries]))
-    elif entries:
+        click.echo(json.dumps([dataclasses.asdict(task) for task in tasks]))
+    elif tasks:
         now_ms = time.time_ns() // 1_000_000
-        show([entries_sheet(entries, now_ms)], Console(highlight=False))
+        print_page([task_table(tasks, now_ms)], Console(highlight=False))
     else:
-        click.echo(f"nothing in {place}", err=True)
+        click.echo(f"no tasks in {place}", err=True)
 
 
 @click.command("cat")
 @queue_options("ID")
-@refusing()
+@clear_errors()
 def cat_command(**where: Any) -> None:
-    """Show a task: its envelope, its outcome, its traceback."""
-    queue, words = chosen(**where)
-    view = Inspector(queue).cat(single(words, "id of a task"))
-    click.echo(printable(f"{view.id}: {view.state.value}. {view.summary}"))
+    """Show a task: its envelope, outcome, result and traceback."""
+    queue, words = chosen_queue(**where)
+    task = Inspector(queue).cat(single_word(words, "id of a task"))
+    click.echo(printable(f"{task.id}: {task.state.value}. {task.summary}"))
     for title, value in (
-        ("envelope", view.envelope),
-        ("outcome", view.outcome),
-        ("result", view.result),
+        ("envelope", task.envelope),
+        ("outcome", task.outcome),
+        ("result", task.result),
     ):
         if value is not None:
             text = json.dumps(value, indent=2, ensure_ascii=False)
             click.echo(f"\n{title}:\n{printable(text)}")
-    if view.traceback:
-        click.echo(f"\n{printable(view.traceback.rstrip())}")
+    if task.traceback:
+        click.echo(f"\n{printable(task.traceback.rstrip())}")
 
 
 @click.command("tree")
 @queue_options()
 @click.option(
-    "--limit", type=int, default=10, show_default=True, help="Tasks per folder."
+    "--limit",
+    type=int,
+    default=10,
+    show_default=True,
+    help="Show at most this many tasks per folder.",
 )
-@refusing()
+@clear_errors()
 def tree_command(limit: int, **where: Any) -> None:
     """Show a queue as folders: inbox, outbox and queues, .lock and .done."""
-    queue, words = chosen(**where)
-    nothing_more(words)
+    queue, words = chosen_queue(**where)
+    no_more_words(words)
     for line in tree_lines(Inspector(queue).tree(limit)):
         click.echo(line)
 
 
 @click.command("why")
 @queue_options("ID")
-@refusing()
+@clear_errors()
 def why_command(**where: Any) -> None:
-    """Say where a task is, who holds it, and why it does not run."""
-    queue, words = chosen(**where)
-    told = Inspector(queue).why(single(words, "id of a task"))
-    click.echo(f"{printable(told.id)}: {told.state.value}")
-    for sentence in told.sentences:
+    """Say where a task is, which worker has it, and why it is not running."""
+    queue, words = chosen_queue(**where)
+    explained = Inspector(queue).why(single_word(words, "id of a task"))
+    click.echo(f"{printable(explained.id)}: {explained.state.value}")
+    for sentence in explained.sentences:
         click.echo(f"  {printable(sentence)}")

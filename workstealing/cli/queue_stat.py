@@ -1,4 +1,4 @@
-"""`workstealing queue stat`: how a queue is, once or as it goes."""
+"""`workstealing queue stat`: the counts of a queue, once or every second."""
 
 from __future__ import annotations
 
@@ -12,39 +12,43 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from workstealing.cli.choosing import chosen, nothing_more, queue_options
-from workstealing.cli.refusing import refusing
-from workstealing.cli.sheets import Part, Sheet, drawn, show
+from workstealing.cli.exits import clear_errors
+from workstealing.cli.options import chosen_queue, no_more_words, queue_options
+from workstealing.cli.tables import PagePart, TextTable, print_page, rendered
 from workstealing.errors import RedisError
-from workstealing.inspecting.inspector import Inspector
-from workstealing.inspecting.values import Stat
-from workstealing.inspecting.wording import moment, printable, span
+from workstealing.inspecting import Inspector, QueueStat
+from workstealing.inspecting.formatting import duration_ms, printable, timestamp
 
 __all__ = ("stat_command",)
 
-_EVERY_SECONDS = 1.0
-_WORKERS = 20
-_OTHERS = 20
+_INTERVAL_SECONDS = 1.0
+_MOST_WORKERS = 20
+_MOST_QUEUES = 20
 
 
 @click.command("stat")
 @queue_options()
-@click.option("--follow", is_flag=True, help="Look again every second, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print an object per look.")
-@refusing()
+@click.option("--follow", is_flag=True, help="Repeat every second until Ctrl-C.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print an object; with --follow, one per line.",
+)
+@clear_errors()
 def stat_command(follow: bool, as_json: bool, **where: Any) -> None:
-    """Count what is where, who is at it, and what was done."""
-    queue, words = chosen(**where)
-    nothing_more(words)
+    """Show counts, workers, totals, upkeep and memory of a queue."""
+    queue, words = chosen_queue(**where)
+    no_more_words(words)
     inspector, console = Inspector(queue), Console(highlight=False)
     if not follow:
         seen = inspector.stat()
         if as_json:
             click.echo(json.dumps(dataclasses.asdict(seen), indent=2))
         else:
-            show(_page(seen), console)
+            print_page(_page(seen), console)
         if not seen.is_known:
-            click.echo(_others(inspector), err=True)
+            click.echo(_queues_instead(inspector), err=True)
         return
     try:
         _follow(inspector, console, as_json)
@@ -53,78 +57,80 @@ def stat_command(follow: bool, as_json: bool, **where: Any) -> None:
 
 
 def _follow(inspector: Inspector, console: Console, as_json: bool) -> None:
-    looks = _looks(inspector)
+    stats = _stats(inspector)
     if as_json:
-        for seen in looks:
+        for seen in stats:
             click.echo(json.dumps(dataclasses.asdict(seen)))
     elif console.is_terminal:
         with Live(console=console, auto_refresh=False, screen=True) as live:
-            for seen in looks:
-                live.update(drawn(_page(seen), console.width), refresh=True)
+            for seen in stats:
+                live.update(rendered(_page(seen), console.width), refresh=True)
     else:
-        for seen in looks:
+        for seen in stats:
             click.echo(_line(seen))
 
 
-def _looks(inspector: Inspector) -> Iterator[Stat]:
+def _stats(inspector: Inspector) -> Iterator[QueueStat]:
     while True:
         yield inspector.stat()
-        time.sleep(_EVERY_SECONDS)
+        time.sleep(_INTERVAL_SECONDS)
 
 
-def _line(seen: Stat) -> str:
+def _line(seen: QueueStat) -> str:
     if not seen.is_known:
-        return f"{moment(seen.now_ms)} {_unknown(seen)}"
+        return f"{timestamp(seen.now_ms)} {_unknown(seen)}"
     return (
-        f"{moment(seen.now_ms)} waiting {seen.waiting:,} assigned {seen.assigned:,}"
+        f"{timestamp(seen.now_ms)} waiting {seen.waiting:,} assigned {seen.assigned:,}"
         f" running {seen.running:,} delayed {seen.delayed:,} parked {seen.parked:,}"
         f" dead {seen.dead:,} done {seen.totals.done:,} workers {seen.living:,}"
     )
 
 
-def _others(inspector: Inspector) -> str:
-    """Say which queues there are instead, if the server tells."""
+def _queues_instead(inspector: Inspector) -> str:
+    """Say which queues the server has, if it allows that to be found out."""
     try:
         found = inspector.queues()
     except RedisError:
-        return "which queues there are, the server does not tell"
+        return "this server does not allow its queues to be listed"
     if not found.names:
-        return "no queue was found there" if found.is_all else "none was found soon"
+        if found.is_all:
+            return "this server has no queues"
+        return "no queue was found among the first keys of this server"
     names = [f"{queue}/{run}" for queue, run in found.names]
-    more = ", …" if len(names) > _OTHERS or not found.is_all else ""
-    return f"there are: {', '.join(map(printable, names[:_OTHERS]))}{more}"
+    more = ", …" if len(names) > _MOST_QUEUES or not found.is_all else ""
+    return f"this server has: {', '.join(map(printable, names[:_MOST_QUEUES]))}{more}"
 
 
-def _page(seen: Stat) -> list[Part]:
+def _page(seen: QueueStat) -> list[PagePart]:
     if not seen.is_known:
         return [_unknown(seen)]
-    closed = ", closed: no more input" if seen.is_closed else ""
-    parts: list[Part] = [
-        f"{_named(seen)} at {moment(seen.now_ms)}{closed}",
+    closed = "; its input has ended" if seen.is_closed else ""
+    parts: list[PagePart] = [
+        f"{_named(seen)} at {timestamp(seen.now_ms)}{closed}",
         _places(seen),
     ]
     if seen.workers:
         parts.append(_workers(seen))
-    if seen.parkings:
-        parts.append(_parkings(seen))
+    if seen.parked_abilities:
+        parts.append(_parked_abilities(seen))
     parts += (_priorities(seen), _totals(seen), _upkeep(seen))
     if seen.bytes is not None:
-        largest = sorted(seen.bytes.items(), key=lambda one: -one[1])[:4]
+        largest = sorted(seen.bytes.items(), key=lambda item: -item[1])[:4]
         sizes = ", ".join(f"{name} {size:,}" for name, size in largest)
         total = sum(seen.bytes.values())
         parts.append(f"Memory: {total:,} bytes ({sizes}, …)")
     return parts
 
 
-def _named(seen: Stat) -> str:
+def _named(seen: QueueStat) -> str:
     return f"{seen.queue}/{seen.run} on {seen.server}"
 
 
-def _unknown(seen: Stat) -> str:
-    return f"{_named(seen)}: there is no such queue, or nobody used it yet"
+def _unknown(seen: QueueStat) -> str:
+    return f"{_named(seen)}: there is no such queue, or it was never used"
 
 
-def _places(seen: Stat) -> Sheet:
+def _places(seen: QueueStat) -> TextTable:
     numbers = {
         "waiting": seen.waiting,
         "assigned": seen.assigned,
@@ -135,59 +141,62 @@ def _places(seen: Stat) -> Sheet:
         "outcomes": seen.outcomes,
         "per worker": seen.backlog_per_worker,
     }
-    made = Sheet(tuple(numbers), right=tuple(numbers))
-    made.add(*(f"{number:,}" for number in numbers.values()))
-    return made
+    table = TextTable(tuple(numbers), right=tuple(numbers))
+    table.add(*(f"{number:,}" for number in numbers.values()))
+    return table
 
 
-def _priorities(seen: Stat) -> str:
+def _priorities(seen: QueueStat) -> str:
     urgent, normal, low = seen.inbox
-    told = f"Inbox: {urgent:,} urgent, {normal:,} normal, {low:,} whenever"
+    counts = f"Inbox: {urgent:,} urgent, {normal:,} normal, {low:,} low"
     if seen.oldest_at_ms is None:
-        return told
-    return f"{told}; the oldest waits for {span(seen.now_ms - seen.oldest_at_ms)}"
+        return counts
+    age = duration_ms(seen.now_ms - seen.oldest_at_ms)
+    return f"{counts}; the oldest has been waiting for {age}"
 
 
-def _totals(seen: Stat) -> str:
-    told = (
+def _totals(seen: QueueStat) -> str:
+    totals = (
         f"{number:,} {name.replace('_', ' ')}"
         for name, number in dataclasses.asdict(seen.totals).items()
     )
-    return f"So far: {', '.join(told)}"
+    return f"So far: {', '.join(totals)}"
 
 
-def _workers(seen: Stat) -> Sheet:
+def _workers(seen: QueueStat) -> TextTable:
     numbers = ("waiting", "running", "stolen", "renewed")
-    made = Sheet(("worker", *numbers, "host", "process"), right=numbers)
-    for worker in seen.workers[:_WORKERS]:
-        renewed = f"{span(worker.lease_age_ms)} ago"
-        made.add(
+    table = TextTable(("worker", *numbers, "host", "pid"), right=numbers)
+    for worker in seen.workers[:_MOST_WORKERS]:
+        renewed = f"{duration_ms(worker.lease_age_ms)} ago"
+        table.add(
             worker.name,
             f"{worker.waiting:,}",
             f"{worker.running:,}",
             f"{worker.stolen:,}",
-            renewed if worker.is_alive else f"dead {span(-worker.lease_left_ms)}",
+            renewed
+            if worker.is_alive
+            else f"dead for {duration_ms(-worker.lease_left_ms)}",
             worker.host,
             str(worker.pid or ""),
         )
-    if len(seen.workers) > _WORKERS:
-        made.more.append(f"… {len(seen.workers) - _WORKERS:,} more")
-    return made
+    if len(seen.workers) > _MOST_WORKERS:
+        table.footer.append(f"… {len(seen.workers) - _MOST_WORKERS:,} more")
+    return table
 
 
-def _parkings(seen: Stat) -> Sheet:
-    made = Sheet(
+def _parked_abilities(seen: QueueStat) -> TextTable:
+    table = TextTable(
         ("parked for", "tasks", "because"), right=("tasks",), prose=("because",)
     )
-    for parked in seen.parkings:
-        made.add(parked.ability, f"{parked.tasks:,}", parked.reason)
-    return made
+    for parked in seen.parked_abilities:
+        table.add(parked.ability, f"{parked.tasks:,}", parked.reason)
+    return table
 
 
-def _upkeep(seen: Stat) -> str:
+def _upkeep(seen: QueueStat) -> str:
     duties = ", ".join(
-        f"{duty} {span(max(0, seen.now_ms - at_ms))} ago"
+        f"{duty} {duration_ms(max(0, seen.now_ms - at_ms))} ago"
         for duty, at_ms in seen.upkeep.done_at_ms.items()
     )
-    slices = ", ".join(f"{who} {n:,} ×" for who, n in seen.upkeep.slices.items())
-    return f"Upkeep: {duties}; by {slices}" if duties else "Upkeep: none yet"
+    slices = ", ".join(f"{who} {n:,}" for who, n in seen.upkeep.slices.items())
+    return f"Upkeep: {duties}; slices: {slices}" if duties else "Upkeep: none yet"

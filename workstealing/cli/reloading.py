@@ -1,34 +1,44 @@
-"""Notices that the code has changed, by looking at the files twice a second."""
+"""Reloads a worker's code when one of its files changes, for `worker --reload`.
+
+Files are checked twice a second. Code that cannot be imported is reported, and the old
+code stays in use.
+"""
 
 from __future__ import annotations
 
+import logging
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
 
-__all__ = ("Reloading",)
+__all__ = ("CodeWatch",)
 
-_LOOK_SECONDS = 0.5
+logger = logging.getLogger(__name__)
+
+_CHECK_SECONDS = 0.5
 
 
-class Reloading:
-    """Looks while it is entered.
+class CodeWatch:
+    """Watches the imported modules while it is entered.
 
     Args:
-        folder: modules that were imported from below it are looked at.
-        changed: is called with the files that are different.
+        folder: modules that were imported from below it are watched.
+        module: the application; it must still be importable after a change.
+        reload: called after a change.
     """
 
-    def __init__(self, folder: Path, changed: Callable[[list[Path]], None]) -> None:
+    def __init__(self, folder: Path, module: str, reload: Callable[[], None]) -> None:
         self._folder = folder.resolve()
-        self._changed = changed
-        self._ending = Event()
-        self._thread = Thread(target=self._live, name="reloading", daemon=True)
-        self._seen = self._look()
+        self._module = module
+        self._reload = reload
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name="reloading", daemon=True)
+        self._times = self._modification_times()
 
-    def __enter__(self) -> Reloading:
+    def __enter__(self) -> CodeWatch:
         self._thread.start()
         return self
 
@@ -38,21 +48,28 @@ class Reloading:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._ending.set()
+        self._stopping.set()
         self._thread.join()
 
-    def _live(self) -> None:
-        while not self._ending.wait(_LOOK_SECONDS):
-            now = self._look()
-            changed = [
-                path for path, at in now.items() if self._seen.get(path, at) != at
-            ]
-            self._seen = now
+    def _run(self) -> None:
+        while not self._stopping.wait(_CHECK_SECONDS):
+            now, before = self._modification_times(), self._times
+            changed = [path for path, at in now.items() if before.get(path, at) != at]
+            self._times = now
             if changed:
                 self._changed(changed)
 
-    def _look(self) -> dict[Path, int]:
-        seen: dict[Path, int] = {}
+    def _changed(self, files: list[Path]) -> None:
+        names = ", ".join(path.name for path in files)
+        problem = _import_problem(self._module)
+        if problem is None:
+            logger.info("%s changed: reloading", names)
+            self._reload()
+        else:
+            logger.error("%s changed; keeping the old code: %s", names, problem)
+
+    def _modification_times(self) -> dict[Path, int]:
+        times: dict[Path, int] = {}
         for module in tuple(sys.modules.values()):
             file = getattr(module, "__file__", None)
             if not file:
@@ -60,8 +77,21 @@ class Reloading:
             path = Path(file).resolve()
             if self._folder in path.parents and "site-packages" not in path.parts:
                 try:
-                    seen[path] = path.stat().st_mtime_ns
+                    times[path] = path.stat().st_mtime_ns
                 except OSError:
-                    # It is being replaced; the next look finds it.
+                    # It is being replaced; the next check finds it.
                     continue
-        return seen
+        return times
+
+
+def _import_problem(module: str) -> str | None:
+    """Import the code in a process of its own; return what is wrong with it."""
+    code = f"import sys; sys.path.insert(0, ''); import {module}"
+    ended = subprocess.run(  # noqa: S603 - the module that this worker runs
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    if ended.returncode == 0:
+        return None
+    lines = ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"]
+    place = [line.strip() for line in lines if line.lstrip().startswith("File ")]
+    return f"{lines[-1]} ({place[-1]})" if place else lines[-1]

@@ -1,51 +1,57 @@
-"""Draws a queue as it goes, for `workstealing top`; does no I/O."""
+"""Lays out one frame of `workstealing top`; does no I/O."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workstealing.cli.sheets import Part, Sheet
-from workstealing.inspecting.rates import Rates
-from workstealing.inspecting.values import Stat, WorkerStat
-from workstealing.inspecting.wording import moment, rate, span
+from workstealing.cli.tables import PagePart, TextTable
+from workstealing.inspecting import QueueStat, Rates, WorkerStat
+from workstealing.inspecting.formatting import duration_ms, one_decimal, timestamp
 
-__all__ = ("View", "page")
+__all__ = ("TopFrame", "top_page")
 
 _NONE = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TopFrame:
     """What is known at one moment."""
 
     name: str
-    """Of queue and run."""
-    stat: Stat | None = None
-    """What was last seen; None if nothing ever was."""
+    """Queue and run."""
+    stat: QueueStat | None = None
+    """The last one that was read; None if there is none yet."""
     rates: Rates | None = None
     problem: str = ""
-    """Why nothing is seen now; empty if all is well."""
+    """Why the queue cannot be read now; empty if it can."""
     silent_ms: int = 0
-    """For how long nothing was seen."""
+    """For how long it could not be read."""
 
 
-def page(view: View, workers: int) -> list[Part]:
-    """Draw one frame, with so many workers at most."""
-    seen = view.stat
+def top_page(frame: TopFrame, workers: int) -> list[PagePart]:
+    """Lay out one frame, with at most so many workers."""
+    seen = frame.stat
     if seen is None:
-        return [f"{view.name}: {view.problem}"]
-    closed = ", closed: no more input" if seen.is_closed else ""
-    unknown = "" if seen.is_known else ": there is no such queue, or nobody used it yet"
-    title = f"{view.name} on {seen.server} at {moment(seen.now_ms)}{closed}{unknown}"
-    parts: list[Part] = [title]
-    if view.problem:
-        silent = span(view.silent_ms)
-        parts.append(f"NOT REACHED for {silent}, this is from before: {view.problem}")
-    parts += (_places(seen), _rates(view.rates), _crew(seen, workers), _upkeep(seen))
+        return [f"{frame.name}: {frame.problem}"]
+    closed = "; its input has ended" if seen.is_closed else ""
+    unknown = "" if seen.is_known else ": there is no such queue, or it was never used"
+    now = timestamp(seen.now_ms)
+    parts: list[PagePart] = [f"{frame.name} on {seen.server} at {now}{closed}{unknown}"]
+    if frame.problem:
+        silent = duration_ms(frame.silent_ms)
+        parts.append(
+            f"REDIS NOT REACHED for {silent}, last numbers below: {frame.problem}"
+        )
+    parts += (
+        _places(seen),
+        _rates(frame.rates),
+        _workers(seen, workers),
+        _upkeep(seen),
+    )
     return parts
 
 
-def _places(seen: Stat) -> Sheet:
+def _places(seen: QueueStat) -> TextTable:
     oldest = seen.oldest_at_ms
     cells = {
         "waiting": f"{seen.waiting:,}",
@@ -55,53 +61,59 @@ def _places(seen: Stat) -> Sheet:
         "parked": f"{seen.parked:,}",
         "dead": f"{seen.dead:,}",
         "outcomes": f"{seen.outcomes:,}",
-        "oldest waits": _NONE if oldest is None else span(seen.now_ms - oldest),
+        "oldest": _NONE if oldest is None else duration_ms(seen.now_ms - oldest),
     }
-    made = Sheet(tuple(cells), right=tuple(cells))
-    made.add(*cells.values())
-    return made
+    table = TextTable(tuple(cells), right=tuple(cells))
+    table.add(*cells.values())
+    return table
 
 
-def _rates(rates: Rates | None) -> Sheet:
+def _rates(rates: Rates | None) -> TextTable:
     names = Rates.__slots__
-    made = Sheet(tuple(f"{name}/s" for name in names), right=[f"{n}/s" for n in names])
-    cells = (_NONE if rates is None else rate(getattr(rates, name)) for name in names)
-    made.add(*cells)
-    return made
+    table = TextTable(
+        tuple(f"{name}/s" for name in names), right=[f"{n}/s" for n in names]
+    )
+    cells = (
+        _NONE if rates is None else one_decimal(getattr(rates, name)) for name in names
+    )
+    table.add(*cells)
+    return table
 
 
-def _crew(seen: Stat, most: int) -> Sheet:
+def _workers(seen: QueueStat, most: int) -> TextTable:
     numbers = ("deque", "running", "stolen", "renewed")
-    made = Sheet(("worker", "state", *numbers, "host", "process"), right=numbers)
-    # The living first: of the dead one wants to know how many.
-    crew = sorted(seen.workers, key=lambda worker: (not worker.is_alive, worker.name))
-    for worker in crew[:most]:
-        made.add(
+    table = TextTable(("worker", "state", *numbers, "host", "pid"), right=numbers)
+    # Those alive first; of the dead ones the number matters.
+    workers = sorted(
+        seen.workers, key=lambda worker: (not worker.is_alive, worker.name)
+    )
+    for worker in workers[:most]:
+        table.add(
             worker.name,
             _state(worker),
             f"{worker.waiting:,}",
             f"{worker.running:,}",
             f"{worker.stolen:,}",
-            f"{span(worker.lease_age_ms)} ago",
+            f"{duration_ms(worker.lease_age_ms)} ago",
             worker.host,
             str(worker.pid or ""),
         )
-    if not crew:
-        made.more.append("no worker lives")
-    if len(crew) > most:
-        made.more.append(f"… {len(crew) - most:,} more workers")
-    return made
+    if not workers:
+        table.footer.append("no worker is alive")
+    if len(workers) > most:
+        table.footer.append(f"… {len(workers) - most:,} more workers")
+    return table
 
 
 def _state(worker: WorkerStat) -> str:
     if not worker.is_alive:
-        return f"dead for {span(-worker.lease_left_ms)}"
-    return "runs" if worker.running else "rests"
+        return f"dead for {duration_ms(-worker.lease_left_ms)}"
+    return "running" if worker.running else "idle"
 
 
-def _upkeep(seen: Stat) -> str:
+def _upkeep(seen: QueueStat) -> str:
     ages = (
-        f"{duty} {span(seen.now_ms - at_ms)} ago"
+        f"{duty} {duration_ms(seen.now_ms - at_ms)} ago"
         for duty, at_ms in seen.upkeep.done_at_ms.items()
     )
     return f"Upkeep: {', '.join(ages) or 'none yet'}"

@@ -1,3 +1,3 @@
-"""For those who have work to give: queues, tasks, handles."""
+"""Submits tasks and waits for their results: queues, tasks, handles, clients."""
 
 from __future__ import annotations

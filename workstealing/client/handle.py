@@ -1,35 +1,41 @@
-"""The handle of a submitted task: where it is, what came of it, how to stop it."""
+"""The handle of a submitted task: its state, its result, its log, and cancelling."""
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from workstealing.client.channel import LoggingChannel
-from workstealing.tasks.logging import LogRecord
+from workstealing.client.log_channel import LoggingChannel, async_following, following
 from workstealing.tasks.outcome import TaskState
+from workstealing.tasks.output_capture import LogRecord
 from workstealing.tasks.signature import decode_result
 
 if TYPE_CHECKING:
-    from workstealing.client.queue import AsyncTaskQueue, TaskQueue
-    from workstealing.queue.producing import Cancelled
+    from workstealing.client.operations import QueueParts
+    from workstealing.drivers.async_driver import AsyncDriver
+    from workstealing.drivers.sync_driver import Driver
+    from workstealing.queue.producer_calls import Cancelled
 
 __all__ = ("AsyncTaskHandle", "TaskHandle")
 
 R = TypeVar("R")
 
 
-class _HandleFace(Generic[R]):
-    """What both faces hold."""
+class _AnyHandle(Generic[R]):
+    """What both kinds of handles hold."""
 
     # A thousand are made at a time.
-    __slots__ = ("_queue", "_result_type", "id")
+    __slots__ = ("_parts", "_result_type", "id", "is_new")
 
-    def __init__(self, queue: Any, task_id: str, result_type: Any) -> None:
-        self._queue = queue
+    def __init__(
+        self, parts: Any, task_id: str, result_type: Any, is_new: bool | None = None
+    ) -> None:
+        self._parts = parts
         self._result_type = result_type
         self.id = task_id
+        self.is_new = is_new
 
     def _read(self, result: msgspec.Raw) -> Any:
         return decode_result(result, self._result_type)
@@ -38,75 +44,97 @@ class _HandleFace(Generic[R]):
         return f"<{type(self).__name__} {self.id}>"
 
 
-class TaskHandle(_HandleFace[R]):
-    """A task that was submitted."""
+class TaskHandle(_AnyHandle[R]):
+    """A task that was submitted.
+
+    Attributes:
+        id: of the task.
+        is_new: whether this submission put the task into the queue. False means that
+            the id was known already: nothing was submitted, and this is the handle of
+            the earlier task. None for a handle that `queue.handle()` returned.
+    """
 
     __slots__ = ()
-    _queue: TaskQueue
+    _parts: QueueParts[Driver]
 
     def state(self) -> TaskState:
-        """Tell where the task is."""
-        return self._queue.driver.run(self._queue.giving.state(self.id))
+        """Return where the task is."""
+        return self._parts.driver.run(self._parts.operations.state(self.id))
 
     def logs(self) -> list[LogRecord]:
         """Read what the task logged and printed so far, if that is kept."""
-        return self._queue.driver.run(self._queue.giving.logs(self.id))
+        return self._parts.driver.run(self._parts.operations.logs(self.id))
 
     def follow(self, channel: LoggingChannel) -> None:
         """Pass on what the task logs and prints until it has ended."""
-        self._queue.driver.run(self._queue.giving.follow(self.id, channel))
+        self._parts.driver.run(self._parts.operations.follow(self.id, channel))
+
+    def following(self, channel: LoggingChannel) -> AbstractContextManager[None]:
+        """Pass on what the task logs and prints while a `with` block runs.
+
+        A thread does it. What the task wrote by the end of the block is passed on
+        before the block is left.
+        """
+        return following(self._parts, self.id, channel)
 
     def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
 
         Raises:
-            TaskFailed: it raised, and is not tried again.
+            TaskFailed: it raised an error and is not tried again.
             TaskDead: it was given up.
             TaskCancelled: it was cancelled.
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time.
         """
-        flow = self._queue.giving.result(self.id, timeout, self._read)
-        result: R = self._queue.driver.run(flow)
+        flow = self._parts.operations.result(self.id, timeout, self._read)
+        result: R = self._parts.driver.run(flow)
         return result
 
     def cancel(self) -> Cancelled:
         """Cancel the task: at once if it waits, by asking if it runs."""
-        return self._queue.driver.run(self._queue.giving.cancel(self.id))
+        return self._parts.driver.run(self._parts.operations.cancel(self.id))
 
 
-class AsyncTaskHandle(_HandleFace[R]):
-    """A task that was submitted; the asyncio face of `TaskHandle`."""
+class AsyncTaskHandle(_AnyHandle[R]):
+    """A task that was submitted; the asyncio twin of `TaskHandle`."""
 
     __slots__ = ()
-    _queue: AsyncTaskQueue
+    _parts: QueueParts[AsyncDriver]
 
     async def state(self) -> TaskState:
-        """Tell where the task is."""
-        return await self._queue.driver.run(self._queue.giving.state(self.id))
+        """Return where the task is."""
+        return await self._parts.driver.run(self._parts.operations.state(self.id))
 
     async def logs(self) -> list[LogRecord]:
         """Read what the task logged and printed so far, if that is kept."""
-        return await self._queue.driver.run(self._queue.giving.logs(self.id))
+        return await self._parts.driver.run(self._parts.operations.logs(self.id))
 
     async def follow(self, channel: LoggingChannel) -> None:
         """Pass on what the task logs and prints until it has ended."""
-        await self._queue.driver.run(self._queue.giving.follow(self.id, channel))
+        await self._parts.driver.run(self._parts.operations.follow(self.id, channel))
+
+    def following(self, channel: LoggingChannel) -> AbstractAsyncContextManager[None]:
+        """Pass on what the task logs and prints while an `async with` block runs.
+
+        What the task wrote by the end of the block is passed on before it is left.
+        """
+        return async_following(self._parts, self.id, channel)
 
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
 
         Raises:
-            TaskFailed: it raised, and is not tried again.
+            TaskFailed: it raised an error and is not tried again.
             TaskDead: it was given up.
             TaskCancelled: it was cancelled.
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time.
         """
-        flow = self._queue.giving.result(self.id, timeout, self._read)
-        result: R = await self._queue.driver.run(flow)
+        flow = self._parts.operations.result(self.id, timeout, self._read)
+        result: R = await self._parts.driver.run(flow)
         return result
 
     async def cancel(self) -> Cancelled:
         """Cancel the task: at once if it waits, by asking if it runs."""
-        return await self._queue.driver.run(self._queue.giving.cancel(self.id))
+        return await self._parts.driver.run(self._parts.operations.cancel(self.id))

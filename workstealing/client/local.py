@@ -1,12 +1,12 @@
-"""The other place to run tasks: threads of this process.
+"""Runs the tasks of a `TaskClient` in threads of this process, without Redis.
 
-It stands where a queue stands, and does the same with a request: writes its envelope,
-checks it as a worker would, runs it, writes its outcome and reads that. So what works
-here works there; only nothing outlives the process, and nothing is shared. The last
-10,000 outcomes are kept.
+It takes the place of a queue and does with a request what a queue and a worker do:
+writes its envelope, checks it, runs it, writes its outcome and reads that. So what
+works here works there; only nothing outlives the process, and nothing is shared. The
+last 10,000 outcomes are kept.
 
 A task whose time is over, or that is cancelled while it runs, is asked to stop by its
-context. If it does not heed that, a caller is told all the same, and its thread stays
+context. If it goes on, its caller gets the outcome all the same, and its thread stays
 busy until it ends.
 """
 
@@ -26,22 +26,28 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from workstealing.chance import SYSTEM_CHANCE
-from workstealing.client.giving import SubmitOptions, written
-from workstealing.client.local_job import LocalJob
+from workstealing.client.local_task import LocalTask
 from workstealing.errors import ResultTimeout, TaskNotFound
-from workstealing.queue.call import Flow, Hear, Step
-from workstealing.queue.producing import Cancelled
-from workstealing.tasks.admission import Admission
-from workstealing.tasks.attempt import Taken
-from workstealing.tasks.calling import Callee, Channel, ClientContext
-from workstealing.tasks.envelope import Letterhead
-from workstealing.tasks.executing import Executor
-from workstealing.tasks.logging import LogRecord
-from workstealing.tasks.naming import new_ids
+from workstealing.queue.producer_calls import Cancelled
+from workstealing.queue.steps import AwaitOutcome, Flow, Step
+from workstealing.tasks.attempt import Delivery
+from workstealing.tasks.envelope import EnvelopeTemplate
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
+from workstealing.tasks.output_capture import LogRecord
 from workstealing.tasks.registry import Registry
+from workstealing.tasks.runner import AttemptOutput, TaskRunner
+from workstealing.tasks.submission import (
+    Admission,
+    Callee,
+    Channel,
+    ClientContext,
+    Submission,
+    SubmitOptions,
+    new_ids,
+    written,
+)
 
-__all__ = ("AsyncLocalDriver", "LocalDriver", "LocalGiving", "LocalPlace")
+__all__ = ("AsyncLocalDriver", "LocalDriver", "LocalOperations", "LocalParts")
 
 D = TypeVar("D")
 T = TypeVar("T")
@@ -51,25 +57,24 @@ _LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class LocalPlace(Generic[D]):
-    """What a client needs of a queue, without a queue."""
+class LocalParts(Generic[D]):
+    """What a client needs of a queue, without a queue: see `QueueParts`."""
 
     registry: Registry
-    giving: LocalGiving
+    operations: LocalOperations
     driver: D
 
     def __repr__(self) -> str:
-        return "<LocalPlace>"
+        return "<LocalParts>"
 
 
-class LocalGiving:
-    """Runs, looks, waits and cancels, as flows; the local counterpart of `Giving`."""
+class LocalOperations:
+    """Runs, looks, waits and cancels, as flows: `QueueOperations` in this process."""
 
     def __init__(self, admission: Admission, threads: Threads) -> None:
         self._admission = admission
         self._threads = threads
-        self._executor = Executor(admission, "local", "local", SYSTEM_CHANCE)
-        self._jobs: OrderedDict[str, LocalJob] = OrderedDict()
+        self._tasks: OrderedDict[str, LocalTask] = OrderedDict()
         self._lock = Lock()
 
     def permit(self, callee: Callee, context: ClientContext) -> None:
@@ -80,23 +85,23 @@ class LocalGiving:
 
     def submit(
         self, callee: Callee, payloads: Sequence[bytes], options: SubmitOptions
-    ) -> Flow[list[str]]:
-        """Give tasks to the threads; return their ids."""
+    ) -> Flow[Submission]:
+        """Give tasks to the threads."""
         yield from ()
         names = new_ids(len(payloads))
-        around = Letterhead.of(written(callee, options)).around
+        around = EnvelopeTemplate.of(written(callee, options)).around
         for name, payload in zip(names, payloads, strict=True):
-            task = Taken(name, "local", 1, around(payload))
-            job = LocalJob(task, self._executor, self._threads)
-            job.start()
-            self._keep(name, job)
-        return names
+            delivery = Delivery(name, "local", 1, around(payload))
+            task = LocalTask(delivery, self._runner, self._threads)
+            task.start()
+            self._keep(name, task)
+        return Submission(names)
 
     def state(self, task_id: str) -> Flow[TaskState]:
-        """Tell where a task is."""
+        """Return where a task is."""
         yield from ()
-        job = self._jobs.get(task_id)
-        return TaskState(State.UNKNOWN) if job is None else job.state()
+        task = self._tasks.get(task_id)
+        return TaskState(State.UNKNOWN) if task is None else task.state()
 
     def result(
         self, task_id: str, timeout: float | None, read: Callable[[msgspec.Raw], Any]
@@ -104,13 +109,13 @@ class LocalGiving:
         """Wait for a task to end."""
         self._found(task_id)
         seconds = TIMEOUT_MAX if timeout is None else min(timeout, TIMEOUT_MAX)
-        told = yield Hear("local", task_id, seconds)
-        if told is None:
+        found = yield AwaitOutcome("local", task_id, seconds)
+        if found is None:
             state, waited = self._found(task_id).state(), round(seconds, 3)
             raise ResultTimeout(
                 f"task {task_id} did not end within {waited:g} s: it is {state}"
             )
-        outcome = TaskOutcome.read(told)
+        outcome = TaskOutcome.read(found)
         problem = outcome.problem(task_id)
         if problem is not None:
             raise problem
@@ -127,50 +132,53 @@ class LocalGiving:
         channel: Channel,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> Flow[None]:
-        """Pass on what a task tells until it has ended, or is not wanted any more."""
-        job, seen = self._found(task_id), 0
+        """Pass on what a task logs and prints, until it has ended or nobody listens."""
+        task, seen = self._found(task_id), 0
         while True:
-            is_last = job.ended.done() or not is_wanted()
-            for record in job.records[seen:]:
+            is_last = task.ended.done() or not is_wanted()
+            for record in task.records[seen:]:
                 channel.take(record)
                 seen += 1
             if is_last:
                 return
-            yield Hear("local", task_id, _LOOK_SECONDS)
+            yield AwaitOutcome("local", task_id, _LOOK_SECONDS)
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task."""
         yield from ()
-        job = self._jobs.get(task_id)
-        return "unknown" if job is None else job.cancel()
+        task = self._tasks.get(task_id)
+        return "unknown" if task is None else task.cancel()
 
     def ended(self, task_id: str) -> Future[bytes]:
         """Return what will have the outcome of a task."""
         return self._found(task_id).ended
 
-    def _found(self, task_id: str) -> LocalJob:
+    def _runner(self, output: AttemptOutput) -> TaskRunner:
+        return TaskRunner(self._admission, "local", "local", SYSTEM_CHANCE, output)
+
+    def _found(self, task_id: str) -> LocalTask:
         try:
-            return self._jobs[task_id]
+            return self._tasks[task_id]
         except KeyError:
             raise TaskNotFound(
                 f"there is no task {task_id}, or its outcome has expired"
             ) from None
 
-    def _keep(self, name: str, job: LocalJob) -> None:
+    def _keep(self, name: str, task: LocalTask) -> None:
         with self._lock:
-            self._jobs[name] = job
-            surplus = len(self._jobs) - _KEPT
+            self._tasks[name] = task
+            surplus = len(self._tasks) - _KEPT
             if surplus > 0:
-                ended = (old for old, job in self._jobs.items() if job.ended.done())
+                ended = (old for old, task in self._tasks.items() if task.ended.done())
                 for old in list(islice(ended, surplus)):
-                    del self._jobs[old]
+                    del self._tasks[old]
 
 
 class LocalDriver:
     """Performs the steps of local flows, in the calling thread."""
 
-    def __init__(self, giving: LocalGiving) -> None:
-        self._giving = giving
+    def __init__(self, operations: LocalOperations) -> None:
+        self._operations = operations
 
     def run(self, flow: Flow[T]) -> T:
         """Perform each step of a flow."""
@@ -184,18 +192,18 @@ class LocalDriver:
             flow.close()
 
     def _perform(self, step: Step) -> bytes | None:
-        assert isinstance(step, Hear)
+        assert isinstance(step, AwaitOutcome)
         try:
-            return self._giving.ended(step.task_id).result(step.seconds)
+            return self._operations.ended(step.task_id).result(step.seconds)
         except FutureTimeout:
             return None
 
 
 class AsyncLocalDriver:
-    """Performs the steps of local flows; the asyncio face of `LocalDriver`."""
+    """Performs the steps of local flows; the asyncio twin of `LocalDriver`."""
 
-    def __init__(self, giving: LocalGiving) -> None:
-        self._giving = giving
+    def __init__(self, operations: LocalOperations) -> None:
+        self._operations = operations
 
     async def run(self, flow: Flow[T]) -> T:
         """Perform each step of a flow."""
@@ -209,7 +217,7 @@ class AsyncLocalDriver:
             flow.close()
 
     async def _perform(self, step: Step) -> bytes | None:
-        assert isinstance(step, Hear)
-        ended = self._giving.ended(step.task_id)
+        assert isinstance(step, AwaitOutcome)
+        ended = self._operations.ended(step.task_id)
         await asyncio.wait([asyncio.wrap_future(ended)], timeout=step.seconds)
         return ended.result() if ended.done() else None

@@ -1,15 +1,15 @@
-"""The dashboard as an ASGI application: which path shows what, and what a form does.
+"""The dashboard as an ASGI application: its paths, and what its forms do.
 
 | path | |
 |---|---|
 | `/` | all queues |
-| `/queue?queue=…&run=…` | one of them; `&place=dead` lists a place |
+| `/queue?queue=…&run=…` | one queue; `&place=dead` lists a place |
 | `/task?queue=…&run=…&id=…` | one task |
 | `/act` | POST: replay, delete or cancel a task |
-| `/login`, `/logout` | POST: show the token; forget the browser |
+| `/login`, `/logout` | POST: sign in with the token; sign out |
 | `/api/stat` | JSON: all queues, or one by `?queue=…&run=…` |
-| `/metrics` | the same numbers as Prometheus reads them |
-| `/healthz` | "ok", for all |
+| `/metrics` | the same numbers for Prometheus |
+| `/healthz` | "ok", without a token |
 
 Only POST changes anything.
 """
@@ -37,9 +37,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from workstealing.dashboard import pages
-from workstealing.dashboard.board import ACTIONS, Board, Look
+from workstealing.dashboard.access_guard import AccessGuard, GuardedApp
+from workstealing.dashboard.dashboard_data import ACTIONS, DashboardData, QueueSnapshot
 from workstealing.dashboard.gauges import gauges
-from workstealing.dashboard.guarding import Guard, Guarded
 from workstealing.errors import (
     ConfigurationError,
     RedisError,
@@ -50,7 +50,7 @@ from workstealing.errors import (
 __all__ = ("create_app",)
 
 _ENTRIES = 100
-# Each is looked up with its traceback.
+# Each of them costs a lookup of its traceback.
 _DEAD_LETTERS = 25
 _LARGEST_FORM = 16_384
 _ASSETS = {
@@ -60,14 +60,14 @@ _ASSETS = {
 }
 
 
-def create_app(board: Board, guard: Guard) -> ASGIApp:
-    """Make the application; it closes the board when it ends."""
-    views = _Views(board, guard)
+def create_app(data: DashboardData, guard: AccessGuard) -> ASGIApp:
+    """Make the application; when it ends, it closes the client of the data."""
+    views = _Views(data, guard)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        await board.close()
+        await data.close()
 
     post = ["POST"]
     app = Starlette(
@@ -77,66 +77,68 @@ def create_app(board: Board, guard: Guard) -> ASGIApp:
             Route("/task", views.task),
             Route("/act", views.act, methods=post),
             Route("/login", views.login),
-            Route("/login", views.come_in, methods=post),
-            Route("/logout", views.leave, methods=post),
+            Route("/login", views.sign_in, methods=post),
+            Route("/logout", views.sign_out, methods=post),
             Route("/api/stat", views.stat),
             Route("/metrics", views.metrics),
             Route("/healthz", views.health),
             Route("/assets/{name}", views.asset),
         ],
         exception_handlers={
-            WorkStealingError: _trouble,
-            HTTPException: _trouble,
-            Exception: _trouble,
+            WorkStealingError: _error,
+            HTTPException: _error,
+            Exception: _error,
         },
         lifespan=lifespan,
     )
-    # Around all of it, and no middleware: also around what is said of a crash.
-    return Guarded(app, guard)
+    # Around all of it, not as a middleware: also around the page of a crash.
+    return GuardedApp(app, guard)
 
 
 class _Views:
     """One method for each path."""
 
-    def __init__(self, board: Board, guard: Guard) -> None:
-        self._board = board
+    def __init__(self, data: DashboardData, guard: AccessGuard) -> None:
+        self._data = data
         self._guard = guard
 
     async def overview(self, _: Request) -> Response:
-        seen = await self._board.overview()
-        server = seen.looks[0].stat.server if seen.looks else ""
+        seen = await self._data.overview()
+        server = seen.snapshots[0].stat.server if seen.snapshots else ""
         return HTMLResponse(pages.overview_page(seen, server))
 
     async def queue(self, request: Request) -> Response:
         where, place = _where(request), request.query_params.get("place", "")
-        look = await self._board.look(*where)
+        snapshot = await self._data.snapshot(*where)
         if not place:
-            return HTMLResponse(pages.queue_page(look))
+            return HTMLResponse(pages.queue_page(snapshot))
         limit = _DEAD_LETTERS if place == "dead" else _ENTRIES
-        entries = await self._board.entries(*where, place, limit)
+        entries = await self._data.entries(*where, place, limit)
         tracebacks = {}
         if place == "dead":
             for entry in entries:
                 tracebacks[entry.id] = await self._traceback(*where, entry.id)
-        told = request.query_params.get("told", "")
-        return HTMLResponse(pages.place_page(look, place, entries, tracebacks, told))
+        notice = request.query_params.get("notice", "")
+        return HTMLResponse(
+            pages.place_page(snapshot, place, entries, tracebacks, notice)
+        )
 
     async def task(self, request: Request) -> Response:
         where = _where(request)
-        look = await self._board.look(*where)
-        view, why = await self._board.task(*where, request.query_params.get("id", ""))
-        told = request.query_params.get("told", "")
-        return HTMLResponse(pages.task_page(look, view, why, told))
+        snapshot = await self._data.snapshot(*where)
+        view, why = await self._data.task(*where, request.query_params.get("id", ""))
+        notice = request.query_params.get("notice", "")
+        return HTMLResponse(pages.task_page(snapshot, view, why, notice))
 
     async def act(self, request: Request) -> Response:
         form = await _form(request)
         action = next((one for one in ACTIONS if one == form.get("action")), None)
         if action is None:
-            raise ConfigurationError(f"the action must be one of {', '.join(ACTIONS)}")
+            raise ConfigurationError(f"action must be one of {', '.join(ACTIONS)}")
         where = {name: form.get(name, "") for name in ("queue", "run", "id")}
-        told = await self._board.act(action, where["queue"], where["run"], where["id"])
-        # What was deleted has no page any more.
-        path, named = "/task", {**where, "told": told}
+        notice = await self._data.act(action, where["queue"], where["run"], where["id"])
+        # A deleted task has no page any more.
+        path, named = "/task", {**where, "notice": notice}
         if action == "delete":
             path, named = "/queue", {**named, "place": "dead"}
             del named["id"]
@@ -145,31 +147,31 @@ class _Views:
     async def login(self, _: Request) -> Response:
         return HTMLResponse(pages.login_page())
 
-    async def come_in(self, request: Request) -> Response:
+    async def sign_in(self, request: Request) -> Response:
         form = await _form(request)
         if not self._guard.admits(form.get("token", "")):
-            page = pages.login_page("This is not the token.")
+            page = pages.login_page("That is not the token.")
             return HTMLResponse(page, status_code=403)
         response = RedirectResponse("/", status_code=303)
         self._guard.open_session(request, response)
         return response
 
-    async def leave(self, request: Request) -> Response:
+    async def sign_out(self, request: Request) -> Response:
         response = RedirectResponse("/login", status_code=303)
         self._guard.end_session(request, response)
         return response
 
     async def stat(self, request: Request) -> Response:
         if "queue" in request.query_params:
-            return JSONResponse(_told(await self._board.look(*_where(request))))
-        seen = await self._board.overview()
+            return JSONResponse(_as_json(await self._data.snapshot(*_where(request))))
+        seen = await self._data.overview()
         unreadable = [asdict(one) for one in seen.unreadable]
-        queues = [_told(look) for look in seen.looks]
+        queues = [_as_json(snapshot) for snapshot in seen.snapshots]
         return JSONResponse({"queues": queues, "unreadable": unreadable})
 
     async def metrics(self, _: Request) -> Response:
-        seen = await self._board.overview()
-        return PlainTextResponse(gauges([look.stat for look in seen.looks]))
+        seen = await self._data.overview()
+        return PlainTextResponse(gauges([snapshot.stat for snapshot in seen.snapshots]))
 
     async def health(self, _: Request) -> Response:
         return PlainTextResponse("ok\n")
@@ -183,26 +185,26 @@ class _Views:
 
     async def _traceback(self, name: str, run: str, task_id: str) -> str:
         try:
-            view, _ = await self._board.task(name, run, task_id)
+            view, _ = await self._data.task(name, run, task_id)
         except WorkStealingError:
-            # It was replayed, or came from elsewhere under an id that is none.
+            # It was replayed meanwhile, or a foreign writer gave it an invalid id.
             return ""
         return view.traceback
 
 
-async def _trouble(request: Request, error: Exception) -> Response:
-    title, code, told = "Something went wrong", 500, "See the log of the dashboard."
+async def _error(request: Request, error: Exception) -> Response:
+    title, code, problem = "Something went wrong", 500, "See the log of the dashboard."
     if isinstance(error, HTTPException):
-        title, code, told = error.detail, error.status_code, "Nothing was done."
+        title, code, problem = error.detail, error.status_code, "Nothing was changed."
     elif isinstance(error, TaskNotFound):
-        title, code, told = "No such task", 404, str(error)
+        title, code, problem = "No such task", 404, str(error)
     elif isinstance(error, ConfigurationError):
-        title, code, told = "This cannot be meant", 400, str(error)
+        title, code, problem = "Bad request", 400, str(error)
     elif isinstance(error, RedisError):
-        title, code, told = "Redis does not answer as it should", 503, str(error)
+        title, code, problem = "Redis is not available", 503, str(error)
     if request.scope["path"].startswith("/api/"):
-        return JSONResponse({"error": told}, status_code=code)
-    return HTMLResponse(pages.trouble_page(title, told), status_code=code)
+        return JSONResponse({"error": problem}, status_code=code)
+    return HTMLResponse(pages.error_page(title, problem), status_code=code)
 
 
 def _where(request: Request) -> tuple[str, str]:
@@ -210,13 +212,13 @@ def _where(request: Request) -> tuple[str, str]:
     return query.get("queue", ""), query.get("run", "default")
 
 
-def _told(look: Look) -> dict[str, Any]:
-    rates = None if look.rates is None else asdict(look.rates)
-    return {**asdict(look.stat), "rates": rates}
+def _as_json(snapshot: QueueSnapshot) -> dict[str, Any]:
+    rates = None if snapshot.rates is None else asdict(snapshot.rates)
+    return {**asdict(snapshot.stat), "rates": rates}
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Read a small form; a larger body is nobody's of ours."""
+    """Read a form; refuse a body that is larger than any form of the dashboard."""
     body = b""
     async for chunk in request.stream():
         body += chunk

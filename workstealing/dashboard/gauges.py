@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workstealing.inspecting.values import Stat
+from workstealing.inspecting import QueueStat
 
 __all__ = ("gauges",)
 
 _PLACES = ("waiting", "assigned", "running", "delayed", "parked", "dead", "outcomes")
 
 
-def gauges(seen: Sequence[Stat]) -> str:
+def gauges(seen: Sequence[QueueStat]) -> str:
     """Return the metrics of some queues, in the text format of Prometheus."""
     lines = [
         *_family("backlog_per_worker", "gauge", "Tasks that are due, per worker."),
@@ -31,11 +31,11 @@ def gauges(seen: Sequence[Stat]) -> str:
             for one in seen
             for place in _PLACES
         ),
-        *_family("workers", "gauge", "Workers that live."),
+        *_family("workers", "gauge", "Live workers."),
         *(_line("workers", one, one.living) for one in seen),
-        *_family("oldest_seconds", "gauge", "How long the oldest task waits."),
+        *_family("oldest_seconds", "gauge", "How long the oldest task has waited."),
         *(_line("oldest_seconds", one, _oldest(one)) for one in seen),
-        *_family("events_total", "counter", "What happened since the queue was made."),
+        *_family("events_total", "counter", "Events since the queue was created."),
         *(
             _line("events_total", one, getattr(one.totals, what), what=what)
             for one in seen
@@ -45,14 +45,16 @@ def gauges(seen: Sequence[Stat]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _family(name: str, kind: str, told: str) -> Iterator[str]:
-    yield f"# HELP workstealing_queue_{name} {told}"
+def _family(name: str, kind: str, description: str) -> Iterator[str]:
+    yield f"# HELP workstealing_queue_{name} {description}"
     yield f"# TYPE workstealing_queue_{name} {kind}"
 
 
-def _line(name: str, seen: Stat, value: float, **labels: str) -> str:
-    told = {"queue": seen.queue, "run": seen.run, **labels}
-    written = ",".join(f'{label}="{_escaped(word)}"' for label, word in told.items())
+def _line(name: str, seen: QueueStat, value: float, **labels: str) -> str:
+    labelled = {"queue": seen.queue, "run": seen.run, **labels}
+    written = ",".join(
+        f'{label}="{_escaped(word)}"' for label, word in labelled.items()
+    )
     return f"workstealing_queue_{name}{{{written}}} {value}"
 
 
@@ -60,7 +62,7 @@ def _escaped(word: str) -> str:
     return word.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def _oldest(seen: Stat) -> float:
+def _oldest(seen: QueueStat) -> float:
     if seen.oldest_at_ms is None:
         return 0.0
     return max(0, seen.now_ms - seen.oldest_at_ms) / 1000

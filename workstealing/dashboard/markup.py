@@ -1,8 +1,8 @@
-"""Writes HTML in which nothing that comes from outside can be anything but text.
+"""Writes HTML in which foreign text is always text, never markup.
 
-A child or attribute that is a plain string is escaped, always; only what `tag` itself
-made stands as it is. Characters that cannot be seen, or that turn the direction of
-writing, are shown by their codes.
+A child or attribute that is a plain string is always escaped; only the result of `tag`
+is not. Invisible characters, and those that change the direction of writing, are shown
+by their codes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from html import escape
 from urllib.parse import urlencode
 
-from workstealing.inspecting.wording import printable
+from workstealing.inspecting.formatting import printable
 
 __all__ = ("Html", "document", "link", "tag", "text")
 

@@ -6,37 +6,52 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from workstealing.dashboard.board import Action, Look, Overview, Unreadable
+from workstealing.dashboard.dashboard_data import (
+    Action,
+    Overview,
+    QueueSnapshot,
+    UnreadableQueue,
+)
 from workstealing.dashboard.markup import Html, document, link, tag, text
 from workstealing.dashboard.parts import (
-    crew_table,
     entries_table,
     numbers,
     sparkline,
     table,
+    workers_table,
 )
-from workstealing.inspecting.listing import PLACES
-from workstealing.inspecting.values import Entry, Explanation, Stat, TaskView
-from workstealing.inspecting.wording import counted, moment, rate, span
+from workstealing.inspecting import (
+    PLACES,
+    Explanation,
+    QueueStat,
+    TaskDetail,
+    TaskRow,
+)
+from workstealing.inspecting.formatting import (
+    duration_ms,
+    one_decimal,
+    plural,
+    timestamp,
+)
 from workstealing.tasks.outcome import State
 
 __all__ = (
+    "error_page",
     "login_page",
     "overview_page",
     "place_page",
     "queue_page",
     "task_page",
-    "trouble_page",
 )
 
-_TOLD = {
-    "replayed": "It is back in its inbox, with a clean slate.",
-    "deleted": "It is gone for good.",
-    "not-dead": "It is no dead letter any more: nothing was done.",
-    "cancelled": "It is cancelled.",
-    "asked": "It runs, and its worker is asked to stop it.",
-    "ended": "It had ended before: nothing was done.",
-    "unknown": "Nothing is known of it: nothing was done.",
+_NOTICES = {
+    "replayed": "It is back in its inbox, with its attempts reset.",
+    "deleted": "It was deleted.",
+    "not-dead": "It is not a dead letter any more: nothing was changed.",
+    "cancelled": "It was cancelled.",
+    "asked": "It is running; its worker was asked to stop it.",
+    "ended": "It had already ended: nothing was changed.",
+    "unknown": "There is no such task: nothing was changed.",
 }
 _OVER = (State.DONE, State.FAILED, State.DEAD, State.CANCELLED, State.UNKNOWN)
 
@@ -46,59 +61,71 @@ def overview_page(seen: Overview, server: str) -> str:
     titles = ("queue", "waiting", "assigned", "running", "delayed", "parked", "dead")
     rows = [
         (
-            link("/queue", f"{look.stat.queue}/{look.stat.run}", **_where(look.stat)),
-            *numbers(look.stat),
-            "" if look.rates is None else rate(look.rates.done),
-            sparkline(look.history),
-            f"{look.stat.living:,}",
-            _oldest(look.stat),
+            link(
+                "/queue",
+                f"{snapshot.stat.queue}/{snapshot.stat.run}",
+                **_where(snapshot.stat),
+            ),
+            *numbers(snapshot.stat),
+            "" if snapshot.rates is None else one_decimal(snapshot.rates.done),
+            sparkline(snapshot.history),
+            f"{snapshot.stat.living:,}",
+            _oldest(snapshot.stat),
         )
-        for look in seen.looks
+        for snapshot in seen.snapshots
     ]
     rows += map(_unreadable_row, seen.unreadable)
-    body = [table((*titles, "done/s", "", "workers", "oldest waits"), rows)]
+    body = [table((*titles, "done/s", "", "workers", "oldest"), rows)]
     if not rows:
-        body = [tag("p", "No queue was found on this server.", class_="quiet")]
+        body = [tag("p", "No queues were found on this server.", class_="quiet")]
     if seen.more:
-        body.append(tag("p", f"… {counted(seen.more, 'more queue')}", class_="quiet"))
+        body.append(tag("p", f"… {plural(seen.more, 'more queue')}", class_="quiet"))
     if not seen.is_all:
-        hint = "Not all keys of the server were looked at: name a queue with --queue."
+        hint = "Not all keys of the server were scanned: name a queue with --queue."
         body.append(tag("p", hint, class_="quiet"))
     return _page("Queues", [], [tag("h1", "Queues"), *body], server, is_live=True)
 
 
-def queue_page(look: Look) -> str:
-    """Show one queue: counts, rates, workers, what is parked, upkeep."""
-    seen = look.stat
+def queue_page(snapshot: QueueSnapshot) -> str:
+    """Show one queue: counts, rates, workers, parked tasks, upkeep."""
+    seen = snapshot.stat
     tiles = [
         *_tiles(seen),
-        _tile("done/s", "–" if look.rates is None else rate(look.rates.done)),
-        _tile("stolen/s", "–" if look.rates is None else rate(look.rates.stolen)),
-        _tile("oldest waits", _oldest(seen) or "–"),
+        _tile(
+            "done/s",
+            "–" if snapshot.rates is None else one_decimal(snapshot.rates.done),
+        ),
+        _tile(
+            "stolen/s",
+            "–" if snapshot.rates is None else one_decimal(snapshot.rates.stolen),
+        ),
+        _tile("oldest", _oldest(seen) or "–"),
         _tile("per worker", f"{seen.backlog_per_worker:,g}"),
     ]
     body: list[str] = [_head(seen, "stat"), tag("div", *tiles, class_="tiles")]
-    body.append(tag("div", sparkline(look.history), class_="wide"))
-    body += (tag("h2", counted(seen.living, "worker")), crew_table(seen))
-    if seen.parkings:
-        rows = [(one.ability, f"{one.tasks:,}", one.reason) for one in seen.parkings]
+    body.append(tag("div", sparkline(snapshot.history), class_="wide"))
+    body += (tag("h2", plural(seen.living, "worker")), workers_table(seen))
+    if seen.parked_abilities:
+        rows = [
+            (one.ability, f"{one.tasks:,}", one.reason) for one in seen.parked_abilities
+        ]
         body += (tag("h2", "Parked"), table(("needs", "tasks", "because"), rows))
-    body += (tag("h2", "So far"), _totals(seen), tag("h2", "Upkeep"), _upkeep(seen))
+    body += (tag("h2", "Totals"), _totals(seen), tag("h2", "Upkeep"), _upkeep(seen))
     return _page(seen.queue, _crumbs(seen), body, seen.server, is_live=True)
 
 
 def place_page(
-    look: Look,
+    snapshot: QueueSnapshot,
     place: str,
-    entries: Sequence[Entry],
+    entries: Sequence[TaskRow],
     tracebacks: dict[str, str],
-    told: str = "",
+    notice: str = "",
 ) -> str:
     """Show the tasks of one place; dead letters with their tracebacks."""
-    seen = look.stat
-    body: list[str] = [_head(seen, place), _notice(told)]
+    seen = snapshot.stat
+    body: list[str] = [_head(seen, place), _notice(notice)]
     if not entries:
-        body.append(tag("p", f"Nothing in {place}.", class_="quiet"))
+        body.append(tag("p", f"No tasks in {place}.", class_="quiet"))
     else:
         listed = entries_table(entries, _where(seen), seen.now_ms, tracebacks)
         body.append(listed)
@@ -106,13 +133,15 @@ def place_page(
     return _page(seen.queue, _crumbs(seen), body, seen.server, is_live=is_live)
 
 
-def task_page(look: Look, view: TaskView, why: Explanation, told: str = "") -> str:
-    """Show one task, and what can be done to it."""
-    seen = look.stat
+def task_page(
+    snapshot: QueueSnapshot, view: TaskDetail, why: Explanation, notice: str = ""
+) -> str:
+    """Show one task, and its actions."""
+    seen = snapshot.stat
     state = view.state.value
     body: list[str] = [
         tag("h1", view.id, " ", tag("span", state, class_=f"state {state}")),
-        _notice(told),
+        _notice(notice),
         tag("ul", *(tag("li", sentence) for sentence in why.sentences)),
     ]
     where = {**_where(seen), "id": view.id}
@@ -134,7 +163,7 @@ def task_page(look: Look, view: TaskView, why: Explanation, told: str = "") -> s
 
 
 def login_page(problem: str = "") -> str:
-    """Ask for the token."""
+    """Show the form for the token."""
     entry = tag(
         "input",
         type="password",
@@ -148,21 +177,21 @@ def login_page(problem: str = "") -> str:
         tag("h1", "workstealing"),
         tag("p", "The token was printed when the dashboard was started."),
         tag("p", problem, class_="notice bad") if problem else "",
-        tag("form", entry, tag("button", "Come in"), method="post", action="/login"),
+        tag("form", entry, tag("button", "Sign in"), method="post", action="/login"),
     ]
     return document(
-        _html_head("Come in", "login.js"),
+        _html_head("Sign in", "login.js"),
         tag("body", tag("main", *body, class_="login")),
     )
 
 
-def trouble_page(title: str, problem: str) -> str:
-    """Say what is wrong."""
+def error_page(title: str, problem: str) -> str:
+    """Show an error."""
     body = [tag("h1", title), tag("p", problem, class_="notice bad")]
     return _page(title, [], body, "", is_live=True)
 
 
-def _unreadable_row(one: Unreadable) -> tuple[str, ...]:
+def _unreadable_row(one: UnreadableQueue) -> tuple[str, ...]:
     name = link("/queue", f"{one.queue}/{one.run}", queue=one.queue, run=one.run)
     badge = tag("span", "cannot be read", class_="state dead")
     return (name, badge, *[""] * 8, one.problem)
@@ -172,10 +201,13 @@ def _page(
     title: str, crumbs: Sequence[Html], body: Sequence[str], server: str, is_live: bool
 ) -> str:
     trail = text(*(text(" / ", crumb) for crumb in crumbs))
-    leave = tag(
-        "form", tag("button", "Leave", class_="plain"), method="post", action="/logout"
+    sign_out = tag(
+        "form",
+        tag("button", "Sign out", class_="plain"),
+        method="post",
+        action="/logout",
     )
-    header = tag("header", tag("nav", link("/", "Queues"), trail), leave)
+    header = tag("header", tag("nav", link("/", "Queues"), trail), sign_out)
     main = tag("main", *body, id="live" if is_live else "still")
     footer = tag("footer", server)
     return document(_html_head(title, "live.js"), tag("body", header, main, footer))
@@ -193,11 +225,11 @@ def _html_head(title: str, script: str) -> Html:
     )
 
 
-def _crumbs(seen: Stat) -> list[Html]:
+def _crumbs(seen: QueueStat) -> list[Html]:
     return [link("/queue", f"{seen.queue}/{seen.run}", **_where(seen))]
 
 
-def _head(seen: Stat, current: str) -> Html:
+def _head(seen: QueueStat, current: str) -> Html:
     badges = [tag("span", "closed", class_="state closed")] if seen.is_closed else []
     if not seen.is_known:
         badges.append(
@@ -214,11 +246,11 @@ def _head(seen: Stat, current: str) -> Html:
         )
         for place in ("stat", *PLACES)
     ]
-    when = tag("p", moment(seen.now_ms), class_="quiet")
+    when = tag("p", timestamp(seen.now_ms), class_="quiet")
     return text(title, when, tag("nav", *tabs, class_="tabs"))
 
 
-def _tiles(seen: Stat) -> list[Html]:
+def _tiles(seen: QueueStat) -> list[Html]:
     names = ("waiting", "assigned", "running", "delayed", "parked", "dead")
     return [
         _tile(name, number, name if number != "0" else "")
@@ -231,27 +263,27 @@ def _tile(title: str, value: str, kind: str = "") -> Html:
     return tag("div", *cells, class_=f"tile {kind}".rstrip())
 
 
-def _totals(seen: Stat) -> Html:
+def _totals(seen: QueueStat) -> Html:
     totals = seen.totals
-    told = [
+    parts = [
         f"{getattr(totals, name):,} {name.replace('_', ' ')}"
         for name in type(totals).__slots__
     ]
-    return tag("p", ", ".join(told))
+    return tag("p", ", ".join(parts))
 
 
-def _upkeep(seen: Stat) -> Html:
+def _upkeep(seen: QueueStat) -> Html:
     rows = [
-        (duty, f"{span(seen.now_ms - at_ms)} ago")
+        (duty, f"{duration_ms(seen.now_ms - at_ms)} ago")
         for duty, at_ms in seen.upkeep.done_at_ms.items()
     ]
     if not rows:
-        return tag("p", "None yet.", class_="quiet")
+        return tag("p", "Not done yet.", class_="quiet")
     return table(("duty", "last done"), rows)
 
 
-def _notice(told: str) -> Html:
-    return tag("p", _TOLD[told], class_="notice") if told in _TOLD else text()
+def _notice(notice: str) -> Html:
+    return tag("p", _NOTICES[notice], class_="notice") if notice in _NOTICES else text()
 
 
 def _form(action: Action, where: dict[str, str]) -> Html:
@@ -261,19 +293,19 @@ def _form(action: Action, where: dict[str, str]) -> Html:
     ]
     button = tag("button", action.capitalize())
     if action == "delete":
-        # One click more: it cannot be taken back.
-        sure = tag("button", "Yes, delete it for good", class_="danger")
+        # One more click: it cannot be undone.
+        sure = tag("button", "Yes, delete it", class_="danger")
         button = tag("details", tag("summary", "Delete …"), sure)
     return tag("form", *fields, button, method="post", action="/act", class_="act")
 
 
-def _where(seen: Stat) -> dict[str, str]:
+def _where(seen: QueueStat) -> dict[str, str]:
     return {"queue": seen.queue, "run": seen.run}
 
 
-def _oldest(seen: Stat) -> str:
+def _oldest(seen: QueueStat) -> str:
     oldest = seen.oldest_at_ms
-    return "" if oldest is None else span(seen.now_ms - oldest)
+    return "" if oldest is None else duration_ms(seen.now_ms - oldest)
 
 
 def _pretty(value: Any) -> str:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workstealing.dashboard.markup import Html, link, tag, text
-from workstealing.inspecting.values import Entry, Stat, WorkerStat
-from workstealing.inspecting.wording import span
+from workstealing.inspecting import QueueStat, TaskRow, WorkerStat
+from workstealing.inspecting.formatting import duration_ms
 
-__all__ = ("crew_table", "entries_table", "numbers", "sparkline", "table")
+__all__ = ("entries_table", "numbers", "sparkline", "table", "workers_table")
 
 _WORKERS = 200
 _WIDTH, _HEIGHT = 120, 24
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Html:
-    """Return a table; what looks like a number stands to the right."""
+    """Return a table; numbers are aligned to the right."""
     head = tag("thead", tag("tr", *(tag("th", title) for title in titles)))
     body = tag("tbody", *(tag("tr", *map(_cell, row)) for row in rows))
     return tag("div", tag("table", head, body), class_="scroll")
 
 
-def numbers(seen: Stat) -> tuple[str, ...]:
-    """Tell how many are waiting, assigned, running, delayed, parked and dead."""
+def numbers(seen: QueueStat) -> tuple[str, ...]:
+    """Return how many are waiting, assigned, running, delayed, parked and dead."""
     places = (
         *(seen.waiting, seen.assigned, seen.running),
         *(seen.delayed, seen.parked, seen.dead),
@@ -30,12 +30,14 @@ def numbers(seen: Stat) -> tuple[str, ...]:
     return tuple(f"{number:,}" for number in places)
 
 
-def crew_table(seen: Stat) -> Html:
-    """Show the workers with their deques, the living first."""
-    crew = sorted(seen.workers, key=lambda worker: (not worker.is_alive, worker.name))
-    if not crew:
-        return tag("p", "No worker lives.", class_="quiet")
-    longest = max(worker.waiting for worker in crew)
+def workers_table(seen: QueueStat) -> Html:
+    """Show the workers with their deques, the live ones first."""
+    workers = sorted(
+        seen.workers, key=lambda worker: (not worker.is_alive, worker.name)
+    )
+    if not workers:
+        return tag("p", "No live workers.", class_="quiet")
+    longest = max(worker.waiting for worker in workers)
     rows = [
         (
             worker.name,
@@ -44,24 +46,33 @@ def crew_table(seen: Stat) -> Html:
             _bar(worker.waiting, longest),
             f"{worker.running:,}",
             f"{worker.stolen:,}",
-            f"{span(worker.lease_age_ms)} ago",
+            f"{duration_ms(worker.lease_age_ms)} ago",
             f"{worker.host} {worker.pid or ''}".strip(),
         )
-        for worker in crew[:_WORKERS]
+        for worker in workers[:_WORKERS]
     ]
-    titles = ("worker", "state", "deque", "", "running", "stolen", "renewed", "process")
-    more = len(crew) - _WORKERS
+    titles = (
+        "worker",
+        "state",
+        "deque",
+        "",
+        "running",
+        "stolen",
+        "heartbeat",
+        "process",
+    )
+    more = len(workers) - _WORKERS
     below = tag("p", f"… {more:,} more", class_="quiet") if more > 0 else text()
     return text(table(titles, rows), below)
 
 
 def entries_table(
-    entries: Sequence[Entry],
+    entries: Sequence[TaskRow],
     where: dict[str, str],
     now_ms: int,
     tracebacks: dict[str, str],
 ) -> Html:
-    """List tasks; those with a traceback show it on request."""
+    """List tasks; a traceback is shown on request."""
     rows = []
     for entry in entries:
         note = entry.note
@@ -85,7 +96,7 @@ def entries_table(
 
 
 def sparkline(history: Sequence[float]) -> Html:
-    """Draw how a rate went."""
+    """Draw the history of a rate."""
     if len(history) < 2:
         return text()
     highest = max(history) or 1.0
@@ -114,9 +125,9 @@ def _cell(value: str) -> Html:
 
 def _state(worker: WorkerStat) -> Html:
     if not worker.is_alive:
-        told = f"dead for {span(-worker.lease_left_ms)}"
-        return tag("span", told, class_="state dead")
-    word = "runs" if worker.running else "rests"
+        label = f"dead for {duration_ms(-worker.lease_left_ms)}"
+        return tag("span", label, class_="state dead")
+    word = "running" if worker.running else "idle"
     return tag("span", word, class_=f"state {word}")
 
 
@@ -124,7 +135,7 @@ def _when(at_ms: int, now_ms: int) -> str:
     if not at_ms:
         return ""
     return (
-        f"in {span(at_ms - now_ms)}"
+        f"in {duration_ms(at_ms - now_ms)}"
         if at_ms > now_ms
-        else f"{span(now_ms - at_ms)} ago"
+        else f"{duration_ms(now_ms - at_ms)} ago"
     )

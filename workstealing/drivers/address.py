@@ -1,4 +1,4 @@
-"""Reads the URL of a server, a Sentinel-watched primary, or a Cluster; does no I/O.
+"""Reads the URL of a server, a Sentinel-watched primary or a Cluster; does no I/O.
 
 An error says what to write. It never repeats what was written, because a password that
 was not escaped can end up in any part of a URL. Only the name of an option is repeated,
@@ -16,7 +16,7 @@ from redis import connection
 
 from workstealing.errors import ConfigurationError
 
-__all__ = ("OPTIONS", "Address", "parse_address")
+__all__ = ("OPTIONS", "Address", "parse_address", "target_of")
 
 Form = Literal["single", "sentinel", "cluster"]
 
@@ -85,6 +85,25 @@ def parse_address(url: str) -> Address:
             f"a {scheme}:// URL cannot be read: percent-encode special characters of"
             f" user, password and options, and {_EXAMPLES}"
         ) from None
+
+
+def target_of(client: Any) -> str:
+    """Return a short name of the server behind a sync or asyncio client.
+
+    "host:port/db", "unix:/path/db", "sentinel:service/db" or "cluster:host:port"; never
+    a password.
+    """
+    if hasattr(client, "nodes_manager"):
+        return f"cluster:{min(client.nodes_manager.startup_nodes)}"
+    pool = client.connection_pool
+    options = pool.connection_kwargs
+    database = options.get("db") or 0
+    if hasattr(pool, "sentinel_manager"):
+        return f"sentinel:{pool.service_name}/{database}"
+    if "path" in options:
+        return f"unix:{options['path']}/{database}"
+    host, port = options.get("host", "localhost"), options.get("port", 6379)
+    return f"{host}:{port}/{database}"
 
 
 def _parsed(url: str, form: Form, plain: str, default_port: int) -> Address:

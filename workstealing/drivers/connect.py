@@ -9,8 +9,13 @@ connect when first used.
 from __future__ import annotations
 
 import inspect
+import logging
 import os
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 from redis import Redis, RedisCluster, __version__
@@ -22,24 +27,32 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
 from redis.retry import Retry
 
+from workstealing._checks import checked_number, checked_seconds
 from workstealing.drivers.address import Address, parse_address
-from workstealing.drivers.aio import AsyncClient, AsyncDriver
+from workstealing.drivers.async_driver import (
+    AsyncClient,
+    AsyncDriver,
+    AsyncDriverSource,
+)
+from workstealing.drivers.connection import DedicatedConnection, is_plain
 from workstealing.drivers.embedded import embedded
-from workstealing.drivers.line import Line
-from workstealing.drivers.packing import is_plain
 from workstealing.drivers.sentinel import async_primary, primary
-from workstealing.drivers.sync import Client, Driver
+from workstealing.drivers.sync_driver import Client, Driver, DriverSource
 from workstealing.drivers.translate import CLIENT_ERRORS, translated
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, MissingExtra
 
 __all__ = (
     "VARIABLES",
     "Profile",
+    "address_for_children",
     "async_driver",
+    "async_driver_source",
     "connect",
     "connect_async",
     "dedicated",
     "driver",
+    "driver_source",
+    "timeout_of",
 )
 
 Profile = Literal["side-work", "tasks"]
@@ -50,6 +63,12 @@ _LONGEST_SECONDS = threading.TIMEOUT_MAX
 _MAY_BE_0 = ("db", "health_check_interval")
 VARIABLES = ("WORKSTEALING_URL", "REDIS_URL")
 """Where an address is looked for, in this order."""
+_VARIABLES_IN_WORDS = " and ".join(VARIABLES)
+_EMBEDDED = "WORKSTEALING_EMBEDDED"
+
+_log = logging.getLogger(__name__)
+# Once per process is enough.
+_warned: list[str] = []
 
 
 def connect(
@@ -62,7 +81,9 @@ def connect(
 ) -> Client:
     """Return a client for *url*, or of the embedded server.
 
-    Without a URL, `WORKSTEALING_URL` and `REDIS_URL` of the environment are looked at.
+    Without a URL, the environment is asked: `WORKSTEALING_URL`, then `REDIS_URL`. If
+    neither is set, the embedded server is started, with a warning. It needs the extra
+    `embedded`; `WORKSTEALING_EMBEDDED=never` forbids it.
 
     Args:
         url: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://;
@@ -127,13 +148,20 @@ def driver(redis: Client | str | None, profile: Profile = "side-work") -> Driver
     raise ConfigurationError(_not_redis(given))
 
 
+def driver_source(
+    redis: Client | str | None, profile: Profile = "side-work"
+) -> DriverSource:
+    """Return what makes such a driver when it is first used."""
+    return DriverSource(redis, partial(driver, profile=profile))
+
+
 def dedicated(driver: Driver) -> Driver:
     """Return a driver for one thread; close it.
 
     It has a connection of its own, where the client allows that.
     """
     client = driver.client
-    return Driver(client, Line(client) if is_plain(client) else None)
+    return Driver(client, DedicatedConnection(client) if is_plain(client) else None)
 
 
 def async_driver(
@@ -151,6 +179,38 @@ def async_driver(
             " redis.asyncio.Redis"
         )
     raise ConfigurationError(_not_redis(given))
+
+
+def async_driver_source(
+    redis: AsyncClient | str | None, profile: Profile = "side-work"
+) -> AsyncDriverSource:
+    """Return what makes such a driver when it is first used, one per event loop."""
+    return AsyncDriverSource(redis, partial(async_driver, profile=profile))
+
+
+def timeout_of(client: Any) -> float | None:
+    """Return the seconds that a client waits for a reply; None is for ever."""
+    holder = getattr(client, "nodes_manager", None) or client.connection_pool
+    seconds = holder.connection_kwargs.get("socket_timeout")
+    return None if seconds is None else float(seconds)
+
+
+@contextmanager
+def address_for_children(redis: Any) -> Iterator[None]:
+    """Let child processes that are started inside use the embedded server of this one.
+
+    Without an address each of them would look for a server of its own. For one caller
+    at a time, since the environment belongs to the whole process.
+    """
+    if redis is not None or any(os.environ.get(variable) for variable in VARIABLES):
+        yield
+        return
+    variable = VARIABLES[0]
+    os.environ[variable] = _embedded_url(None)
+    try:
+        yield
+    finally:
+        del os.environ[variable]
 
 
 def _not_redis(given: object) -> str:
@@ -189,12 +249,9 @@ def _check_options(address: Address, client: type) -> None:
             f" {option!r}: take it out of the URL"
         )
     for option, value in address.options.items():
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            least_is_0 = option in _MAY_BE_0 and value == 0
-            if not (least_is_0 or 0 < value <= _LONGEST_SECONDS):
-                raise ConfigurationError(
-                    f"{option!r} in the URL must be a number above 0"
-                )
+        if type(value) in (int, float):
+            what, zero = f"{option!r} in the URL", option in _MAY_BE_0
+            checked_number(value, what, zero=zero, most=_LONGEST_SECONDS)
 
 
 def _url(url: str | None, persist: str | os.PathLike[str] | None) -> str:
@@ -204,10 +261,62 @@ def _url(url: str | None, persist: str | os.PathLike[str] | None) -> str:
         raise ConfigurationError(
             "persist= is for the embedded server: leave it out, or leave out the URL"
         )
-    found = [os.environ[variable] for variable in VARIABLES if os.environ.get(variable)]
-    if url is None:
-        return found[0] if found else embedded(persist)
+    if url is not None:
+        return url
+    for variable in VARIABLES:
+        if os.environ.get(variable):
+            return os.environ[variable]
+    return _embedded_url(persist)
+
+
+def _embedded_url(persist: str | os.PathLike[str] | None) -> str:
+    """Return the URL of the embedded server, where it is allowed."""
+    wish = os.environ.get(_EMBEDDED, "")
+    if wish not in ("", "allow", "never"):
+        raise ConfigurationError(f"{_EMBEDDED} must be allow or never, not {wish!r}")
+    if wish == "never":
+        raise ConfigurationError(
+            f"no Redis server is named: no URL was given, {_VARIABLES_IN_WORDS} are not"
+            f" set, and {_EMBEDDED}=never forbids the embedded server"
+        )
+    try:
+        url = embedded(persist)
+    except MissingExtra:
+        raise MissingExtra(
+            f"no URL was given, {_VARIABLES_IN_WORDS} are not set, and the embedded"
+            " server",
+            "embedded",
+        ) from None
+    # Who names a folder for its data knows which server it is.
+    if not wish and persist is None:
+        _warn_of_embedded(url)
     return url
+
+
+def _warn_of_embedded(url: str) -> None:
+    if _warned:
+        return
+    _warned.append(url)
+    warning = (
+        f"no Redis URL was given and {_VARIABLES_IN_WORDS} are not set, so the embedded"
+        f" server at {url} is used. Only processes of this user and this project folder"
+        " see its data, and the data is gone when the last of them has ended. Set"
+        f" {VARIABLES[0]} to use a server of your own, {_EMBEDDED}=allow to use this"
+        f" one without a warning, or {_EMBEDDED}=never to forbid it"
+    )
+    _log.warning(warning)
+    # Where nobody has configured logging, nobody would see it.
+    if not _is_logging_configured():
+        sys.stderr.write(f"WARNING: {warning}\n")
+
+
+def _is_logging_configured() -> bool:
+    logger: logging.Logger | None = _log
+    while logger is not None:
+        if any(not isinstance(one, logging.NullHandler) for one in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
 
 
 def _timeouts(profile: Profile, timeout: float | None) -> dict[str, Any]:
@@ -216,12 +325,7 @@ def _timeouts(profile: Profile, timeout: float | None) -> dict[str, Any]:
             f"profile must be one of {', '.join(map(repr, _TIMEOUTS))}, not {profile!r}"
         )
     seconds = _TIMEOUTS[profile] if timeout is None else timeout
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise ConfigurationError(f"timeout must be seconds, not {timeout!r}")
-    if not 0 < seconds <= _LONGEST_SECONDS:
-        raise ConfigurationError(
-            f"timeout must be above 0 seconds, and at most {_LONGEST_SECONDS:.0f}"
-        )
+    seconds = checked_seconds(seconds, "timeout", most=_LONGEST_SECONDS)
     return {"socket_timeout": seconds, "socket_connect_timeout": seconds}
 
 

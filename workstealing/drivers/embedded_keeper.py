@@ -35,10 +35,10 @@ def keep(folder: Path, address: Path, command: list[str]) -> None:
     keeper = _open(folder / "keeper")
     if not locked(keeper, fcntl.LOCK_EX):
         return
-    # It may tell of another server, when the folder is a copy.
-    told = folder / "address"
-    told.unlink(missing_ok=True)
-    # The child shares the lock; whoever started us need not wait, nor bury us.
+    # It may name another server, when the folder is a copy.
+    address_file = folder / "address"
+    address_file.unlink(missing_ok=True)
+    # The child shares the lock; the process that started us need not wait for it.
     if os.fork():
         return
     os.setsid()
@@ -52,11 +52,11 @@ def keep(folder: Path, address: Path, command: list[str]) -> None:
             # Users make and check such folders, and then start another keeper.
             break
         if server is None or server.poll() is not None:
-            for stale in (told, address):
+            for stale in (address_file, address):
                 stale.unlink(missing_ok=True)
             server = _started(command, folder / "log", keeper)
             _wait_for_socket(address, server)
-            told.write_bytes(os.fsencode(address))
+            address_file.write_bytes(os.fsencode(address))
         time.sleep(_LOOK_SECONDS)
     # New users wait for the lock meanwhile, and then start a server of their own.
     if server is not None:
@@ -73,7 +73,7 @@ def locked(descriptor: int, kind: int) -> bool:
 
 
 def answers(address: str | tuple[str, int], timeout: float = 1.0) -> bool:
-    """Tell whether a server at a socket's path, or host and port, takes commands."""
+    """Return whether a server at a socket's path, or host and port, takes commands."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)

@@ -14,6 +14,7 @@ from workstealing.errors import (
     ServerTooOld,
     WrongType,
 )
+from workstealing.queue.scripts import Script
 
 __all__ = ("CLIENT_ERRORS", "translated")
 
@@ -47,13 +48,19 @@ _BY_WORD = {
 }
 # Redis before 7 puts a script's error behind its own words, with or without a dash.
 _WORD = re.compile(rf"(?:^|: -?)({'|'.join(_BY_WORD)}) ")
+_LINE = re.compile(r"user_script:(\d+)")
 _UNKNOWN_COMMAND = re.compile(r"[Uu]nknown (?:Redis )?(?:sub)?command")
 _NO_CLUSTER = "Redis Cluster cannot be connected"
 
 
-def translated(error: BaseException) -> RedisError:
-    """Return our error for one of redis-py's; raise it `from` the original."""
+def translated(error: BaseException, script: Script | None = None) -> RedisError:
+    """Return our error for one of redis-py's; raise it `from` the original.
+
+    Where the server names a line of *script*, the message names its file.
+    """
     text = str(error) or type(error).__name__
+    if script is not None:
+        text = _LINE.sub(lambda line: script.source_of(int(line[1])), text)
     if isinstance(error, exceptions.ReadOnlyError):
         return RedisReadOnly(f"the server takes no writes: {text}")
     if isinstance(error, exceptions.OutOfMemoryError):

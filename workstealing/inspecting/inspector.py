@@ -1,155 +1,131 @@
-"""The one who looks at a queue, and changes nothing.
+"""Reads a queue without changing it; the sync and the asyncio inspector.
 
 Everything is bounded: a list has a limit, and no hash of tasks is read as a whole. So
-looking costs a queue of a million tasks no more than one of ten.
+inspecting a queue of a million tasks costs no more than inspecting one of ten.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from workstealing.drivers.aio import AsyncDriver
-from workstealing.drivers.sync import Driver
-from workstealing.drivers.target import target_of
-from workstealing.inspecting.counting import count
-from workstealing.inspecting.explaining import explain
-from workstealing.inspecting.folders import tree
-from workstealing.inspecting.listing import entries
-from workstealing.inspecting.roaming import queues
-from workstealing.inspecting.showing import show
-from workstealing.inspecting.values import (
-    Entry,
+from workstealing._checks import checked_id, checked_whole
+from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.inspecting.counting import read_stat
+from workstealing.inspecting.listing import list_tasks
+from workstealing.inspecting.queue_discovery import find_queues
+from workstealing.inspecting.task_detail import explain_task, read_task
+from workstealing.inspecting.tree import read_tree
+from workstealing.inspecting.views import (
     Explanation,
-    Node,
     QueuesFound,
-    Stat,
-    TaskView,
+    QueueStat,
+    TaskDetail,
+    TaskRow,
+    TreeNode,
 )
-from workstealing.queue.call import Flow
-from workstealing.queue.keys import QueueKeys
-from workstealing.queue.settings import QueueSettings
-from workstealing.tasks.checking import checked_whole
-from workstealing.tasks.naming import checked_id
+from workstealing.queue.steps import Flow
 
 __all__ = ("AsyncInspector", "Inspector")
 
-_MOST = 1000
-
-
-class _Inspected(Protocol):
-    """What a queue must have to be looked at."""
-
-    name: str
-    run: str
-    keys: QueueKeys
-    settings: QueueSettings
-
-
-class _Queue(_Inspected, Protocol):
-    @property
-    def driver(self) -> Driver: ...
-
-
-class _AsyncQueue(_Inspected, Protocol):
-    @property
-    def driver(self) -> AsyncDriver: ...
-
-
-class _Looking:
-    """The flows of both faces, over one queue."""
-
-    def __init__(self, queue: _Inspected) -> None:
-        self._queue = queue
-
-    def stat(self, client: object) -> Flow[Stat]:
-        queue, server = self._queue, target_of(client)
-        return count(queue.name, queue.run, server, queue.keys, queue.settings)
-
-    def ls(self, where: str, limit: int) -> Flow[tuple[Entry, ...]]:
-        return entries(self._queue.keys, where, _limit(limit))
-
-    def cat(self, task_id: str) -> Flow[TaskView]:
-        return show(self._queue.keys, self._queue.settings, checked_id(task_id))
-
-    def tree(self, limit: int) -> Flow[Node]:
-        queue = self._queue
-        return tree(queue.name, queue.run, queue.keys, _limit(limit))
-
-    def why(self, task_id: str) -> Flow[Explanation]:
-        return explain(self._queue.keys, self._queue.settings, checked_id(task_id))
+_LARGEST_LIMIT = 1000
 
 
 class Inspector:
-    """Looks at one run of a queue."""
+    """Reads one run of a queue."""
 
-    def __init__(self, queue: _Queue) -> None:
-        self._driver = queue.driver
-        self._looking = _Looking(queue)
+    def __init__(self, queue: TaskQueue) -> None:
+        self._parts = parts_of(queue)
+        self._flows = _InspectionFlows(queue)
 
-    def stat(self) -> Stat:
-        """Count what is where, who is at it, and what was done."""
-        return self._driver.run(self._looking.stat(self._driver.client))
+    def stat(self) -> QueueStat:
+        """Count the tasks in each place, describe the workers, sum up what was done."""
+        return self._parts.driver.run(self._flows.stat())
 
-    def ls(self, where: str = "inbox", limit: int = 20) -> tuple[Entry, ...]:
+    def ls(self, where: str = "inbox", limit: int = 20) -> tuple[TaskRow, ...]:
         """List a place: inbox, later, running, done, dead, parked or queues/WORKER."""
-        return self._driver.run(self._looking.ls(where, limit))
+        return self._parts.driver.run(self._flows.ls(where, limit))
 
-    def cat(self, task_id: str) -> TaskView:
-        """Show a task: envelope, outcome, traceback.
+    def cat(self, task_id: str) -> TaskDetail:
+        """Return a task with its envelope, outcome and traceback.
 
         Raises:
             TaskNotFound: there is no such task, or its outcome has expired.
         """
-        return self._driver.run(self._looking.cat(task_id))
+        return self._parts.driver.run(self._flows.cat(task_id))
 
-    def tree(self, limit: int = 10) -> Node:
-        """Draw the queue as folders; *limit* is per folder."""
-        return self._driver.run(self._looking.tree(limit))
+    def tree(self, limit: int = 10) -> TreeNode:
+        """Return the queue as folders, with at most *limit* tasks in each."""
+        return self._parts.driver.run(self._flows.tree(limit))
 
     def why(self, task_id: str) -> Explanation:
-        """Say where a task is, who holds it, and why it does not run."""
-        return self._driver.run(self._looking.why(task_id))
+        """Say where a task is, which worker has it, and why it is not running."""
+        return self._parts.driver.run(self._flows.why(task_id))
 
     def queues(self) -> QueuesFound:
-        """Name the queues of the server, as far as its first keys tell."""
-        return self._driver.run(queues())
+        """Name the queues of the server, as far as the first keys show."""
+        return self._parts.driver.run(find_queues())
 
 
 class AsyncInspector:
-    """Looks at one run of a queue; the asyncio face of `Inspector`."""
+    """Reads one run of a queue; `Inspector` for asyncio."""
 
-    def __init__(self, queue: _AsyncQueue) -> None:
-        self._driver = queue.driver
-        self._looking = _Looking(queue)
+    def __init__(self, queue: AsyncTaskQueue) -> None:
+        self._parts = parts_of(queue)
+        self._flows = _InspectionFlows(queue)
 
-    async def stat(self) -> Stat:
-        """Count what is where, who is at it, and what was done."""
-        return await self._driver.run(self._looking.stat(self._driver.client))
+    async def stat(self) -> QueueStat:
+        """Count the tasks in each place, describe the workers, sum up what was done."""
+        return await self._parts.driver.run(self._flows.stat())
 
-    async def ls(self, where: str = "inbox", limit: int = 20) -> tuple[Entry, ...]:
+    async def ls(self, where: str = "inbox", limit: int = 20) -> tuple[TaskRow, ...]:
         """List a place: inbox, later, running, done, dead, parked or queues/WORKER."""
-        return await self._driver.run(self._looking.ls(where, limit))
+        return await self._parts.driver.run(self._flows.ls(where, limit))
 
-    async def cat(self, task_id: str) -> TaskView:
-        """Show a task: envelope, outcome, traceback.
+    async def cat(self, task_id: str) -> TaskDetail:
+        """Return a task with its envelope, outcome and traceback.
 
         Raises:
             TaskNotFound: there is no such task, or its outcome has expired.
         """
-        return await self._driver.run(self._looking.cat(task_id))
+        return await self._parts.driver.run(self._flows.cat(task_id))
 
-    async def tree(self, limit: int = 10) -> Node:
-        """Draw the queue as folders; *limit* is per folder."""
-        return await self._driver.run(self._looking.tree(limit))
+    async def tree(self, limit: int = 10) -> TreeNode:
+        """Return the queue as folders, with at most *limit* tasks in each."""
+        return await self._parts.driver.run(self._flows.tree(limit))
 
     async def why(self, task_id: str) -> Explanation:
-        """Say where a task is, who holds it, and why it does not run."""
-        return await self._driver.run(self._looking.why(task_id))
+        """Say where a task is, which worker has it, and why it is not running."""
+        return await self._parts.driver.run(self._flows.why(task_id))
 
     async def queues(self) -> QueuesFound:
-        """Name the queues of the server, as far as its first keys tell."""
-        return await self._driver.run(queues())
+        """Name the queues of the server, as far as the first keys show."""
+        return await self._parts.driver.run(find_queues())
 
 
-def _limit(limit: int) -> int:
-    return checked_whole(limit, "limit", 1, _MOST)
+class _InspectionFlows:
+    """The flows of both inspectors, for one queue."""
+
+    def __init__(self, queue: TaskQueue | AsyncTaskQueue) -> None:
+        self._name, self._run = queue.name, queue.run
+        self._parts = parts_of(queue)
+
+    def stat(self) -> Flow[QueueStat]:
+        parts = self._parts
+        return read_stat(
+            self._name, self._run, parts.target, parts.keys, parts.settings
+        )
+
+    def ls(self, where: str, limit: int) -> Flow[tuple[TaskRow, ...]]:
+        return list_tasks(self._parts.keys, where, _checked_limit(limit))
+
+    def cat(self, task_id: str) -> Flow[TaskDetail]:
+        return read_task(self._parts.keys, self._parts.settings, checked_id(task_id))
+
+    def tree(self, limit: int) -> Flow[TreeNode]:
+        limit = _checked_limit(limit)
+        return read_tree(self._name, self._run, self._parts.keys, limit)
+
+    def why(self, task_id: str) -> Flow[Explanation]:
+        return explain_task(self._parts.keys, self._parts.settings, checked_id(task_id))
+
+
+def _checked_limit(limit: int) -> int:
+    return checked_whole(limit, "limit", 1, _LARGEST_LIMIT)

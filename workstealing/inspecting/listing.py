@@ -1,37 +1,41 @@
-"""Lists the tasks of one place of a queue, at most as many as were asked for."""
+"""Lists the tasks in one place of a queue, up to a limit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from workstealing.errors import ConfigurationError
-from workstealing.inspecting.heads import heading_of, outcome_of, reason_of
-from workstealing.inspecting.values import Entry
-from workstealing.queue import listing, reading
-from workstealing.queue.call import Flow, ask
+from workstealing.inspecting.previews import (
+    preview_envelope,
+    preview_outcome,
+    reason_of,
+)
+from workstealing.inspecting.views import TaskRow
+from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.listing import CHUNK, Glance
+from workstealing.queue.listing_calls import CHUNK, TaskSummary
+from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.outcome import State
 
-__all__ = ("PLACES", "entries", "glances")
+__all__ = ("PLACES", "list_tasks", "summaries")
 
 PLACES = ("inbox", "later", "running", "done", "dead", "parked")
-"""What can be listed, besides `queues/WORKER`."""
+"""The places that can be listed, besides `queues/WORKER`."""
 
-_ENOUGH_BYTES = 16_384
-_ABILITIES = 100
-# Stands in a name for what is not UTF-8; nothing is found under such a name.
+_PREVIEW_BYTES = 16_384
+_MOST_ABILITIES = 100
+# Replaces bytes that are not UTF-8; the server knows no task by such an id.
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
-def entries(keys: QueueKeys, where: str, limit: int) -> Flow[tuple[Entry, ...]]:
-    """List a place: the next ones first, of outcomes and dead letters the latest."""
+def list_tasks(keys: QueueKeys, where: str, limit: int) -> Flow[tuple[TaskRow, ...]]:
+    """List a place: the next to run first; of outcomes and dead letters, the latest."""
     if where.startswith("queues/"):
         worker = where.removeprefix("queues/").removesuffix("/inbox")
-        ids = yield from ask(listing.first_of(keys.deque(worker), most=limit))
-        looked = yield from glances(keys, ids)
+        ids = yield from ask(listing_calls.first_of(keys.deque(worker), most=limit))
+        tasks = yield from summaries(keys, ids)
         place = f"queues/{worker}"
-        return tuple(_waiting(one, State.ASSIGNED, place) for one in looked)
+        return tuple(_waiting(one, State.ASSIGNED, place) for one in tasks)
     if where not in _LISTERS:
         raise ConfigurationError(
             f"there is no place {where!r}: choose {', '.join(PLACES)},"
@@ -41,110 +45,110 @@ def entries(keys: QueueKeys, where: str, limit: int) -> Flow[tuple[Entry, ...]]:
     return found
 
 
-def glances(
-    keys: QueueKeys, ids: Sequence[str], *, most: int = _ENOUGH_BYTES
-) -> Flow[list[Glance]]:
-    """Look at tasks, some at a time; those that are gone altogether are left out."""
-    looked: list[Glance] = []
+def summaries(
+    keys: QueueKeys, ids: Sequence[str], *, most: int = _PREVIEW_BYTES
+) -> Flow[list[TaskSummary]]:
+    """Read what a list shows of each task; those that are gone are left out."""
+    found: list[TaskSummary] = []
     for start in range(0, len(ids), CHUNK):
-        call = listing.glance(keys, ids[start : start + CHUNK], most=most)
-        looked += yield from ask(call)
-    return [one for one in looked if _is_there(one) or _REPLACED in one.id]
+        call = listing_calls.summarize(keys, ids[start : start + CHUNK], most=most)
+        found += yield from ask(call)
+    return [one for one in found if _exists(one) or _REPLACED in one.id]
 
 
-def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[Entry, ...]]:
+def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     ids: list[str] = []
     for inbox in keys.inboxes:
         if len(ids) < limit:
-            ids += yield from ask(listing.first_of(inbox, most=limit - len(ids)))
-    looked = yield from glances(keys, ids)
-    # An id may still stand in a list after its task was cancelled, or taken.
+            ids += yield from ask(listing_calls.first_of(inbox, most=limit - len(ids)))
+    tasks = yield from summaries(keys, ids)
+    # A list may still hold the id of a task that was cancelled or taken.
     return tuple(
         _waiting(one, State.WAITING, "inbox")
-        for one in looked
+        for one in tasks
         if one.envelope and not one.worker
     )
 
 
-def _later(keys: QueueKeys, limit: int) -> Flow[tuple[Entry, ...]]:
-    due = dict((yield from ask(listing.ranked(keys.later, most=limit))))
-    looked = yield from glances(keys, tuple(due))
-    return tuple(
-        _entry(one, State.DELAYED, "later", at_ms=due[one.id]) for one in looked
-    )
+def _later(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
+    due = dict((yield from ask(listing_calls.ranked(keys.later, most=limit))))
+    tasks = yield from summaries(keys, tuple(due))
+    return tuple(_row(one, State.DELAYED, "later", at_ms=due[one.id]) for one in tasks)
 
 
-def _running(keys: QueueKeys, limit: int) -> Flow[tuple[Entry, ...]]:
-    seen = yield from ask(reading.counts(keys))
+def _running(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
+    seen = yield from ask(inspection_calls.counts(keys))
     workers = tuple(seen.leases)
     held: list[tuple[str, str, int]] = []
     for start in range(0, len(workers), CHUNK):
         left = limit - len(held)
         if left > 0:
             some = workers[start : start + CHUNK]
-            held += yield from ask(listing.in_hand(keys, some, most=left))
-    looked = yield from glances(keys, [task_id for _, task_id, _ in held])
-    begun = {task_id: (worker, at_ms) for worker, task_id, at_ms in held}
+            held += yield from ask(listing_calls.list_running(keys, some, most=left))
+    tasks = yield from summaries(keys, [task_id for _, task_id, _ in held])
+    holders = {task_id: (worker, at_ms) for worker, task_id, at_ms in held}
     return tuple(
-        _entry(
+        _row(
             one,
             State.RUNNING,
-            f"queues/{begun[one.id][0]}",
-            worker=begun[one.id][0],
-            at_ms=begun[one.id][1],
+            f"queues/{holders[one.id][0]}",
+            worker=holders[one.id][0],
+            at_ms=holders[one.id][1],
         )
-        for one in looked
+        for one in tasks
     )
 
 
-def _done(keys: QueueKeys, limit: int) -> Flow[tuple[Entry, ...]]:
-    ended = yield from ask(listing.ranked(keys.outbox, most=limit, latest=True))
-    looked = yield from glances(keys, [task_id for task_id, _ in ended])
-    return tuple(_ended(one) for one in looked if one.outcome)
+def _done(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
+    ended = yield from ask(listing_calls.ranked(keys.outbox, most=limit, latest=True))
+    tasks = yield from summaries(keys, [task_id for task_id, _ in ended])
+    return tuple(_ended(one) for one in tasks if one.outcome)
 
 
-def _dead(keys: QueueKeys, limit: int) -> Flow[tuple[Entry, ...]]:
-    dead = dict((yield from ask(listing.ranked(keys.dead, most=limit, latest=True))))
-    looked = yield from glances(keys, tuple(dead))
+def _dead(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
+    dead = dict(
+        (yield from ask(listing_calls.ranked(keys.dead, most=limit, latest=True)))
+    )
+    tasks = yield from summaries(keys, tuple(dead))
     return tuple(
-        _entry(
+        _row(
             one,
             State.DEAD,
             "dead",
-            worker=outcome_of(one.outcome).worker if one.outcome else "",
+            worker=preview_outcome(one.outcome).worker if one.outcome else "",
             at_ms=dead[one.id],
-            note=reason_of(outcome_of(one.outcome)) if one.outcome else "",
+            note=reason_of(preview_outcome(one.outcome)) if one.outcome else "",
         )
-        for one in looked
+        for one in tasks
     )
 
 
-def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[Entry, ...]]:
-    found: list[Entry] = []
+def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
+    found: list[TaskRow] = []
     for ability in (
-        yield from ask(listing.abilities_waited_for(keys, most=_ABILITIES))
+        yield from ask(listing_calls.parked_abilities(keys, most=_MOST_ABILITIES))
     ):
         key, left = keys.parked_for(ability), limit - len(found)
         if left <= 0:
             break
-        ids = yield from ask(listing.first_of(key, most=left))
-        looked = yield from glances(keys, ids)
+        ids = yield from ask(listing_calls.first_of(key, most=left))
+        tasks = yield from summaries(keys, ids)
         found += (
             _waiting(one, State.PARKED, "parked", f"no worker could run {ability}")
-            for one in looked
+            for one in tasks
             if one.envelope
         )
     return tuple(found)
 
 
-def _waiting(one: Glance, state: State, place: str, note: str = "") -> Entry:
-    at_ms = heading_of(one.envelope).at
-    return _entry(one, state, place, worker=one.worker, at_ms=at_ms, note=note)
+def _waiting(one: TaskSummary, state: State, place: str, note: str = "") -> TaskRow:
+    at_ms = preview_envelope(one.envelope).at
+    return _row(one, state, place, worker=one.worker, at_ms=at_ms, note=note)
 
 
-def _ended(one: Glance) -> Entry:
-    outcome = outcome_of(one.outcome)
-    return _entry(
+def _ended(one: TaskSummary) -> TaskRow:
+    outcome = preview_outcome(one.outcome)
+    return _row(
         one,
         State(outcome.state),
         "outbox",
@@ -154,23 +158,23 @@ def _ended(one: Glance) -> Entry:
     )
 
 
-def _entry(
-    one: Glance,
+def _row(
+    one: TaskSummary,
     state: State,
     place: str,
     *,
     worker: str = "",
     at_ms: int = 0,
     note: str = "",
-) -> Entry:
-    return Entry(
+) -> TaskRow:
+    return TaskRow(
         id=one.id,
         task=_task_of(one),
         state=state,
         place=place,
         worker=worker,
         at_ms=at_ms,
-        note=note if _is_there(one) else "its id is not UTF-8",
+        note=note if _exists(one) else "its id is not UTF-8",
         attempts=one.attempts,
         deaths=one.deaths,
         steals=one.steals,
@@ -178,17 +182,17 @@ def _entry(
     )
 
 
-def _is_there(one: Glance) -> bool:
+def _exists(one: TaskSummary) -> bool:
     return bool(one.envelope or one.outcome)
 
 
-def _task_of(one: Glance) -> str:
+def _task_of(one: TaskSummary) -> str:
     if one.envelope:
-        return heading_of(one.envelope).ability
-    return outcome_of(one.outcome).task if one.outcome else ""
+        return preview_envelope(one.envelope).ability
+    return preview_outcome(one.outcome).task if one.outcome else ""
 
 
-_Lister = Callable[[QueueKeys, int], Flow[tuple[Entry, ...]]]
+_Lister = Callable[[QueueKeys, int], Flow[tuple[TaskRow, ...]]]
 _LISTERS: dict[str, _Lister] = {
     "inbox": _inbox,
     "later": _later,

@@ -1,11 +1,11 @@
-"""How fast a queue goes: differences between looks, by the clock of the server."""
+"""How fast a queue works: differences between two stats, by the server's clock."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
 
-from workstealing.inspecting.values import Stat
+from workstealing.inspecting.views import QueueStat
 
 __all__ = ("RateMeter", "Rates")
 
@@ -24,23 +24,23 @@ class Rates:
 
 
 class RateMeter:
-    """Remembers the looks of some seconds.
+    """Turns a series of stats into rates.
 
     Args:
-        window: seconds that a rate is the mean of, at most.
+        window: a rate is the mean over at most this many seconds.
     """
 
     def __init__(self, window: float = 10.0) -> None:
         self._window_ms = window * 1000
-        self._seen: deque[Stat] = deque()
+        self._seen: deque[QueueStat] = deque()
 
-    def note(self, now: Stat) -> Rates | None:
-        """Take another look into account; None until there are two to compare."""
+    def note(self, now: QueueStat) -> Rates | None:
+        """Add a stat and return the rates; None until there are two to compare."""
         seen = self._seen
         if seen and not _follows(seen[-1], now):
             seen.clear()
         seen.append(now)
-        # The last one from before the window is kept: what it covers is then whole.
+        # One from before the window is kept, so that the window is covered entirely.
         while len(seen) > 2 and now.now_ms - seen[1].now_ms >= self._window_ms:
             seen.popleft()
         first = seen[0]
@@ -49,15 +49,15 @@ class RateMeter:
             return None
         before, after = first.totals, now.totals
 
-        def rate(name: str) -> float:
+        def per_second(name: str) -> float:
             number: int = getattr(after, name) - getattr(before, name)
             return number * 1000 / passed_ms
 
-        return Rates(*map(rate, Rates.__slots__))
+        return Rates(*map(per_second, Rates.__slots__))
 
 
-def _follows(before: Stat, after: Stat) -> bool:
-    """Tell whether it is the same queue, later: one that was deleted begins anew."""
+def _follows(before: QueueStat, after: QueueStat) -> bool:
+    """Return False if the queue was deleted and created again in between."""
     return (
         after.now_ms >= before.now_ms
         and after.totals.submitted >= before.totals.submitted

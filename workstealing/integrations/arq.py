@@ -1,7 +1,7 @@
-"""An arq worker enlists after each job, and musters now and then by itself.
+"""An arq worker enlists after each job, and also runs a slice every few seconds.
 
 After a job means after its result was recorded. arq has no hook for an idle worker, so
-a task that its startup begins and its shutdown ends does a slice every few seconds.
+an asyncio task that starts and ends with the worker runs the other slices.
 """
 
 from __future__ import annotations
@@ -9,55 +9,50 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from workstealing.errors import ConfigurationError
-from workstealing.recruiting.aio import AsyncRecruiter
-from workstealing.recruiting.pacing import Every
-from workstealing.recruiting.patrol_aio import AsyncPatrol
+from workstealing.integrations.conditions import checked_recruiter
+from workstealing.recruiting.async_recruiter import AsyncRecruiter
+from workstealing.recruiting.async_ticker import AsyncTicker
+from workstealing.recruiting.pace import Every
 
-__all__ = ("enlists",)
+__all__ = ("enlist_after_tasks",)
 
 Settings = TypeVar("Settings", bound="type | dict[str, Any]")
 Hook = Callable[[dict[Any, Any]], Awaitable[object]]
 
-_PATROL = "workstealing_patrol"
+_TICKER = "workstealing_ticker"
 
 
-def enlists(
-    recruiter: AsyncRecruiter, *, idle_every: Every | None = 5.0
-) -> Callable[[Settings], Settings]:
-    """Decorate a `WorkerSettings`, a class or a dictionary, so that its worker enlists.
+def enlist_after_tasks(
+    settings: Settings, recruiter: AsyncRecruiter, *, idle_every: Every | None = 5.0
+) -> Settings:
+    """Let a worker enlist after each job; returns the same settings.
 
-    Hooks that it has already are called first. Each *idle_every* seconds a slice is
-    done without a job; None leaves that out.
+    The settings are a `WorkerSettings` class or a dictionary. Hooks that they already
+    have are called first. Every *idle_every* seconds a slice runs, idle or not; None
+    leaves that out.
     """
-    if not isinstance(recruiter, AsyncRecruiter):
-        raise ConfigurationError(
-            f"an arq worker enlists with an AsyncRecruiter, not with {recruiter!r}"
-        )
+    checked_recruiter(recruiter, AsyncRecruiter, "an arq worker")
 
     async def enlist(_: dict[Any, Any]) -> None:
         await recruiter.enlist()
 
-    async def begin(context: dict[Any, Any]) -> None:
+    async def start(context: dict[Any, Any]) -> None:
         if idle_every is not None:
-            context[_PATROL] = recruiter.patrol(idle_every).start()
+            context[_TICKER] = recruiter.ticker(idle_every).start()
 
-    async def end(context: dict[Any, Any]) -> None:
-        patrol = context.pop(_PATROL, None)
-        if isinstance(patrol, AsyncPatrol):
-            await patrol.stop()
+    async def stop(context: dict[Any, Any]) -> None:
+        ticker = context.pop(_TICKER, None)
+        if isinstance(ticker, AsyncTicker):
+            await ticker.stop()
 
-    def decorate(settings: Settings) -> Settings:
-        _add(settings, "after_job_end", enlist)
-        _add(settings, "on_startup", begin)
-        _add(settings, "on_shutdown", end)
-        return settings
-
-    return decorate
+    _add(settings, "after_job_end", enlist)
+    _add(settings, "on_startup", start)
+    _add(settings, "on_shutdown", stop)
+    return settings
 
 
 def _add(settings: type | dict[str, Any], name: str, ours: Hook) -> None:
-    # As arq reads it: what a class inherits does not count.
+    # As arq reads it: inherited attributes of a class do not count.
     present = settings if isinstance(settings, dict) else vars(settings)
     theirs: Hook | None = present.get(name)
 

@@ -1,18 +1,18 @@
-"""ASGI middleware: a request enlists after the last byte of its response was sent.
+"""ASGI middleware: requests enlist after the last byte of their response was sent.
 
-Nothing is delayed and nothing is changed: bodies that stream, clients that go away,
-websockets and lifespan events pass as they are. A request that raises enlists nobody,
-nor does one whose response is not complete.
+Nothing is delayed and nothing is changed: streamed bodies, clients that disconnect,
+websockets and lifespan events pass through untouched. A request that raises, or whose
+response is incomplete, does not enlist.
 
 It takes an `AsyncRecruiter`, whose slices are awaited: coroutines on the event loop,
 plain functions in a thread, both given up at the deadline. A `Recruiter` is refused,
-for its slices would hold up every other request of the process.
+because its slices would block every other request of the process.
 
-Make it the outermost middleware: what others do after the application has returned,
-they do after the slice if they are around this one.
+Make it the outermost middleware: whatever a middleware around this one does after the
+application returned has to wait for the slice.
 
-A view speaks for itself by `scope["state"]["enlist"] = True`, or False: in Starlette
-and FastAPI that is `request.state.enlist`.
+A view decides for itself by setting `scope["state"]["enlist"]` to True or False: in
+Starlette and FastAPI that is `request.state.enlist`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
 from typing import Any
 
-from workstealing.errors import ConfigurationError
-from workstealing.integrations.moments import (
+from workstealing.integrations.conditions import (
     ALWAYS,
     When,
+    checked_recruiter,
     checked_when,
-    tell_took,
+    note_request_time,
 )
-from workstealing.recruiting.aio import AsyncRecruiter
+from workstealing.recruiting.async_recruiter import AsyncRecruiter
 
-__all__ = ("ASGIApplication", "EnlistMiddleware", "Enlisting", "checked_recruiter")
+__all__ = ("ASGIApplication", "AsgiEnlist", "AsgiEnlistMiddleware")
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -39,12 +39,12 @@ Send = Callable[[Message], Awaitable[None]]
 ASGIApplication = Callable[[Scope, Receive, Send], Awaitable[Any]]
 
 
-class Enlisting:
-    """What all who wrap an application share.
+class AsgiEnlist:
+    """What the middlewares for ASGI share.
 
     Args:
-        app: what answers the requests.
-        recruiter: who is offered the moments after them.
+        app: the application that answers the requests.
+        recruiter: what to enlist with after them.
         when: after which requests.
     """
 
@@ -52,15 +52,15 @@ class Enlisting:
         self, app: ASGIApplication, recruiter: AsyncRecruiter, when: When = ALWAYS
     ) -> None:
         self._app = app
-        self._recruiter = checked_recruiter(recruiter)
+        self._recruiter = checked_recruiter(recruiter, AsyncRecruiter, "an ASGI server")
         self._when = checked_when(when)
 
     def answer(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
-        """Answer a request: as it is, unless somebody was drawn to follow it."""
+        """Answer a request; follow it to its end only if a job was drawn for it."""
         if scope["type"] == "http":
-            # Here, because an application may hand copies of the scope to its parts.
+            # Now, because an application may pass copies of the scope to its parts.
             state = scope.setdefault("state", {})
-            if not self._recruiter.dismisses():
+            if not self._recruiter.would_dismiss():
                 return self._follow(scope, receive, send, state)
         return self._app(scope, receive, send)
 
@@ -69,7 +69,7 @@ class Enlisting:
     ) -> Any:
         status, is_complete = 0, False
 
-        async def note(message: Message) -> None:
+        async def observe(message: Message) -> None:
             nonlocal status, is_complete
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -79,36 +79,22 @@ class Enlisting:
 
         began_at = perf_counter()
         try:
-            answer = await self._app(scope, receive, note)
+            answer = await self._app(scope, receive, observe)
         except BaseException:
-            self._recruiter.forgo()
+            self._recruiter.skip()
             raise
         took = perf_counter() - began_at
         if is_complete and self._when.allows(status, took, state.get("enlist")):
-            tell_took(took)
+            note_request_time(took)
             await self._recruiter.enlist()
         else:
-            self._recruiter.forgo()
+            self._recruiter.skip()
         return answer
 
 
-class EnlistMiddleware(Enlisting):
-    """Wraps an application; see `Enlisting` for the arguments."""
+class AsgiEnlistMiddleware(AsgiEnlist):
+    """Wraps an application; see `AsgiEnlist` for the arguments."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         """Answer a request."""
         return await self.answer(scope, receive, send)
-
-
-def checked_recruiter(recruiter: object) -> AsyncRecruiter:
-    """Return it if its slices can be awaited.
-
-    Raises:
-        ConfigurationError: it is something else.
-    """
-    if not isinstance(recruiter, AsyncRecruiter):
-        raise ConfigurationError(
-            "an ASGI application needs an AsyncRecruiter to enlist with (it takes plain"
-            f" functions too, and runs them in a thread), not {recruiter!r}"
-        )
-    return recruiter

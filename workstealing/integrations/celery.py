@@ -1,9 +1,9 @@
-"""A Celery worker enlists after each task, and musters while it has none.
+"""A Celery worker enlists after each task, and runs slices while it is idle.
 
 - After a task: by the signal `task_postrun`, in the process or thread that ran it.
-- While idle: by a timer of the worker, a boot step that is added to the application.
-  It runs where the worker's timer does, with most brokers in its event loop: a slice
-  keeps the worker from receiving messages for as long as it lasts.
+- While idle: by a timer of the worker, a boot step that is added to the application. It
+  runs where the worker's timer does, with most brokers in its event loop: while a slice
+  runs, the worker does not receive messages.
 """
 
 from __future__ import annotations
@@ -16,35 +16,38 @@ from celery.bootsteps import StartStopStep
 from celery.signals import task_postrun
 from celery.worker import state
 
-from workstealing.recruiting.pacing import Every, interval
+from workstealing.integrations.conditions import checked_recruiter
+from workstealing.recruiting.pace import Every, checked_interval
 from workstealing.recruiting.recruiter import Recruiter
 
-__all__ = ("enlists",)
+__all__ = ("enlist_after_tasks",)
 
 logger = logging.getLogger(__name__)
 
 
-def enlists(
+def enlist_after_tasks(
     app: Celery, recruiter: Recruiter, *, idle_every: Every | None = 5.0
-) -> None:
-    """Let the workers of an application enlist.
+) -> Celery:
+    """Let the workers of an application enlist after each task; returns the same app.
 
-    An idle worker does a slice every *idle_every* seconds; None leaves it alone.
+    An idle worker runs a slice every *idle_every* seconds; None leaves it alone.
     """
+    checked_recruiter(recruiter, Recruiter, "a Celery worker")
 
     def enlist(sender: Any = None, **_: object) -> None:
-        # The signal is one for all applications of a process.
+        # The signal is shared by all applications of a process.
         if getattr(sender, "app", None) is app:
             recruiter.enlist()
 
     task_postrun.connect(enlist, weak=False)
     if idle_every is not None:
-        app.steps["worker"].add(_idle_step(recruiter, interval(idle_every)))
+        app.steps["worker"].add(_idle_step(recruiter, checked_interval(idle_every)))
+    return app
 
 
 def _idle_step(recruiter: Recruiter, every: float) -> type:
-    class EnlistsWhenIdle(StartStopStep):  # type: ignore[misc]
-        """Musters every few seconds, if no task is being executed."""
+    class CeleryIdleStep(StartStopStep):  # type: ignore[misc]
+        """Runs a slice every few seconds, if no task is being executed."""
 
         requires = frozenset({"celery.worker.components:Timer"})
 
@@ -53,22 +56,24 @@ def _idle_step(recruiter: Recruiter, every: float) -> type:
             self._entry: Any = None
 
         def start(self, worker: Any) -> None:
-            self._entry = worker.timer.call_repeatedly(every, _muster, (recruiter,))
+            self._entry = worker.timer.call_repeatedly(
+                every, _run_if_idle, (recruiter,)
+            )
 
-        def stop(self, worker: Any) -> None:  # noqa: ARG002 - as Celery calls it
+        def stop(self, worker: Any) -> None:  # noqa: ARG002 - Celery passes it
             if self._entry is not None:
                 self._entry.cancel()
                 self._entry = None
 
         terminate = stop
 
-    return EnlistsWhenIdle
+    return CeleryIdleStep
 
 
-def _muster(recruiter: Recruiter) -> None:
+def _run_if_idle(recruiter: Recruiter) -> None:
     if state.active_requests or state.reserved_requests:
         return
     try:
-        recruiter.muster()
+        recruiter.run_now()
     except Exception:
-        logger.exception("an idle worker could not muster; it goes on")
+        logger.exception("the slice of an idle worker failed; the worker continues")

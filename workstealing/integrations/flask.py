@@ -1,10 +1,11 @@
 """Flask extension: requests enlist after their response.
 
-`Enlist(app, recruiter=recruiter)`, or `enlist.init_app(app)` in a factory. What holds
-for `workstealing.integrations.wsgi` holds here: the response stays as it is.
+`FlaskEnlist(app, recruiter=recruiter)`, or `enlist.init_app(app)` in a factory. The
+promises of `workstealing.integrations.wsgi` hold: the response stays the same.
 
-A view speaks for itself by `g.enlist = True`, or False. The configuration may say when:
-`WORKSTEALING_WHEN` is a `When`, or None to enlist nobody, as in tests.
+A view decides for itself by setting `g.enlist` to True or False. The configuration can
+override `when`: `WORKSTEALING_WHEN` is a `When`, or None so that no request enlists, as
+in tests.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 from workstealing.errors import ConfigurationError, MissingExtra
-from workstealing.integrations.moments import When, checked_when
-from workstealing.integrations.wsgi import (
-    ENLIST,
-    EnlistMiddleware,
+from workstealing.integrations.conditions import (
+    ALWAYS,
+    When,
     checked_recruiter,
+    checked_when,
 )
+from workstealing.integrations.wsgi import ENLIST_KEY, WsgiEnlistMiddleware
 from workstealing.recruiting.recruiter import Recruiter
 
 try:
@@ -25,19 +27,19 @@ try:
 except ImportError as error:
     raise MissingExtra("Flask", "flask") from error
 
-__all__ = ("Enlist",)
+__all__ = ("FlaskEnlist",)
 
 _WHEN = "WORKSTEALING_WHEN"
 _NAME = "workstealing"
 
 
-class Enlist:
+class FlaskEnlist:
     """Lets the requests of one or more applications enlist.
 
     Args:
-        app: the application, or None to name it later by `init_app`.
-        recruiter: who is offered the moments after requests.
-        when: after which requests, unless the configuration says so.
+        app: the application, or None to pass it to `init_app` later.
+        recruiter: what to enlist with after requests.
+        when: after which requests, unless the configuration overrides it.
     """
 
     def __init__(
@@ -45,10 +47,10 @@ class Enlist:
         app: Flask | None = None,
         *,
         recruiter: Recruiter,
-        when: When | None = None,
+        when: When = ALWAYS,
     ) -> None:
-        self._recruiter = checked_recruiter(recruiter)
-        self._when = When.always() if when is None else checked_when(when)
+        self._recruiter = checked_recruiter(recruiter, Recruiter, "a Flask application")
+        self._when = checked_when(when)
         if app is not None:
             self.init_app(app)
 
@@ -56,33 +58,35 @@ class Enlist:
         """Let the requests of an application enlist.
 
         Raises:
-            ConfigurationError: it was done already, or `WORKSTEALING_WHEN` is wrong.
+            ConfigurationError: it enlists already, or `WORKSTEALING_WHEN` is wrong.
         """
         if _NAME in app.extensions:
             raise ConfigurationError(
-                f"Flask application {app.name!r} has an Enlist already: two would"
-                " enlist twice"
+                f"Flask application {app.name!r} already has a FlaskEnlist: with two,"
+                " each request would enlist twice"
             )
         when = app.config.setdefault(_WHEN, self._when)
         app.extensions[_NAME] = self._recruiter
         if when is None:
             return
-        wrapped = EnlistMiddleware(app.wsgi_app, self._recruiter, checked_when(when))
+        wrapped = WsgiEnlistMiddleware(
+            app.wsgi_app, self._recruiter, checked_when(when)
+        )
         app.wsgi_app = wrapped  # type: ignore[method-assign]
-        app.app_ctx_globals_class = _hearing(app.app_ctx_globals_class)
+        app.app_ctx_globals_class = _forwarding_globals(app.app_ctx_globals_class)
 
 
-def _hearing(globals_class: type[Any]) -> type[Any]:
-    """Make a `g` that tells the middleware what the view said, for `g` ends before it.
+def _forwarding_globals(globals_class: type[Any]) -> type[Any]:
+    """Make a `g` that passes `g.enlist` to the middleware, which outlives `g`.
 
-    An `after_request` function would do, but would cost every request more than all
+    An `after_request` function could do it too, but would cost every request more than
     the rest of this package.
     """
 
-    class Globals(globals_class):  # type: ignore[misc]
+    class EnlistGlobals(globals_class):  # type: ignore[misc]
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value)
             if name == "enlist" and has_request_context():
-                request.environ[ENLIST] = value
+                request.environ[ENLIST_KEY] = value
 
-    return Globals
+    return EnlistGlobals

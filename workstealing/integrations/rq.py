@@ -1,13 +1,13 @@
-"""An RQ worker enlists after each job, and musters while its queues are empty.
+"""An RQ worker enlists after each job, and runs slices while its queues are empty.
 
-    class Worker(EnlistsWhenIdle, rq.Worker):
+    class Worker(RqEnlistMixin, rq.Worker):
         recruiter = recruiter
 
-`rq worker --worker-class app.Worker` runs it. Any worker class of RQ 1.13 or later will
-do, also `SimpleWorker`. Slices run in the worker itself, not in its work horses, and
-between two jobs: a slice that hangs keeps it from the next one.
+Run it with `rq worker --worker-class app.Worker`. Any worker class of RQ 1.13 or later
+will do, including `SimpleWorker`. Slices run in the worker itself, not in its work
+horses, and between two jobs: a slice that hangs keeps it from the next one.
 
-A warm shutdown that is asked for during a slice is kept until the slice has ended.
+A warm shutdown that is requested during a slice waits until the slice has ended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import rq.worker
 from workstealing.clock import SYSTEM_CLOCK
 from workstealing.recruiting.recruiter import Recruiter
 
-__all__ = ("EnlistsWhenIdle",)
+__all__ = ("RqEnlistMixin",)
 
 logger = logging.getLogger(__name__)
 
@@ -32,29 +32,31 @@ _home: Any = rq.exceptions if hasattr(rq.exceptions, "StopRequested") else rq.wo
 _StopRequested: type[Exception] = _home.StopRequested
 
 
-class EnlistsWhenIdle:
-    """Comes before a worker class, and makes it enlist."""
+class RqEnlistMixin:
+    """Makes a worker class enlist; comes before it in the list of base classes."""
 
     recruiter: ClassVar[Recruiter]
-    """Who is enlisted with."""
-    idle_seconds: ClassVar[int] = 5
-    """An idle worker does a slice each time that so much time has passed."""
+    """What to enlist with."""
+    idle_every: ClassVar[int | None] = 5
+    """An idle worker runs a slice every so many whole seconds; None leaves it alone."""
 
     _is_asked_to_stop = False
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
     ) -> Any:
-        """Wait for a job, in pieces, with a slice between two of them."""
+        """Wait for a job, a few seconds at a time, with a slice in between."""
         own: Any = super()
+        if self.idle_every is None:
+            return own.dequeue_job_and_maintain_ttl(timeout, max_idle_time)
         idle_since = SYSTEM_CLOCK.monotonic()
         left: float = math.inf if max_idle_time is None else max_idle_time
         while True:
-            piece = math.ceil(min(self.idle_seconds, left))
-            result = own.dequeue_job_and_maintain_ttl(timeout, piece)
+            seconds = math.ceil(min(self.idle_every, left))
+            result = own.dequeue_job_and_maintain_ttl(timeout, seconds)
             if result is not None:
                 return result
-            self._spend(self.recruiter.muster)
+            self._run_slice(self.recruiter.run_now)
             if max_idle_time is not None:
                 left = max_idle_time - (SYSTEM_CLOCK.monotonic() - idle_since)
             if timeout is None or left <= 0:
@@ -64,23 +66,23 @@ class EnlistsWhenIdle:
         """Execute a job, then enlist."""
         own: Any = super()
         result = own.execute_job(job, queue)
-        self._spend(self.recruiter.enlist)
+        self._run_slice(self.recruiter.enlist)
         return result
 
     def handle_warm_shutdown_request(self) -> None:
-        """Take note that somebody has asked the worker to stop."""
+        """Remember that the worker was asked to stop."""
         self._is_asked_to_stop = True
         own: Any = super()
         own.handle_warm_shutdown_request()
 
-    def _spend(self, moment: Callable[[], object]) -> None:
-        # RQ raises StopRequested from its signal handler into whatever an idle worker
-        # does. Inside a slice the recruiter takes it for an error of the job.
+    def _run_slice(self, run: Callable[[], object]) -> None:
+        # RQ's signal handler raises StopRequested into whatever an idle worker does.
+        # Inside a slice the recruiter takes it for an error of the job.
         self._is_asked_to_stop = False
         try:
-            moment()
+            run()
         except Exception:
             if not self._is_asked_to_stop:
-                logger.exception("a worker could not enlist; it goes on")
+                logger.exception("a worker could not enlist; it continues")
         if self._is_asked_to_stop:
             raise _StopRequested

@@ -1,7 +1,7 @@
-"""A SAQ worker enlists after each job, and musters while it has none.
+"""A SAQ worker enlists after each job, and runs slices while it is idle.
 
-After a job means after it was finished in the queue. While idle means that no job is
-being processed; then a task that the worker's startup begins does the slices.
+After a job means after it was finished in the queue. Idle means that no job is being
+processed; then an asyncio task that starts and ends with the worker runs the slices.
 """
 
 from __future__ import annotations
@@ -10,63 +10,60 @@ from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
 from typing import Any
 
-from workstealing.errors import ConfigurationError
-from workstealing.recruiting.aio import AsyncRecruiter
-from workstealing.recruiting.pacing import Every
-from workstealing.recruiting.patrol_aio import AsyncPatrol
+from workstealing.integrations.conditions import checked_recruiter
+from workstealing.recruiting.async_recruiter import AsyncRecruiter
+from workstealing.recruiting.async_ticker import AsyncTicker
+from workstealing.recruiting.pace import Every
 
-__all__ = ("enlists",)
+__all__ = ("enlist_after_tasks",)
 
 Hook = Callable[[Any], Awaitable[None]]
 
-_PATROL = "workstealing_patrol"
+_TICKER = "workstealing_ticker"
 
 
-def enlists(
-    recruiter: AsyncRecruiter, *, idle_every: Every | None = 5.0
-) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Add to the settings of a worker, so that it enlists; returns the same dictionary.
+def enlist_after_tasks(
+    settings: dict[str, Any],
+    recruiter: AsyncRecruiter,
+    *,
+    idle_every: Every | None = 5.0,
+) -> dict[str, Any]:
+    """Let a worker enlist after each job; returns the same settings.
 
-    Hooks that it has already are called first. An idle worker does a slice every
-    *idle_every* seconds; None leaves it alone.
+    Hooks that the settings already have are called first. An idle worker runs a slice
+    every *idle_every* seconds; None leaves it alone.
     """
-    if not isinstance(recruiter, AsyncRecruiter):
-        raise ConfigurationError(
-            f"a SAQ worker enlists with an AsyncRecruiter, not with {recruiter!r}"
-        )
+    checked_recruiter(recruiter, AsyncRecruiter, "a SAQ worker")
 
     async def enlist(_: Any) -> None:
         await recruiter.enlist()
 
-    async def begin(context: Any) -> None:
+    async def start(context: Any) -> None:
         worker = context["worker"]
 
-        async def muster_if_idle() -> None:
+        async def run_if_idle() -> None:
             if not worker.job_task_contexts:
-                await recruiter.muster()
+                await recruiter.run_now()
 
         if idle_every is not None:
-            context[_PATROL] = AsyncPatrol(muster_if_idle, idle_every).start()
+            context[_TICKER] = AsyncTicker(run_if_idle, idle_every).start()
 
-    async def end(context: Any) -> None:
-        patrol = context.pop(_PATROL, None)
-        if isinstance(patrol, AsyncPatrol):
-            await patrol.stop()
+    async def stop(context: Any) -> None:
+        ticker = context.pop(_TICKER, None)
+        if isinstance(ticker, AsyncTicker):
+            await ticker.stop()
 
-    def add(settings: dict[str, Any]) -> dict[str, Any]:
-        for name, hook in (
-            ("after_process", enlist),
-            ("startup", begin),
-            ("shutdown", end),
-        ):
-            settings[name] = _after(settings.get(name), hook)
-        return settings
-
-    return add
+    for name, hook in (
+        ("after_process", enlist),
+        ("startup", start),
+        ("shutdown", stop),
+    ):
+        settings[name] = _after(settings.get(name), hook)
+    return settings
 
 
 def _after(theirs: Any, ours: Hook) -> Any:
-    """Return hooks as SAQ takes them: one, or in later versions several, also plain."""
+    """Return hooks as SAQ takes them: one coroutine function, or later a list."""
     if theirs is None:
         return ours
     if not iscoroutinefunction(theirs):

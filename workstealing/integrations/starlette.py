@@ -1,12 +1,13 @@
 """Starlette and FastAPI: a middleware, a lifespan, and a dependency.
 
-`Middleware(EnlistMiddleware, recruiter=recruiter)` enlists after the last byte; see
-`workstealing.integrations.asgi` for what it promises. A view speaks for itself by
-`request.state.enlist = True`, or False.
+`Middleware(StarletteEnlistMiddleware, recruiter=recruiter)` enlists after the last
+byte; see `workstealing.integrations.asgi` for what it promises. A view decides for
+itself by setting `request.state.enlist` to True or False.
 
-`lifespan(recruiter, …)` runs the recruiter's setups before the first request, and
-closes what it was given after the last one. `enlists(recruiter)` makes a FastAPI
-dependency, for those who want single routes to enlist and no middleware.
+`lifespan(recruiter, …)` runs the recruiter's setup functions before the first request,
+and closes the resources it was given after the last one.
+`enlist_after_response(recruiter)` returns a FastAPI dependency, to let single routes
+enlist without a middleware.
 """
 
 from __future__ import annotations
@@ -20,40 +21,36 @@ from time import perf_counter
 from typing import Any
 
 from workstealing.errors import MissingExtra
-from workstealing.integrations.asgi import (
-    Enlisting,
-    Receive,
-    Scope,
-    Send,
-    checked_recruiter,
-)
-from workstealing.integrations.moments import tell_took
-from workstealing.recruiting.aio import AsyncRecruiter
+from workstealing.integrations.asgi import AsgiEnlist, Receive, Scope, Send
+from workstealing.integrations.conditions import checked_recruiter, note_request_time
+from workstealing.recruiting.async_recruiter import AsyncRecruiter
 
 try:
-    # FastAPI looks for it here, to know what the dependency wants.
+    # At module level, where FastAPI looks for the annotations of a dependency.
     from starlette.background import BackgroundTasks
 except ImportError as error:
     raise MissingExtra("Starlette", "starlette") from error
 
-__all__ = ("EnlistMiddleware", "enlists", "lifespan")
+__all__ = ("StarletteEnlistMiddleware", "enlist_after_response", "lifespan")
 
 
-class EnlistMiddleware(Enlisting):
-    """Wraps an application; see `Enlisting` for the arguments."""
+class StarletteEnlistMiddleware(AsgiEnlist):
+    """Wraps an application; see `AsgiEnlist` for the arguments."""
 
-    # Not a coroutine of its own: that would be most of what it costs.
+    # Not a coroutine function: awaiting one more would be most of its cost.
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
         """Answer a request."""
         return self.answer(scope, receive, send)
 
 
-# Servers ask, to tell an application from one of an older standard.
+# Servers ask, to tell an ASGI 3 application from an ASGI 2 one.
 if sys.version_info >= (3, 12):
-    inspect.markcoroutinefunction(EnlistMiddleware.__call__)
+    inspect.markcoroutinefunction(StarletteEnlistMiddleware.__call__)
 else:
     _mark = "_is_coroutine"
-    setattr(EnlistMiddleware.__call__, _mark, getattr(asyncio.coroutines, _mark))
+    setattr(
+        StarletteEnlistMiddleware.__call__, _mark, getattr(asyncio.coroutines, _mark)
+    )
 
 
 def lifespan(
@@ -61,38 +58,40 @@ def lifespan(
 ) -> Callable[[Any], AbstractAsyncContextManager[None]]:
     """Return a lifespan for an application.
 
-    It enters the resources, such as a Redis client or `recruiter.patrol()`, in their
-    order and runs the setups; when the application stops, it leaves the resources. In
-    a lifespan of your own, write `async with lifespan(recruiter, redis)(app): yield`.
+    It enters the resources, such as a Redis client or `recruiter.ticker()`, in order,
+    and runs the setup functions; when the application stops, it exits the resources.
+    In your own lifespan, write `async with lifespan(recruiter, redis)(app): yield`.
     """
-    checked_recruiter(recruiter)
+    checked_recruiter(recruiter, AsyncRecruiter, "an ASGI server")
 
     @asynccontextmanager
-    async def living(_: Any) -> AsyncIterator[None]:
+    async def entered(_: Any) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             for resource in resources:
                 await stack.enter_async_context(resource)
-            # The first to enlist runs the setups: no request needs to.
+            # The first enlist() runs the setup functions, so that no request has to.
             await recruiter.enlist()
             yield
 
-    return living
+    return entered
 
 
-def enlists(recruiter: AsyncRecruiter) -> Callable[..., Awaitable[None]]:
+def enlist_after_response(
+    recruiter: AsyncRecruiter,
+) -> Callable[..., Awaitable[None]]:
     """Return a FastAPI dependency: routes that have it enlist after their response.
 
-    `@app.get("/", dependencies=[Depends(enlists(recruiter))])`. It is a background
-    task of the response: a view that raises has none, and one that returns a response
-    with a background task of its own keeps that instead.
+    `@app.get("/", dependencies=[Depends(enlist_after_response(recruiter))])`. It adds a
+    background task to the response. A view that raises does not enlist, nor does one
+    that returns a response with a background task of its own.
     """
-    checked_recruiter(recruiter)
+    checked_recruiter(recruiter, AsyncRecruiter, "an ASGI server")
 
     async def enlist(background: BackgroundTasks) -> None:
         began_at = perf_counter()
 
         async def after_the_response() -> None:
-            tell_took(perf_counter() - began_at)
+            note_request_time(perf_counter() - began_at)
             await recruiter.enlist()
 
         background.add_task(after_the_response)

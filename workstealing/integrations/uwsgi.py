@@ -1,11 +1,11 @@
-"""uWSGI without mules: its workers enlist in the hook that comes after each request.
+"""uWSGI without mules: its workers enlist in the hook that follows each request.
 
-`application = EnlistMiddleware(application, recruiter)` notes what became of a request,
-and registers uWSGI's `after_req_hook`, which enlists. A hook that is there already is
-called first. A request whose application raises enlists nobody.
+`application = UwsgiEnlistMiddleware(application, recruiter)` remembers how a request
+ended, and registers uWSGI's `after_req_hook`, which enlists. A hook that was registered
+before is called first. A request whose application raises does not enlist.
 
-A view speaks for itself by `environ["workstealing.enlist"] = True`, or False, before it
-returns: a generator is too late.
+A view decides for itself by setting `environ["workstealing.enlist"]` to True or False
+before it returns: a generator is too late.
 """
 
 from __future__ import annotations
@@ -17,37 +17,39 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.moments import ALWAYS, When, checked_when, offer
-from workstealing.integrations.wsgi import (
-    ENLIST,
+from workstealing.integrations.conditions import (
+    ALWAYS,
+    When,
     checked_recruiter,
-    status_code,
+    checked_when,
+    enlist_after_request,
 )
+from workstealing.integrations.wsgi import ENLIST_KEY, status_code
 from workstealing.recruiting.recruiter import Recruiter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ("EnlistMiddleware",)
+__all__ = ("UwsgiEnlistMiddleware",)
 
 
-class EnlistMiddleware:
+class UwsgiEnlistMiddleware:
     """Wraps an application that uWSGI runs.
 
     Args:
-        app: what answers the requests.
-        recruiter: who is offered the moments after them.
+        app: the application that answers the requests.
+        recruiter: what to enlist with after them.
         when: after which requests.
 
     Raises:
-        ConfigurationError: this process is no uWSGI server.
+        ConfigurationError: this process is not a uWSGI server.
     """
 
     def __init__(
         self, app: WSGIApplication, recruiter: Recruiter, when: When = ALWAYS
     ) -> None:
         self._app = app
-        self._recruiter = checked_recruiter(recruiter)
+        self._recruiter = checked_recruiter(recruiter, Recruiter, "a uWSGI server")
         self._when = checked_when(when)
         self._notes = local()
         server = _server()
@@ -60,7 +62,7 @@ class EnlistMiddleware:
         self, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         """Answer a request."""
-        if self._recruiter.dismisses():
+        if self._recruiter.would_dismiss():
             return self._app(environ, start_response)
         began_at = perf_counter()
         statuses: list[str] = []
@@ -72,16 +74,16 @@ class EnlistMiddleware:
         try:
             body = self._app(environ, start)
         except BaseException:
-            self._recruiter.forgo()
+            self._recruiter.skip()
             raise
-        # Now, because uWSGI empties the environ before it calls the hook.
-        self._notes.request = (began_at, statuses, environ.get(ENLIST))
+        # Now, because uWSGI clears the environ before it calls the hook.
+        self._notes.request = (began_at, statuses, environ.get(ENLIST_KEY))
         return body
 
     def _after_request(self) -> None:
         if self._earlier is not None:
             self._earlier()
-        # None after a request that nobody was drawn for, that raised, or that uWSGI
+        # None after a request that no job was drawn for, that raised, or that uWSGI
         # answered by itself.
         request = self._notes.__dict__.pop("request", None)
         if request is None:
@@ -89,9 +91,9 @@ class EnlistMiddleware:
         began_at, statuses, asked = request
         took = perf_counter() - began_at
         if statuses and self._when.allows(status_code(statuses[0]), took, asked):
-            offer(self._recruiter, took)
+            enlist_after_request(self._recruiter, took)
         else:
-            self._recruiter.forgo()
+            self._recruiter.skip()
 
 
 def _server() -> Any:
@@ -99,6 +101,6 @@ def _server() -> Any:
         return import_module("uwsgi")
     except ImportError as error:
         raise ConfigurationError(
-            "this process is no uWSGI server: use workstealing.integrations.wsgi, which"
-            " works under all servers"
+            "this process is not a uWSGI server: use WsgiEnlistMiddleware from"
+            " workstealing.integrations.wsgi, which works under all servers"
         ) from error

@@ -1,11 +1,11 @@
-"""WSGI middleware: a request that got its response enlists, after `close()`.
+"""WSGI middleware: requests enlist after their response was sent and closed.
 
-The response is what it was without it, byte for byte. One that raises, in the
-application, in its body or in its `close()`, and one whose client went away in
-mid-body, enlist nobody. The worker is held by a slice until it is done, so give the
-jobs clients with short timeouts.
+The response stays the same, byte for byte. A request does not enlist if its
+application, its body or its `close()` raises, or if its client disconnects before the
+end of the body. A slice occupies the server's worker until it is done, so give jobs
+Redis clients with short timeouts.
 
-A view speaks for itself by `environ["workstealing.enlist"] = True`, or False.
+A view decides for itself by setting `environ["workstealing.enlist"]` to True or False.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from workstealing.errors import ConfigurationError
-from workstealing.integrations.moments import ALWAYS, When, checked_when, offer
+from workstealing.integrations.conditions import (
+    ALWAYS,
+    When,
+    checked_recruiter,
+    checked_when,
+    enlist_after_request,
+)
 from workstealing.recruiting.recruiter import Recruiter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = (
-    "ENLIST",
-    "EnlistMiddleware",
-    "checked_recruiter",
-    "status_code",
-)
+__all__ = ("ENLIST_KEY", "WsgiEnlistMiddleware", "status_code")
 
-ENLIST = "workstealing.enlist"
-"""The key of the environ by which a view asks for it, or against it."""
+ENLIST_KEY = "workstealing.enlist"
+"""The key of the environ by which a view asks to enlist, or not to."""
 
 
-class EnlistMiddleware:
+class WsgiEnlistMiddleware:
     """Wraps an application.
 
     Args:
-        app: what answers the requests.
-        recruiter: who is offered the moments after them.
+        app: the application that answers the requests.
+        recruiter: what to enlist with after them.
         when: after which requests.
     """
 
@@ -46,50 +46,41 @@ class EnlistMiddleware:
         self, app: WSGIApplication, recruiter: Recruiter, when: When = ALWAYS
     ) -> None:
         self._app = app
-        self._recruiter = checked_recruiter(recruiter)
+        self._recruiter = checked_recruiter(recruiter, Recruiter, "a WSGI server")
         self._when = checked_when(when)
 
     def __call__(
         self, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         """Answer a request."""
-        if self._recruiter.dismisses():
+        if self._recruiter.would_dismiss():
             return self._app(environ, start_response)
-        response = _Response(self._recruiter, self._when, environ, start_response)
+        response = _FollowedResponse(
+            self._recruiter, self._when, environ, start_response
+        )
         try:
             body = response.body = self._app(environ, response.start)
         except BaseException:
-            self._recruiter.forgo()
+            self._recruiter.skip()
             raise
         if _is_file(body, environ):
             if not _hook(body, response):
-                self._recruiter.forgo()
+                self._recruiter.skip()
             return body
-        return _SizedResponse(response) if hasattr(body, "__len__") else response
-
-
-def checked_recruiter(recruiter: object) -> Recruiter:
-    """Return it if it can be asked without awaiting.
-
-    Raises:
-        ConfigurationError: it is something else.
-    """
-    if not isinstance(recruiter, Recruiter):
-        raise ConfigurationError(
-            f"a WSGI application needs a Recruiter to enlist with, not {recruiter!r}"
+        return (
+            _SizedFollowedResponse(response) if hasattr(body, "__len__") else response
         )
-    return recruiter
 
 
 @lru_cache(maxsize=64)
 def status_code(status: str) -> int:
-    """Return 200 for "200 OK", and 0 for what is no status at all."""
+    """Return 200 for "200 OK", and 0 for anything that is not a status line."""
     code = status[:3]
     return int(code) if code.isdecimal() else 0
 
 
-class _Response:
-    """A response in the making; enlists when it was read to its end and closed."""
+class _FollowedResponse:
+    """A response that enlists once it was read to its end and closed."""
 
     def __init__(
         self,
@@ -108,7 +99,7 @@ class _Response:
         self._began_at = perf_counter()
 
     def start(self, status: str, headers: Any, *rest: Any, **named: Any) -> Any:
-        """Note the status, and pass everything on."""
+        """Remember the status, and pass everything on."""
         self._status = status
         return self._start_response(status, headers, *rest, **named)
 
@@ -119,32 +110,32 @@ class _Response:
         self._is_read = True
 
     def close(self) -> None:
-        """Close the body; enlist if nothing is left to be sent."""
+        """Close the body; enlist if all of it was sent."""
         is_read, self._is_read = self._is_read, False
         self.end(getattr(self.body, "close", None), is_sent=is_read)
 
     def end(self, close: Callable[[], object] | None, *, is_sent: bool) -> None:
-        """Close the body, and enlist if this is the moment for it."""
+        """Close the body, and enlist if `When` allows it."""
         try:
             if close is not None:
                 close()
         except BaseException:
-            self._recruiter.forgo()
+            self._recruiter.skip()
             raise
         took = perf_counter() - self._began_at
-        asked = self._environ.get(ENLIST)
+        asked = self._environ.get(ENLIST_KEY)
         if is_sent and self._when.allows(status_code(self._status), took, asked):
-            offer(self._recruiter, took)
+            enlist_after_request(self._recruiter, took)
         else:
-            self._recruiter.forgo()
+            self._recruiter.skip()
 
 
-class _SizedResponse:
-    """One whose length a server may ask for, to know the length of the response."""
+class _SizedFollowedResponse:
+    """A response with a length, which servers use for the Content-Length."""
 
     __slots__ = ("_response",)
 
-    def __init__(self, response: _Response) -> None:
+    def __init__(self, response: _FollowedResponse) -> None:
         self._response = response
 
     def __len__(self) -> int:
@@ -158,13 +149,13 @@ class _SizedResponse:
 
 
 def _is_file(body: object, environ: WSGIEnvironment) -> bool:
-    """Tell whether the server knows the body by its type, and sends it as a file."""
+    """Return whether the server recognises the body by its type, and sends a file."""
     wrapper = environ.get("wsgi.file_wrapper")
     return isinstance(wrapper, type) and isinstance(body, wrapper)
 
 
-def _hook(body: Any, response: _Response) -> bool:
-    """Follow a file to its end; False where it is written in C and cannot be."""
+def _hook(body: Any, response: _FollowedResponse) -> bool:
+    """Follow a file to its end; return False if it is written in C and cannot be."""
     close = getattr(body, "close", None)
     try:
         body.close = partial(response.end, close, is_sent=True)

@@ -1,7 +1,7 @@
-"""Ready-made side work for Redis: one job a file, each in a sync and an asyncio face.
+"""Ready-made side work for Redis: a module per job, with a sync and an asyncio class.
 
-Every job keeps its state in Redis, uses the server's time, does a bounded slice, and
-may run in any number of processes at once.
+Every job keeps its state in Redis, uses the server's time, runs bounded slices, and may
+run in any number of processes at once.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
 """Counters that are cheap to increment, and reach their store in batches.
 
 `increment` is one `HINCRBY`. A slice takes up to *batch* counters as one batch with an
-id of its own, gives it to the sink, and forgets it only when the sink has returned.
-A recruit that dies in between leaves its batch, and a later one gives the same counts
-under the **same batch id** to the sink. There is one batch at a time; increments go on
-meanwhile and are in a later batch. Newest servers: none writes counters elsewhere.
+id of its own, passes it to the sink, and deletes it only after the sink has returned.
+A recruit that dies in between leaves its batch, and a later one passes the same counts
+to the sink under the **same batch id**. There is one batch at a time; increments made
+meanwhile are in a later batch. Newest servers: none writes counters elsewhere.
 
 **The sink must be idempotent on the batch id**: it may be called twice with one batch,
 when a recruit died after the sink returned, or took longer than its *lease*. A sink
 that adds the counts and records the id in one transaction, and does nothing if the id
-is recorded, counts exactly once. One that does not can count money double. Batch ids
+is recorded, counts exactly once. A sink that does not may count twice. Batch ids
 begin with the server's time in ms, so old records can be deleted by age.
 
 What can be lost: an `increment` that raised may or may not have been counted (it is
-never retried by us), and what the server itself loses, without persistence or by
-evicting our keys.
+never retried), and what the server itself loses, without persistence or by
+evicting the keys of the job.
 
-Of what others write into the hash, a name that is not UTF-8 reaches the sink with
-backslashes (`\\xff`), which any store can take; a value that is no count stays there.
+If others write into the hash, a name that is not UTF-8 reaches the sink with
+backslashes (`\\xff`), which any store can take; a value that is not a number stays.
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from workstealing.drivers.aio import AsyncClient
-from workstealing.drivers.sync import Client
+from workstealing._checks import checked_batch, checked_text, milliseconds
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict
-from workstealing.jobs.checking import checked_batch, milliseconds
-from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.leasing import Leases, guarded, new_token
-from workstealing.jobs.naming import beside, checked_key, checked_name
-from workstealing.jobs.telling import consult
-from workstealing.jobs.wording import text
-from workstealing.queue.call import Call, Command, Flow, ask
+from workstealing.jobs.hooks import call_hook
+from workstealing.jobs.job_keys import (
+    beside,
+    checked_key,
+    text,
+)
+from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
 from workstealing.queue.scripts import load_script
+from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncCounterFlush", "CounterFlush")
@@ -49,10 +52,10 @@ AsyncSink: TypeAlias = Callable[[str, dict[str, int]], Awaitable[Any]]
 
 
 class CounterFlush(RedisJob):
-    """Write-behind counters; the sync face.
+    """Write-behind counters.
 
-    `sink(batch_id, counts)` adds counts to the store, once per batch id. *lease* is
-    longer than the sink ever takes.
+    `sink(batch_id, counts)` adds counts to the store, once per batch id. *lease* must
+    be longer than the sink ever takes.
     """
 
     def __init__(
@@ -65,26 +68,26 @@ class CounterFlush(RedisJob):
         lease: float | timedelta = 30.0,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, sink, batch, lease)
+        self._steps = _CounterFlushSteps(key, sink, batch, lease)
 
     def increment(self, name: str, by: int = 1) -> int:
-        """Count; return what is not in a batch yet."""
-        return self._driver.call(self._body.increment(name, by))
+        """Add to a counter; return the part that is not in a batch yet."""
+        return self._driver.call(self._steps.increment(name, by))
 
     def pending(self) -> int:
         """Return how many counters the sink has not confirmed yet."""
-        return self._driver.run(self._body.pending())
+        return self._driver.run(self._steps.pending())
 
     def recruited(self) -> Duty:
-        """Give up to *batch* counters to the sink."""
-        return self._driver.run(self._body.flush())
+        """Pass up to *batch* counters to the sink."""
+        return self._driver.run(self._steps.flush())
 
 
 class AsyncCounterFlush(AsyncRedisJob):
-    """Write-behind counters; the asyncio face.
+    """Write-behind counters, for asyncio.
 
-    `sink(batch_id, counts)` adds counts to the store, once per batch id. *lease* is
-    longer than the sink ever takes.
+    `sink(batch_id, counts)` adds counts to the store, once per batch id. *lease* must
+    be longer than the sink ever takes.
     """
 
     def __init__(
@@ -97,23 +100,23 @@ class AsyncCounterFlush(AsyncRedisJob):
         lease: float | timedelta = 30.0,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, sink, batch, lease)
+        self._steps = _CounterFlushSteps(key, sink, batch, lease)
 
     async def increment(self, name: str, by: int = 1) -> int:
-        """Count; return what is not in a batch yet."""
-        return await self._driver.call(self._body.increment(name, by))
+        """Add to a counter; return the part that is not in a batch yet."""
+        return await self._driver.call(self._steps.increment(name, by))
 
     async def pending(self) -> int:
         """Return how many counters the sink has not confirmed yet."""
-        return await self._driver.run(self._body.pending())
+        return await self._driver.run(self._steps.pending())
 
     async def recruited(self) -> Duty:
-        """Give up to *batch* counters to the sink."""
-        return await self._driver.run(self._body.flush())
+        """Pass up to *batch* counters to the sink."""
+        return await self._driver.run(self._steps.flush())
 
 
-class _Body:
-    """What both faces ask of Redis and of the sink."""
+class _CounterFlushSteps:
+    """The steps of both classes: what they ask of Redis and of the sink."""
 
     def __init__(
         self, key: str, sink: Sink, batch: int, lease: float | timedelta
@@ -125,51 +128,60 @@ class _Body:
         self._sink = sink
         self._batch = checked_batch(batch)
         self._lease_ms = milliseconds(lease, "lease")
-        self._leases = Leases()
+        self._abandoned = AbandonedLeases()
 
-    def increment(self, name: str, by: int) -> Command[int]:
-        return Command(("HINCRBY", self._counters, checked_name(name), by), int)
+    def increment(self, name: str, by: int) -> RedisCommand[int]:
+        return RedisCommand(("HINCRBY", self._counters, checked_text(name), by), int)
 
     def pending(self) -> Flow[int]:
-        waiting = yield from ask(Command(("HLEN", self._counters), int))
-        return waiting + (yield from ask(Command(("HLEN", self._taken), int)))
+        waiting = yield from ask(RedisCommand(("HLEN", self._counters), int))
+        return waiting + (yield from ask(RedisCommand(("HLEN", self._taken), int)))
 
     def flush(self) -> Flow[Duty]:
-        yield from self._leases.give_back()
+        yield from self._abandoned.release_all()
         token = new_token()
         work = self._flush(token)
-        return (yield from self._leases.noting(self._lease, token, work))
+        return (yield from self._abandoned.watching(self._lease, token, work))
 
     def _flush(self, token: str) -> Flow[Duty]:
         first, *flat = yield from ask(self._take(token))
         if first == _NOTHING:
             return Duty.DISMISSED
         if first == _BUSY:
-            raise Conflict("another recruit gives a batch of counters to the sink")
+            raise Conflict("another recruit is passing a batch of counters to the sink")
         counts = _counts(flat)
         work = self._deliver(text(first), counts, token)
-        yield from guarded(self._lease, token, work)
-        return duty(len(counts), self._batch)
+        yield from releasing_on_error(self._lease, token, work)
+        return duty_of(len(counts), self._batch)
 
     def _deliver(self, batch_id: str, counts: dict[str, int], token: str) -> Flow[None]:
-        yield from consult(self._sink, batch_id, counts)
+        yield from call_hook(self._sink, batch_id, counts)
         yield from ask(self._forget(batch_id, token))
 
     def _take(self, token: str) -> Call[list[Any]]:
-        keys = (self._counters, self._taken, self._batch_id, self._lease)
-        limits = (self._batch, token, self._lease_ms)
         script = load_script(__package__, "counter_take")
-        return Call(script, keys, limits, list, is_raw=True)
+        return Call(
+            script,
+            script.keys(
+                counters=self._counters,
+                taken=self._taken,
+                batch=self._batch_id,
+                lease=self._lease,
+            ),
+            script.arguments(most=self._batch, token=token, lease_ms=self._lease_ms),
+            list,
+            is_raw=True,
+        )
 
     def _forget(self, batch_id: str, token: str) -> Call[bool]:
-        keys = (self._taken, self._batch_id, self._lease)
         script = load_script(__package__, "counter_done")
-        return Call(script, keys, (batch_id, token), bool)
+        keys = script.keys(taken=self._taken, batch=self._batch_id, lease=self._lease)
+        return Call(script, keys, script.arguments(id=batch_id, token=token), bool)
 
 
 def _counts(flat: list[Any]) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for name, count in zip(flat[::2], flat[1::2], strict=True):
-        # Two names may read alike: what is counted must not get lost.
+        # Two names may decode to the same text: neither count may get lost.
         counts[name.decode(errors="backslashreplace")] += int(count)
     return dict(counts)

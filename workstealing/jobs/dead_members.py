@@ -1,18 +1,18 @@
 """A registry whose silent members are found and removed.
 
-A member joins, beats, and leaves; one whose last sign of life is more than *silence*
+A member joins, beats, and leaves; a member whose last heartbeat is more than *silence*
 seconds old (in the server's time) is dead, and no reader sees it any more.
 `recruited()` removes up to *batch* of them and calls `on_dead(member)` for each. The
 removal checks the heartbeat in the same step: a member that beat meanwhile stays.
-Newest servers: a lock with `PX` expires by itself, only membership needs this.
+Newest servers: a lock with `PX` expires by itself, only membership needs this job.
 
-Each death is told at least once, and only after the removal. The recruit has a minute
-for telling; if it dies or the hook fails, a later recruit tells again. So a hook may be
-called twice, and must bear it. Give the hook in every process that installs the job:
-a recruit without one removes members and tells nobody.
+`on_dead` is called at least once per death, and only after the removal. The recruit has
+a minute for these calls; if it dies or the hook fails, a later recruit calls it again.
+So a hook may be called twice for one death. Pass the hook in every process that
+installs the job: a recruit without one removes members and calls nothing.
 
 A member that was removed finds out by its next `beat()`, which returns False; it may
-join again. Its death is told all the same, so name members anew for each life.
+join again. `on_dead` is called all the same, so use a new name each time.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from workstealing.drivers.aio import AsyncClient
-from workstealing.drivers.sync import Client
-from workstealing.jobs.checking import checked_batch, milliseconds
-from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.naming import beside, checked_key
-from workstealing.jobs.telling import tell_each
-from workstealing.jobs.wording import Value
-from workstealing.queue.call import Argument, Call, Command, Flow, ask
+from workstealing._checks import checked_batch, milliseconds
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.drivers.sync_driver import Client
+from workstealing.jobs.hooks import call_for_each
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+)
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
 from workstealing.queue.scripts import load_script
+from workstealing.queue.steps import Argument, Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncDeadMembers", "DeadMembers")
@@ -38,7 +41,7 @@ _CLAIM_MS = 60_000
 
 
 class DeadMembers(RedisJob):
-    """A registry with heartbeats; the sync face."""
+    """A registry with heartbeats."""
 
     def __init__(
         self,
@@ -50,31 +53,31 @@ class DeadMembers(RedisJob):
         on_dead: Callable[[Value], Any] | None = None,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, silence, batch, on_dead)
+        self._steps = _DeadMembersSteps(key, silence, batch, on_dead)
 
     def join(self, member: Value) -> bool:
-        """Become a member; tell whether there was no such living one."""
-        return self._driver.call(self._body.join(member))
+        """Add a member; return whether there was no live member of that name."""
+        return self._driver.call(self._steps.join(member))
 
     def beat(self, member: Value) -> bool:
-        """Give a sign of life; False means not a member (any more)."""
-        return self._driver.call(self._body.beat(member))
+        """Renew the heartbeat; return False if it is not a member (any more)."""
+        return self._driver.call(self._steps.beat(member))
 
     def leave(self, member: Value) -> bool:
-        """End a membership in order: no death is told; tell whether there was one."""
-        return self._driver.call(self._body.leave(member))
+        """Remove a member without calling `on_dead`; return whether it was one."""
+        return self._driver.call(self._steps.leave(member))
 
     def members(self) -> list[Value]:
-        """Return all living members: as costly as they are many."""
-        return self._driver.call(self._body.members())
+        """Return all live members; the cost grows with their number."""
+        return self._driver.call(self._steps.members())
 
     def recruited(self) -> Duty:
-        """Remove up to *batch* silent members and tell of their deaths."""
-        return self._driver.run(self._body.bury())
+        """Remove up to *batch* silent members, and call `on_dead` for each."""
+        return self._driver.run(self._steps.remove_dead())
 
 
 class AsyncDeadMembers(AsyncRedisJob):
-    """A registry with heartbeats; the asyncio face."""
+    """A registry with heartbeats, for asyncio."""
 
     def __init__(
         self,
@@ -86,31 +89,31 @@ class AsyncDeadMembers(AsyncRedisJob):
         on_dead: Callable[[Value], Any] | None = None,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, silence, batch, on_dead)
+        self._steps = _DeadMembersSteps(key, silence, batch, on_dead)
 
     async def join(self, member: Value) -> bool:
-        """Become a member; tell whether there was no such living one."""
-        return await self._driver.call(self._body.join(member))
+        """Add a member; return whether there was no live member of that name."""
+        return await self._driver.call(self._steps.join(member))
 
     async def beat(self, member: Value) -> bool:
-        """Give a sign of life; False means not a member (any more)."""
-        return await self._driver.call(self._body.beat(member))
+        """Renew the heartbeat; return False if it is not a member (any more)."""
+        return await self._driver.call(self._steps.beat(member))
 
     async def leave(self, member: Value) -> bool:
-        """End a membership in order: no death is told; tell whether there was one."""
-        return await self._driver.call(self._body.leave(member))
+        """Remove a member without calling `on_dead`; return whether it was one."""
+        return await self._driver.call(self._steps.leave(member))
 
     async def members(self) -> list[Value]:
-        """Return all living members: as costly as they are many."""
-        return await self._driver.call(self._body.members())
+        """Return all live members; the cost grows with their number."""
+        return await self._driver.call(self._steps.members())
 
     async def recruited(self) -> Duty:
-        """Remove up to *batch* silent members and tell of their deaths."""
-        return await self._driver.run(self._body.bury())
+        """Remove up to *batch* silent members, and call `on_dead` for each."""
+        return await self._driver.run(self._steps.remove_dead())
 
 
-class _Body:
-    """What both faces ask of Redis."""
+class _DeadMembersSteps:
+    """The steps of both classes: what they ask of Redis."""
 
     def __init__(
         self,
@@ -120,42 +123,45 @@ class _Body:
         on_dead: Callable[[Value], Any] | None,
     ) -> None:
         self._members = checked_key(key)
-        self._untold = beside(key, "untold")
+        self._unreported = beside(key, "unreported")
         self._silence_ms = milliseconds(silence, "silence")
         self._batch = checked_batch(batch)
         self._on_dead = on_dead
 
     def join(self, member: Value) -> Call[bool]:
-        return self._call("members_join", bool, self._silence_ms, member)
+        return self._call("members_join", bool, silence=self._silence_ms, member=member)
 
     def beat(self, member: Value) -> Call[bool]:
-        return self._call("members_beat", bool, self._silence_ms, member)
+        return self._call("members_beat", bool, silence=self._silence_ms, member=member)
 
-    def leave(self, member: Value) -> Command[bool]:
-        return Command(("ZREM", self._members, member), parse=bool)
+    def leave(self, member: Value) -> RedisCommand[bool]:
+        return RedisCommand(("ZREM", self._members, member), parse=bool)
 
     def members(self) -> Call[list[Value]]:
-        return self._call("members_living", list)
+        return self._call("members_alive", list)
 
-    def bury(self) -> Flow[Duty]:
+    def remove_dead(self) -> Flow[Duty]:
         claim_ms = 0 if self._on_dead is None else _CLAIM_MS
-        script = load_script(__package__, "members_bury")
-        keys = (self._members, self._untold)
-        claim, *dead = yield from ask(Call(script, keys, (self._batch, claim_ms), list))
+        script = load_script(__package__, "members_remove_dead")
+        keys = script.keys(members=self._members, unreported=self._unreported)
+        arguments = script.arguments(most=self._batch, claim_ms=claim_ms)
+        claim, *dead = yield from ask(Call(script, keys, arguments, list))
         if self._on_dead is not None:
-            told, error = yield from tell_each(self._on_dead, zip(dead))
-            if told:
-                yield from ask(self._forget(claim, [member for (member,) in told]))
+            reported, error = yield from call_for_each(self._on_dead, zip(dead))
+            if reported:
+                yield from ask(self._forget(claim, [member for (member,) in reported]))
             if error is not None:
                 raise error
-        return duty(len(dead), self._batch)
+        return duty_of(len(dead), self._batch)
 
     def _forget(self, claim: int, members: list[Value]) -> Call[int]:
-        script = load_script(__package__, "members_told")
-        return Call(script, (self._untold,), (claim, *members), int)
+        script = load_script(__package__, "members_reported")
+        arguments = script.arguments(claim=claim, members=members)
+        return Call(script, script.keys(unreported=self._unreported), arguments, int)
 
     def _call(
-        self, script: str, parse: Callable[[Any], Any], *arguments: Argument
+        self, name: str, parse: Callable[[Any], Any], **arguments: Argument
     ) -> Call[Any]:
-        keys = (self._members,)
-        return Call(load_script(__package__, script), keys, arguments, parse)
+        script = load_script(__package__, name)
+        keys = script.keys(members=self._members)
+        return Call(script, keys, script.arguments(**arguments), parse)

@@ -1,66 +1,68 @@
-"""Finds keys that forgot their time to live, and gives them one.
+"""Finds keys that were written without a time to live, and gives them one.
 
 A slice looks at one page of keys that match a pattern (`SCAN`, about *batch* keys) and
-gives those without a TTL *ttl* seconds and up to *jitter* more of that, by chance, so
+gives those without a TTL *ttl* seconds plus a random share of up to *jitter* of it, so
 that they do not expire all at once. The cursor is kept in Redis and shared; in a
-Cluster every node has its own, and slices visit the nodes by turns. Newest servers:
-none gives keys a TTL by itself; the best cure is still `SET … EX` where they are made.
+Cluster every node has its own, and slices visit the nodes in turn. Newest servers:
+none gives keys a TTL by itself; the best cure is still `SET … EX` at the writer.
 
-It is dry at first: with `dry_run=True`, the default, nothing is changed, and `report()`
-shows how many keys would be, and some of them. When `report().complete` and you like
-what you see, install it with `dry_run=False`.
+It starts as a dry run: with `dry_run=True`, the default, nothing is changed, and
+`report()` shows how many keys would be, and some of them. Once `report().complete` is
+True and the keys are right, install it with `dry_run=False`.
 
-A key that has a TTL is never given another one: check and change are one step. A key
-that is meant to live for ever and matches the pattern is not safe: look at the report.
-Keys that other jobs keep have no TTL either; choose a pattern that spares them.
+A key that has a TTL never gets another one: check and change are one step. A key that
+is meant to live for ever and matches the pattern is not safe: look at the report. Keys
+that other jobs keep have no TTL either; choose a pattern that does not match them.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import timedelta
 
+from workstealing._checks import checked_batch, checked_number, is_text, milliseconds
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.drivers.aio import AsyncClient
-from workstealing.drivers.sync import Client
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError, Conflict
-from workstealing.jobs.checking import checked_batch, milliseconds
-from workstealing.jobs.face import AsyncRedisJob, RedisJob
-from workstealing.jobs.naming import beside, checked_key
-from workstealing.jobs.scanning import SharedScan
-from workstealing.jobs.slots import declared, together
-from workstealing.jobs.wording import Value, is_text
-from workstealing.queue.call import Call, Command, Flow, ask
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    by_slot,
+    checked_key,
+)
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob
+from workstealing.jobs.shared_scan import SharedScan
 from workstealing.queue.scripts import load_script
+from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncMissingTTL", "MissingTTL", "TTLReport")
 
 _SAMPLES = 20
-_NOTES = ("dry", "dry:samples", "giving", "giving:samples")
+_SUFFIXES = ("dry", "dry:samples", "giving", "giving:samples")
 
 
 @dataclass(frozen=True, slots=True)
 class TTLReport:
-    """What the last pass found; of an unfinished first pass, what it found so far."""
+    """What the last pass found; during the first pass, what it has found so far."""
 
     complete: bool
-    """Whether every node was seen to its end at least once."""
+    """Whether every node was scanned to its end at least once."""
     scanned: int
     """Keys that match the pattern."""
     without_ttl: int
-    """Those of them that had no time to live."""
+    """How many of them had no time to live."""
     given: int
-    """Those of them that were given one; 0 in a dry run."""
+    """How many of these were given one; 0 in a dry run."""
     samples: tuple[Value, ...]
-    """Some keys that had none, the latest first."""
+    """Some keys that had none, the most recent first."""
 
 
 class MissingTTL(RedisJob):
-    """Gives keys without a time to live one; the sync face.
+    """Gives a time to live to keys that have none.
 
-    *key* is where the job keeps its notes; *jitter* is a share of *ttl*.
+    *key* is where the job keeps its state; *jitter* is a share of *ttl*.
     """
 
     def __init__(
@@ -76,21 +78,23 @@ class MissingTTL(RedisJob):
         chance: Chance = SYSTEM_CHANCE,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, pattern, ttl, jitter, dry_run, batch, chance)
+        self._steps = _MissingTTLSteps(
+            key, pattern, ttl, jitter, dry_run, batch, chance
+        )
 
     def report(self) -> TTLReport:
-        """Tell what the last pass found."""
-        return self._driver.run(self._body.report())
+        """Return what the last pass found."""
+        return self._driver.run(self._steps.report())
 
     def recruited(self) -> Duty:
-        """Look at about *batch* keys of one node."""
-        return self._driver.run(self._body.look())
+        """Check about *batch* keys of one node."""
+        return self._driver.run(self._steps.scan())
 
 
 class AsyncMissingTTL(AsyncRedisJob):
-    """Gives keys without a time to live one; the asyncio face.
+    """Gives a time to live to keys that have none, for asyncio.
 
-    *key* is where the job keeps its notes; *jitter* is a share of *ttl*.
+    *key* is where the job keeps its state; *jitter* is a share of *ttl*.
     """
 
     def __init__(
@@ -106,19 +110,21 @@ class AsyncMissingTTL(AsyncRedisJob):
         chance: Chance = SYSTEM_CHANCE,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, pattern, ttl, jitter, dry_run, batch, chance)
+        self._steps = _MissingTTLSteps(
+            key, pattern, ttl, jitter, dry_run, batch, chance
+        )
 
     async def report(self) -> TTLReport:
-        """Tell what the last pass found."""
-        return await self._driver.run(self._body.report())
+        """Return what the last pass found."""
+        return await self._driver.run(self._steps.report())
 
     async def recruited(self) -> Duty:
-        """Look at about *batch* keys of one node."""
-        return await self._driver.run(self._body.look())
+        """Check about *batch* keys of one node."""
+        return await self._driver.run(self._steps.scan())
 
 
-class _Body:
-    """What both faces ask of Redis."""
+class _MissingTTLSteps:
+    """The steps of both classes: what they ask of Redis."""
 
     def __init__(
         self,
@@ -131,9 +137,10 @@ class _Body:
         chance: Chance,
     ) -> None:
         if not isinstance(pattern, str) or not pattern or not is_text(pattern):
-            raise ConfigurationError(f"a pattern is like 'cache:*', not {pattern!r}")
-        if not math.isfinite(jitter) or jitter < 0:
-            raise ConfigurationError(f"jitter must be 0.0 or more, not {jitter!r}")
+            raise ConfigurationError(
+                f"pattern must be a glob such as 'cache:*', not {pattern!r}"
+            )
+        checked_number(jitter, "jitter", zero=True)
         mode = "dry" if dry_run else "giving"
         self._state = beside(checked_key(key), mode)
         self._samples = beside(key, f"{mode}:samples")
@@ -142,22 +149,22 @@ class _Body:
         self._jitter = jitter
         self._dry_run = dry_run
         self._chance = chance
-        # Our own notes have no TTL, and may match the pattern.
-        names = [beside(key, note) for note in _NOTES]
+        # The keys of the job have no TTL either, and may match the pattern.
+        names = [beside(key, suffix) for suffix in _SUFFIXES]
         self._ours = {*names, *(name.encode() for name in names)}
 
-    def look(self) -> Flow[Duty]:
+    def scan(self) -> Flow[Duty]:
         page = yield from self._scan.page()
         keys = [key for key in page.keys if key not in self._ours]
         found: list[Value] = []
-        for group in together(keys, page.nodes):
+        for group in by_slot(keys, page.nodes):
             found += yield from self._give(group)
         if found:
             yield from ask(self._remember(found[:_SAMPLES]))
         given = 0 if self._dry_run else len(found)
         counts = {"scanned": len(keys), "without": len(found), "given": given}
         if not (yield from ask(self._scan.advance(page, counts))):
-            raise Conflict("another recruit has looked at the same page of keys")
+            raise Conflict("another recruit scanned the same page of keys")
         if found and not page.ends_pass:
             return Duty.MORE
         return Duty.RECRUITED if found else Duty.DISMISSED
@@ -165,7 +172,7 @@ class _Body:
     def report(self) -> Flow[TTLReport]:
         counts, complete = yield from self._scan.counts()
         parts = ("ZRANGE", self._samples, 0, -1, "REV")
-        samples = yield from ask(Command(parts, tuple))
+        samples = yield from ask(RedisCommand(parts, tuple))
         return TTLReport(
             complete=complete,
             scanned=counts.get("scanned", 0),
@@ -177,7 +184,9 @@ class _Body:
     def _give(self, keys: list[Value]) -> Flow[list[Value]]:
         ttls = tuple(self._draw_ttl() for _ in keys)
         script = load_script(__package__, "ttl_give")
-        positions = yield from ask(Call(script, declared(keys), ttls, list))
+        arguments = script.arguments(ttls=ttls)
+        call = Call(script, script.keys(keys=keys), arguments, list)
+        positions = yield from ask(call)
         return [keys[position] for position in positions]
 
     def _draw_ttl(self) -> int:
@@ -187,4 +196,5 @@ class _Body:
 
     def _remember(self, keys: list[Value]) -> Call[int]:
         script = load_script(__package__, "ttl_sample")
-        return Call(script, (self._samples,), (_SAMPLES, *keys), int)
+        arguments = script.arguments(most=_SAMPLES, found=keys)
+        return Call(script, script.keys(samples=self._samples), arguments, int)

@@ -1,10 +1,10 @@
-"""Holds the keys of one prefix under a budget of keys or bytes.
+"""Keeps the keys of one prefix within a budget of keys or bytes.
 
-Say `add(key)` after writing a key. When the index of keys is over budget, a slice draws
-*batch* of them by chance and evicts the coldest fifth, or fewer if that is enough: the
+Call `add(key)` after writing a key. If the index of keys is over budget, a slice draws
+*batch* of them at random and evicts the coldest fifth, or fewer if that is enough: the
 longest idle (`OBJECT IDLETIME`) or, under an LFU policy, the least frequently used
-(`OBJECT FREQ`). Slices that are not over budget heal the index by turns: members whose
-key is gone are dropped, and keys that nobody added are found by a slow `SCAN`. Newest
+(`OBJECT FREQ`). Slices that are not over budget repair the index in turn: members whose
+key is gone are dropped, and keys that were not added are found by a slow `SCAN`. Newest
 servers: `maxmemory` evicts per server, never per prefix; if all keys of the server may
 be evicted, use that.
 
@@ -12,40 +12,48 @@ What is guaranteed:
 
 - Nothing is evicted while the index is within budget, and one recruit evicts at a time
   (others raise `Conflict`). A recruit that is slower than its lease of 10 seconds may
-  evict together with the next one: then a batch too many.
-- A key that was used since it was looked at is spared, as exactly as the server knows:
+  evict together with the next one: that is one batch too many.
+- A key that was used since it was inspected is not evicted, as far as the server knows:
   idle time is in whole seconds.
 - A key is removed first and its index entry second, so a crash in between leaves an
   entry without a key, which is dropped later. A key that is written and added again
-  meanwhile keeps its entry: entries are removed only if they are older than the look.
+  meanwhile keeps its entry: only entries older than the inspection are removed.
 
 What is not: the budget is exceeded by what is written between slices, and by keys that
-were not added until the scan finds them. Bytes are an estimate until every key was
-looked at once: the mean of those measured (`MEMORY USAGE`), times all.
+were not added, until the scan finds them. Bytes are an estimate until every key was
+measured once: the mean of those measured (`MEMORY USAGE`) times the number of keys.
 
 In a Cluster the keys may be in any slot; the index is in one. A slice then costs about
-a round trip for each key that it looks at: choose a smaller *batch*.
+one round trip per key that it inspects: choose a smaller *batch*.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
-from workstealing.drivers.aio import AsyncClient
-from workstealing.drivers.sync import Client
+from workstealing._checks import checked_batch, is_text
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError, Conflict
-from workstealing.jobs.checking import checked_batch
-from workstealing.jobs.face import AsyncRedisJob, RedisJob
-from workstealing.jobs.leasing import Leases, guarded, new_token, release
-from workstealing.jobs.naming import beside, checked_key
-from workstealing.jobs.scanning import SharedScan
-from workstealing.jobs.slots import declared, together
-from workstealing.jobs.wording import Value, is_text
-from workstealing.queue.call import Argument, Call, Command, Flow, Nodes, ask
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    by_slot,
+    checked_key,
+)
+from workstealing.jobs.job_leases import (
+    AbandonedLeases,
+    new_token,
+    release,
+    releasing_on_error,
+)
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob
+from workstealing.jobs.shared_scan import SharedScan
 from workstealing.queue.scripts import load_script
+from workstealing.queue.steps import Call, Flow, Nodes, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncNamespaceBudget", "NamespaceBudget", "Usage")
@@ -63,11 +71,11 @@ class Usage:
     keys: int
     """Keys in the index."""
     bytes: int
-    """What they take, by estimate; 0 where there is no budget of bytes."""
+    """Their estimated size; 0 if there is no budget of bytes."""
 
 
 class NamespaceBudget(RedisJob):
-    """Evicts keys of a prefix that is over its budget; the sync face.
+    """Evicts keys of a prefix that is over its budget.
 
     *key* is where the index is kept. Give *most_keys*, *most_bytes*, or both.
     """
@@ -83,27 +91,27 @@ class NamespaceBudget(RedisJob):
         batch: int = 50,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, prefix, most_keys, most_bytes, batch)
+        self._steps = _NamespaceBudgetSteps(key, prefix, most_keys, most_bytes, batch)
 
     def add(self, *keys: Value) -> int:
-        """Enter keys that were just written; return how many are new."""
-        return self._driver.call(self._body.add(keys))
+        """Add keys that were just written; return how many are new."""
+        return self._driver.call(self._steps.add(keys))
 
     def touch(self, *keys: Value) -> int:
-        """Count keys as used without reading them; return how many there are."""
-        return self._driver.run(self._body.touch(keys))
+        """Mark keys as used without reading them; return how many exist."""
+        return self._driver.run(self._steps.touch(keys))
 
     def usage(self) -> Usage:
-        """Tell how large the namespace is."""
-        return self._driver.call(self._body.usage())
+        """Return how large the namespace is."""
+        return self._driver.call(self._steps.usage())
 
     def recruited(self) -> Duty:
-        """Evict what is over budget, or heal a part of the index."""
-        return self._driver.run(self._body.hold())
+        """Evict what is over budget, or repair a part of the index."""
+        return self._driver.run(self._steps.enforce())
 
 
 class AsyncNamespaceBudget(AsyncRedisJob):
-    """Evicts keys of a prefix that is over its budget; the asyncio face.
+    """Evicts keys of a prefix that is over its budget, for asyncio.
 
     *key* is where the index is kept. Give *most_keys*, *most_bytes*, or both.
     """
@@ -119,36 +127,46 @@ class AsyncNamespaceBudget(AsyncRedisJob):
         batch: int = 50,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, prefix, most_keys, most_bytes, batch)
+        self._steps = _NamespaceBudgetSteps(key, prefix, most_keys, most_bytes, batch)
 
     async def add(self, *keys: Value) -> int:
-        """Enter keys that were just written; return how many are new."""
-        return await self._driver.call(self._body.add(keys))
+        """Add keys that were just written; return how many are new."""
+        return await self._driver.call(self._steps.add(keys))
 
     async def touch(self, *keys: Value) -> int:
-        """Count keys as used without reading them; return how many there are."""
-        return await self._driver.run(self._body.touch(keys))
+        """Mark keys as used without reading them; return how many exist."""
+        return await self._driver.run(self._steps.touch(keys))
 
     async def usage(self) -> Usage:
-        """Tell how large the namespace is."""
-        return await self._driver.call(self._body.usage())
+        """Return how large the namespace is."""
+        return await self._driver.call(self._steps.usage())
 
     async def recruited(self) -> Duty:
-        """Evict what is over budget, or heal a part of the index."""
-        return await self._driver.run(self._body.hold())
+        """Evict what is over budget, or repair a part of the index."""
+        return await self._driver.run(self._steps.enforce())
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """One key as it was when we looked; a size of -1 where it is gone."""
+class _KeyInspection:
+    """A key as it was when it was inspected; a size of -1 if it was gone."""
 
     key: Value
     coldness: int
     size: int
 
 
-class _Body:
-    """What both faces ask of Redis."""
+@dataclass(frozen=True, slots=True)
+class _BudgetKeys:
+    """The keys of a namespace, by the names in the headers of the scripts."""
+
+    index: str
+    sizes: str
+    state: str
+    lease: str
+
+
+class _NamespaceBudgetSteps:
+    """The steps of both classes: what they ask of Redis."""
 
     def __init__(
         self,
@@ -159,138 +177,151 @@ class _Body:
         batch: int,
     ) -> None:
         if not isinstance(prefix, str) or not prefix or not is_text(prefix):
-            raise ConfigurationError(f"a prefix is like 'cache:', not {prefix!r}")
+            raise ConfigurationError(
+                f"prefix must be a string such as 'cache:', not {prefix!r}"
+            )
         budgets = [most for most in (most_keys, most_bytes) if most is not None]
         if not budgets or min(budgets) < 0:
-            raise ConfigurationError("give most_keys or most_bytes, 0 or more")
-        self._index = (
-            beside(checked_key(key), "index"),
-            beside(key, "sizes"),
-            beside(key, "state"),
+            raise ConfigurationError("pass most_keys or most_bytes, 0 or more")
+        self._keys = _BudgetKeys(
+            index=beside(checked_key(key), "index"),
+            sizes=beside(key, "sizes"),
+            state=beside(key, "state"),
+            lease=beside(key, "lease"),
         )
-        self._lease = beside(key, "lease")
         scan = beside(key, "scan")
-        # Our own keys may have the prefix too, and must not evict themselves.
-        ours = (*self._index, self._lease, scan)
+        # The keys of the job may have the prefix too, and must not be evicted.
+        ours = (*astuple(self._keys), scan)
         self._ours = {*ours, *(name.encode() for name in ours)}
         self._most = (
             -1 if most_keys is None else most_keys,
             -1 if most_bytes is None else most_bytes,
         )
-        self._leases = Leases()
+        self._abandoned = AbandonedLeases()
         self._measure = int(most_bytes is not None)
         self._batch = checked_batch(batch)
         self._scan = SharedScan(scan, _GLOB.sub(r"\\\1", prefix) + "*", batch)
 
     def add(self, keys: Iterable[Value]) -> Call[int]:
-        index, _, state = self._index
-        return self._call("budget_add", int, (index, state), *keys)
+        return self._call("budget_add", int, keys=keys)
 
     def touch(self, keys: Iterable[Value]) -> Flow[int]:
         touched = 0
-        for group in together(keys, Nodes.parse((yield Nodes()))):
-            touched += yield from ask(Command(("TOUCH", *group), int))
+        for group in by_slot(keys, Nodes.parse((yield Nodes()))):
+            touched += yield from ask(RedisCommand(("TOUCH", *group), int))
         return touched
 
     def usage(self) -> Call[Usage]:
-        return self._call("budget_usage", lambda flat: Usage(*flat), self._index)
+        return self._call("budget_usage", lambda flat: Usage(*flat))
 
-    def hold(self) -> Flow[Duty]:
-        yield from self._leases.give_back()
+    def enforce(self) -> Flow[Duty]:
+        yield from self._abandoned.release_all()
         token = new_token()
-        return (yield from self._leases.noting(self._lease, token, self._hold(token)))
+        lease = self._keys.lease
+        return (yield from self._abandoned.watching(lease, token, self._enforce(token)))
 
-    def _hold(self, token: str) -> Flow[Duty]:
-        limits = (*self._most, self._batch, token, _LEASE_MS)
-        keys = (*self._index, self._lease)
-        verdict, asked, *drawn = yield from ask(
-            self._call("budget_turn", list, keys, *limits)
+    def _enforce(self, token: str) -> Flow[Duty]:
+        most_keys, most_bytes = self._most
+        call = self._call(
+            "budget_turn",
+            list,
+            most_keys=most_keys,
+            most_bytes=most_bytes,
+            sample=self._batch,
+            token=token,
+            lease_ms=_LEASE_MS,
         )
+        verdict, asked, *drawn = yield from ask(call)
         if verdict == _BUSY:
-            raise Conflict("another recruit evicts keys of this namespace")
+            raise Conflict("another recruit is evicting keys of this namespace")
         if verdict == _CHECK:
-            _, dropped, _ = yield from self._check(asked, drawn)
+            _, dropped, _ = yield from self._inspect(asked, drawn)
             return _duty(dropped, more=dropped * 4 >= self._batch)
         if verdict != _OVER:
-            return (yield from self._find())
-        duty = yield from guarded(self._lease, token, self._evict(asked, drawn))
-        yield from ask(release((self._lease, token)))
+            return (yield from self._add_unknown())
+        duty = yield from releasing_on_error(
+            self._keys.lease, token, self._evict(asked, drawn)
+        )
+        yield from ask(release((self._keys.lease, token)))
         return duty
 
     def _evict(self, asked: int, drawn: list[Value]) -> Flow[Duty]:
-        looks, dropped, usage = yield from self._check(asked, drawn)
-        victims = self._victims(looks, usage)
+        inspected, dropped, usage = yield from self._inspect(asked, drawn)
+        victims = self._victims(inspected, usage)
         nodes = Nodes.parse((yield Nodes()))
-        by_key = {look.key: look for look in victims}
+        by_key = {one.key: one for one in victims}
         gone: list[Value] = []
-        for group in together(by_key, nodes):
+        for group in by_slot(by_key, nodes):
             seen = tuple(by_key[key].coldness for key in group)
-            verdicts = yield from ask(
-                self._call("budget_evict", list, declared(group), *seen)
-            )
+            script = load_script(__package__, "budget_evict")
+            names, arguments = script.keys(keys=group), script.arguments(seen=seen)
+            verdicts = yield from ask(Call(script, names, arguments, list))
             gone += [
                 key for key, evicted in zip(group, verdicts, strict=True) if evicted
             ]
         flat = [part for key in gone for part in (key, -1)]
-        _, keys, size = yield from ask(self._note(asked, flat))
-        return _duty(dropped + len(gone), more=self._is_over(keys, size))
+        _, keys, size = yield from ask(self._update(asked, flat))
+        return _duty(dropped + len(gone), more=self._is_over_budget(keys, size))
 
-    def _check(
+    def _inspect(
         self, asked: int, drawn: list[Value]
-    ) -> Flow[tuple[list[_Look], int, Usage]]:
-        """Look at keys and bring the index up to date; return the living."""
-        looks: list[_Look] = []
-        for group in together(drawn, Nodes.parse((yield Nodes()))):
-            flat = yield from ask(
-                self._call("budget_look", list, declared(group), self._measure)
-            )
-            looks += map(_Look, group, flat[::2], flat[1::2])
-        seen = [part for look in looks for part in (look.key, look.size)]
-        dropped, *left = yield from ask(self._note(asked, seen))
-        return [look for look in looks if look.size >= 0], dropped, Usage(*left)
+    ) -> Flow[tuple[list[_KeyInspection], int, Usage]]:
+        """Inspect keys and update the index; return those that exist."""
+        inspected: list[_KeyInspection] = []
+        for group in by_slot(drawn, Nodes.parse((yield Nodes()))):
+            script = load_script(__package__, "budget_inspect")
+            measure = script.arguments(measure=self._measure)
+            call = Call(script, script.keys(keys=group), measure, list)
+            flat = yield from ask(call)
+            inspected += map(_KeyInspection, group, flat[::2], flat[1::2])
+        seen = [part for one in inspected for part in (one.key, one.size)]
+        dropped, *left = yield from ask(self._update(asked, seen))
+        return [one for one in inspected if one.size >= 0], dropped, Usage(*left)
 
-    def _find(self) -> Flow[Duty]:
-        """Enter keys that nobody told us of."""
+    def _add_unknown(self) -> Flow[Duty]:
+        """Add keys that their writers did not add."""
         page = yield from self._scan.page()
         keys = [key for key in page.keys if key not in self._ours]
         fresh: list[Value] = []
         if keys:
-            index, _, state = self._index
-            found = self._call("budget_find", list, (index, state), *keys)
-            asked, *fresh = yield from ask(found)
+            asked, *fresh = yield from ask(
+                self._call("budget_add_found", list, keys=keys)
+            )
         if fresh:
-            # One that was evicted after the page was read must not stay.
-            yield from self._check(asked, fresh)
+            # A key that was evicted after the page was read must not stay.
+            yield from self._inspect(asked, fresh)
         yield from ask(self._scan.advance(page, {}))
         return _duty(len(fresh), more=not page.ends_pass)
 
-    def _victims(self, looks: list[_Look], usage: Usage) -> list[_Look]:
-        """Choose the coldest, no more than the budget asks for."""
-        victims: list[_Look] = []
+    def _victims(
+        self, inspected: list[_KeyInspection], usage: Usage
+    ) -> list[_KeyInspection]:
+        """Choose the coldest, no more than the budget requires."""
+        victims: list[_KeyInspection] = []
         keys, size = usage.keys, usage.bytes
-        most = max(1, len(looks) // _SAMPLES_PER_EVICTION)
-        for look in sorted(looks, key=lambda look: look.coldness, reverse=True)[:most]:
-            if not self._is_over(keys, size):
+        most = max(1, len(inspected) // _SAMPLES_PER_EVICTION)
+        for one in sorted(inspected, key=lambda one: one.coldness, reverse=True)[:most]:
+            if not self._is_over_budget(keys, size):
                 break
-            victims.append(look)
-            keys, size = keys - 1, size - look.size
+            victims.append(one)
+            keys, size = keys - 1, size - one.size
         return victims
 
-    def _is_over(self, keys: int, size: int) -> bool:
+    def _is_over_budget(self, keys: int, size: int) -> bool:
         most_keys, most_bytes = self._most
         return 0 <= most_keys < keys or 0 <= most_bytes < size
 
-    def _note(self, asked: int, seen: list[Any]) -> Call[list[int]]:
-        return self._call("budget_note", list, self._index, asked, self._measure, *seen)
+    def _update(self, asked: int, seen: list[Any]) -> Call[list[int]]:
+        return self._call(
+            "budget_update", list, asked=asked, measure=self._measure, seen=seen
+        )
 
     def _call(
-        self,
-        script: str,
-        parse: Callable[[Any], Any],
-        keys: tuple[str, ...],
-        *arguments: Argument,
+        self, name: str, parse: Callable[[Any], Any], **arguments: Any
     ) -> Call[Any]:
-        return Call(load_script(__package__, script), keys, arguments, parse)
+        script = load_script(__package__, name, ("index", "sizes", "state", "lease"))
+        keys = script.keys(self._keys)
+        return Call(script, keys, script.arguments(**arguments), parse)
 
 
 def _duty(done: int, *, more: bool) -> Duty:

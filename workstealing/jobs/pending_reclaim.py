@@ -1,20 +1,20 @@
-"""Handles entries of a stream whose consumers are gone.
+"""Handles entries of a stream whose consumers have died.
 
-A slice claims up to *batch* entries that were delivered to some consumer of the group
-and have been silent for *idle* seconds (`XAUTOCLAIM`, from a cursor kept in Redis). For
+A slice claims up to *batch* entries that were delivered to a consumer of the group and
+not acknowledged for *idle* seconds (`XAUTOCLAIM`, from a cursor kept in Redis). For
 each it calls `handle(entry_id, fields)` and acknowledges it. An entry delivered more
 than *max_deliveries* times is not handled again but moved to the dead-letter stream.
-Newest servers: Redis >= 8.4 claims silent entries in the consumer itself, by
+Newest servers: Redis >= 8.4 claims idle entries in the consumer itself, by
 `XREADGROUP … CLAIM`; this job is for older ones, and for when no consumer is left.
 
-- At least once: an entry is acknowledged after `handle` returned. One whose handler
-  raises, or whose recruit dies, stays pending and is claimed again after *idle*
+- At least once: an entry is acknowledged after `handle` returned. If that
+  raises, or the recruit dies, it stays pending and is claimed again after *idle*
   seconds. *idle* must be longer than any consumer, and `handle`, takes for an entry:
-  otherwise two work on it at once.
-- Moving to the dead letters and acknowledging are one step: an entry is there once.
+  otherwise two may process it at once.
+- Moving to the dead letters and acknowledging are one step: no entry is there twice.
   Its fields follow `ws-origin` (its id), `ws-group` and `ws-deliveries`. About
   *dead_most* letters are kept.
-- An entry that was deleted from the stream is acknowledged, for there is nothing left.
+- An entry that was deleted from the stream is acknowledged.
 - A handler that raises does not keep the others of its slice from being handled; the
   first error is raised at the end.
 """
@@ -26,16 +26,25 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from workstealing.drivers.aio import AsyncClient
-from workstealing.drivers.sync import Client
-from workstealing.errors import ConfigurationError
-from workstealing.jobs.checking import checked_batch, milliseconds
-from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.naming import beside, checked_key, checked_name
-from workstealing.jobs.telling import consult
-from workstealing.jobs.wording import Value, pairs, text
-from workstealing.queue.call import Argument, Call, Command, Flow, ask
+from workstealing._checks import (
+    checked_batch,
+    checked_text,
+    checked_whole,
+    milliseconds,
+)
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.drivers.sync_driver import Client
+from workstealing.jobs.hooks import call_hook
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+    pairs,
+    text,
+)
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
 from workstealing.queue.scripts import load_script
+from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncPendingReclaim", "PendingReclaim")
@@ -45,7 +54,7 @@ AsyncHandle: TypeAlias = Callable[[str, dict[Value, Value]], Awaitable[Any]]
 
 
 class PendingReclaim(RedisJob):
-    """Finishes what lost consumers began; the sync face."""
+    """Handles the entries of dead consumers."""
 
     def __init__(
         self,
@@ -61,24 +70,25 @@ class PendingReclaim(RedisJob):
         batch: int = 10,
     ) -> None:
         super().__init__(redis)
-        limits = _Limits(milliseconds(idle, "idle"), max_deliveries, dead_most, batch)
-        self._body = _Body(stream, group, handle, limits, consumer)
+        idle_ms = milliseconds(idle, "idle")
+        limits = _ReclaimLimits(idle_ms, max_deliveries, dead_most, batch)
+        self._steps = _PendingReclaimSteps(stream, group, handle, limits, consumer)
 
     def pending(self) -> int:
         """Return how many entries of the group are not acknowledged."""
-        return self._driver.call(self._body.pending())
+        return self._driver.call(self._steps.pending())
 
     def dead(self) -> int:
         """Return how many dead letters there are."""
-        return self._driver.call(self._body.dead())
+        return self._driver.call(self._steps.dead())
 
     def recruited(self) -> Duty:
-        """Handle up to *batch* entries whose consumers are silent."""
-        return self._driver.run(self._body.reclaim())
+        """Handle up to *batch* entries whose consumers are dead."""
+        return self._driver.run(self._steps.reclaim())
 
 
 class AsyncPendingReclaim(AsyncRedisJob):
-    """Finishes what lost consumers began; the asyncio face."""
+    """Handles the entries of dead consumers, for asyncio."""
 
     def __init__(
         self,
@@ -94,24 +104,25 @@ class AsyncPendingReclaim(AsyncRedisJob):
         batch: int = 10,
     ) -> None:
         super().__init__(redis)
-        limits = _Limits(milliseconds(idle, "idle"), max_deliveries, dead_most, batch)
-        self._body = _Body(stream, group, handle, limits, consumer)
+        idle_ms = milliseconds(idle, "idle")
+        limits = _ReclaimLimits(idle_ms, max_deliveries, dead_most, batch)
+        self._steps = _PendingReclaimSteps(stream, group, handle, limits, consumer)
 
     async def pending(self) -> int:
         """Return how many entries of the group are not acknowledged."""
-        return await self._driver.call(self._body.pending())
+        return await self._driver.call(self._steps.pending())
 
     async def dead(self) -> int:
         """Return how many dead letters there are."""
-        return await self._driver.call(self._body.dead())
+        return await self._driver.call(self._steps.dead())
 
     async def recruited(self) -> Duty:
-        """Handle up to *batch* entries whose consumers are silent."""
-        return await self._driver.run(self._body.reclaim())
+        """Handle up to *batch* entries whose consumers are dead."""
+        return await self._driver.run(self._steps.reclaim())
 
 
 @dataclass(frozen=True, slots=True)
-class _Limits:
+class _ReclaimLimits:
     idle_ms: int
     deliveries: int
     dead: int
@@ -119,79 +130,90 @@ class _Limits:
 
     def __post_init__(self) -> None:
         checked_batch(self.batch)
-        if self.deliveries < 1 or self.dead < 1:
-            raise ConfigurationError("max_deliveries and dead_most must be 1 or more")
+        checked_whole(self.deliveries, "max_deliveries", 1)
+        checked_whole(self.dead, "dead_most", 1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _PendingEntry:
     id: str
     deliveries: int
     parts: list[Value]
 
 
-class _Body:
-    """What both faces ask of Redis and of the handler."""
+class _PendingReclaimSteps:
+    """The steps of both classes: what they ask of Redis and of the handler."""
 
     def __init__(
         self,
         stream: str,
         group: str,
         handle: Handle,
-        limits: _Limits,
+        limits: _ReclaimLimits,
         consumer: str,
     ) -> None:
         self._stream = checked_key(stream)
         self._cursor = beside(stream, f"reclaim:{group}")
         self._dead = beside(stream, f"dead:{group}")
-        self._group = checked_name(group)
+        self._group = checked_text(group)
         self._handle = handle
         self._limits = limits
-        self._consumer = checked_name(consumer)
+        self._consumer = checked_text(consumer)
 
-    def pending(self) -> Command[int]:
-        return Command(("XPENDING", self._stream, self._group), _total)
+    def pending(self) -> RedisCommand[int]:
+        return RedisCommand(("XPENDING", self._stream, self._group), _total)
 
-    def dead(self) -> Command[int]:
-        return Command(("XLEN", self._dead), int)
+    def dead(self) -> RedisCommand[int]:
+        return RedisCommand(("XLEN", self._dead), int)
 
     def reclaim(self) -> Flow[Duty]:
         found, *flat = yield from ask(self._claim())
         first: Exception | None = None
         for entry in _entries(flat):
             if entry.deliveries > self._limits.deliveries:
-                yield from ask(self._bury(entry))
+                yield from ask(self._give_up(entry))
                 continue
             try:
-                yield from consult(self._handle, entry.id, pairs(entry.parts))
+                yield from call_hook(self._handle, entry.id, pairs(entry.parts))
             except Exception as error:  # noqa: BLE001 - raised below, after the others
                 first = first or error
             else:
                 acknowledge = ("XACK", self._stream, self._group, entry.id)
-                yield from ask(Command(acknowledge, int))
+                yield from ask(RedisCommand(acknowledge, int))
         if first is not None:
             raise first
-        return duty(found, self._limits.batch)
+        return duty_of(found, self._limits.batch)
 
     def _claim(self) -> Call[list[Any]]:
-        limits = (self._limits.idle_ms, self._limits.batch)
-        arguments = (self._group, self._consumer, *limits)
-        keys = (self._stream, self._cursor)
-        return Call(load_script(__package__, "reclaim_claim"), keys, arguments, list)
+        script = load_script(__package__, "reclaim_claim")
+        arguments = script.arguments(
+            group=self._group,
+            consumer=self._consumer,
+            idle=self._limits.idle_ms,
+            most=self._limits.batch,
+        )
+        keys = script.keys(stream=self._stream, cursor=self._cursor)
+        return Call(script, keys, arguments, list)
 
-    def _bury(self, entry: _Entry) -> Call[bool]:
-        about = (self._group, entry.id, entry.deliveries, self._limits.dead)
-        arguments: tuple[Argument, ...] = (*about, *entry.parts)
-        keys = (self._stream, self._dead)
-        return Call(load_script(__package__, "reclaim_bury"), keys, arguments, bool)
+    def _give_up(self, entry: _PendingEntry) -> Call[bool]:
+        script = load_script(__package__, "reclaim_give_up")
+        arguments = script.arguments(
+            group=self._group,
+            id=entry.id,
+            deliveries=entry.deliveries,
+            most=self._limits.dead,
+            fields=entry.parts,
+        )
+        keys = script.keys(stream=self._stream, dead=self._dead)
+        return Call(script, keys, arguments, bool)
 
 
-def _entries(flat: list[Any]) -> list[_Entry]:
+def _entries(flat: list[Any]) -> list[_PendingEntry]:
     entries = []
     while flat:
         identifier, deliveries, length, *flat = flat
         parts, flat = flat[:length], flat[length:]
-        entries.append(_Entry(text(identifier), deliveries, parts))
+        entries.append(_PendingEntry(text(identifier), deliveries, parts))
     return entries
 
 

@@ -1,21 +1,21 @@
-"""Cached values that are computed anew before they expire.
+"""Cached values that are recomputed before they expire.
 
-`get(name)` returns the value. Near its end a read may compute it anew early, by the
-lottery of `XFetch`; slices do so for names that expire within *ahead* seconds and were
-read since they were computed. One process computes a name at a time, under a lease;
-the others are served the value there is, also for *stale* seconds after its end.
+`get(name)` returns the value. Shortly before it expires, a read may recompute it, by
+the lottery of `XFetch`; slices do so for names that expire within *ahead* seconds and
+were read since they were computed. One process computes a name at a time, under a
+lease; the others get the existing value, even for *stale* seconds after it expired.
 Newest servers: none computes; a plain `SET … EX` is enough where a stampede at expiry
-does not hurt.
+does no harm.
 
-- A value that was computed while its lease was lost is discarded, not stored: it
-  cannot replace a newer one. The caller that computed it gets it all the same.
-- `get` returns None only if there is no value at all and another process computes the
-  first one at this moment; nobody waits.
-- If computing fails, `get` serves what there is, and raises only if there is nothing;
-  slices raise. A name that fails is tried again by slices after *lease* seconds.
-- Names that nobody reads are not refreshed; they expire, and nothing is left of them.
+- A value whose lease was lost while it was computed is discarded, not stored: it cannot
+  replace a newer one. The caller that computed it gets it all the same.
+- `get` returns None only if there is no value at all and another process is computing
+  the first one; it never waits.
+- If computing fails, `get` returns the existing value, and raises only if there is
+  none; slices raise. Slices try a name that failed again after *lease* seconds.
+- Names that are not read are not refreshed; they expire, and leave no keys behind.
 
-A slice takes as long as `compute` does. Use it for values that are computed in a few
+A slice takes as long as `compute` does. Use it for values that take a few
 milliseconds, or run the slices where nobody waits. All values of one `RefreshAhead`
 share a hash tag, so in a Cluster they are on one node.
 """
@@ -28,19 +28,25 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
+from workstealing._checks import checked_batch, checked_text, milliseconds
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.drivers.aio import AsyncClient
-from workstealing.drivers.sync import Client
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict, HookFailed
-from workstealing.jobs.checking import checked_batch, milliseconds
-from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.leasing import Leases, guarded, new_token
-from workstealing.jobs.naming import beside, checked_key, checked_name
-from workstealing.jobs.telling import consult
-from workstealing.jobs.wording import Value, sendable, text, texts
+from workstealing.jobs.hooks import call_hook
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+    sendable,
+    text,
+    texts,
+)
+from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
 from workstealing.jobs.xfetch import XFETCH, XFetch
-from workstealing.queue.call import Argument, Call, Command, Flow, ask
 from workstealing.queue.scripts import load_script
+from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncRefreshAhead", "RefreshAhead")
@@ -54,10 +60,10 @@ _OURS, _HELD, _UNREAD = 1, 0, -2
 
 
 class RefreshAhead(RedisJob):
-    """Values that are computed anew in time; the sync face.
+    """Cached values that are recomputed in time.
 
     *ttl*, *stale* (as long as *ttl* by default), *ahead* (a tenth of it) and *lease*
-    are seconds; a lease is longer than computing ever takes.
+    are seconds; the lease must be longer than computing ever takes.
     """
 
     def __init__(
@@ -75,31 +81,31 @@ class RefreshAhead(RedisJob):
         chance: Chance = SYSTEM_CHANCE,
     ) -> None:
         super().__init__(redis)
-        times = _Times.of(ttl, stale, ahead, lease)
-        self._body = _Body(key, compute, times, xfetch, batch, chance)
+        times = _RefreshTimes.of(ttl, stale, ahead, lease)
+        self._steps = _RefreshAheadSteps(key, compute, times, xfetch, batch, chance)
 
     def get(self, name: str) -> Value | None:
         """Return the value of a name, computing it if there is none or it is due."""
-        return self._driver.run(self._body.get(name))
+        return self._driver.run(self._steps.get(name))
 
     def forget(self, name: str) -> bool:
-        """Forget a value and discard what is being computed; tell if there was one."""
-        return self._driver.call(self._body.forget(name))
+        """Delete a value, and discard one being computed; return if there was one."""
+        return self._driver.call(self._steps.forget(name))
 
     def pending(self) -> int:
-        """Return how many names slices look after."""
-        return self._driver.call(self._body.pending())
+        """Return how many names slices keep fresh."""
+        return self._driver.call(self._steps.pending())
 
     def recruited(self) -> Duty:
         """Compute up to *batch* values that expire soon."""
-        return self._driver.run(self._body.refresh())
+        return self._driver.run(self._steps.refresh())
 
 
 class AsyncRefreshAhead(AsyncRedisJob):
-    """Values that are computed anew in time; the asyncio face.
+    """Cached values that are recomputed in time, for asyncio.
 
     *ttl*, *stale* (as long as *ttl* by default), *ahead* (a tenth of it) and *lease*
-    are seconds; a lease is longer than computing ever takes.
+    are seconds; the lease must be longer than computing ever takes.
     """
 
     def __init__(
@@ -117,29 +123,29 @@ class AsyncRefreshAhead(AsyncRedisJob):
         chance: Chance = SYSTEM_CHANCE,
     ) -> None:
         super().__init__(redis)
-        times = _Times.of(ttl, stale, ahead, lease)
-        self._body = _Body(key, compute, times, xfetch, batch, chance)
+        times = _RefreshTimes.of(ttl, stale, ahead, lease)
+        self._steps = _RefreshAheadSteps(key, compute, times, xfetch, batch, chance)
 
     async def get(self, name: str) -> Value | None:
         """Return the value of a name, computing it if there is none or it is due."""
-        return await self._driver.run(self._body.get(name))
+        return await self._driver.run(self._steps.get(name))
 
     async def forget(self, name: str) -> bool:
-        """Forget a value and discard what is being computed; tell if there was one."""
-        return await self._driver.call(self._body.forget(name))
+        """Delete a value, and discard one being computed; return if there was one."""
+        return await self._driver.call(self._steps.forget(name))
 
     async def pending(self) -> int:
-        """Return how many names slices look after."""
-        return await self._driver.call(self._body.pending())
+        """Return how many names slices keep fresh."""
+        return await self._driver.call(self._steps.pending())
 
     async def recruited(self) -> Duty:
         """Compute up to *batch* values that expire soon."""
-        return await self._driver.run(self._body.refresh())
+        return await self._driver.run(self._steps.refresh())
 
 
 @dataclass(frozen=True, slots=True)
-class _Times:
-    """How long things last, in milliseconds."""
+class _RefreshTimes:
+    """The durations of a `RefreshAhead`, in milliseconds."""
 
     ttl: int
     stale: int
@@ -153,7 +159,7 @@ class _Times:
         stale: float | timedelta | None,
         ahead: float | timedelta | None,
         lease: float | timedelta,
-    ) -> _Times:
+    ) -> _RefreshTimes:
         ttl_ms = milliseconds(ttl)
         return cls(
             ttl_ms,
@@ -164,8 +170,8 @@ class _Times:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """A value, how long it took, when it expires, and how long that is from now."""
+class _CachedValue:
+    """A value, how long it took to compute, when it expires, and the time left."""
 
     value: Value
     took: int
@@ -173,14 +179,14 @@ class _Kept:
     left: int
 
 
-class _Body:
-    """What both faces ask of Redis and of the user's function."""
+class _RefreshAheadSteps:
+    """The steps of both classes: what they ask of Redis and of the user's function."""
 
     def __init__(
         self,
         key: str,
         compute: Callable[[str], Any],
-        times: _Times,
+        times: _RefreshTimes,
         xfetch: XFetch,
         batch: int,
         chance: Chance,
@@ -192,11 +198,11 @@ class _Body:
         self._xfetch = xfetch
         self._batch = checked_batch(batch)
         self._chance = chance
-        self._leases = Leases()
+        self._abandoned = AbandonedLeases()
 
     def get(self, name: str) -> Flow[Value | None]:
-        yield from self._leases.give_back()
-        kept = yield from ask(self._read(checked_name(name)))
+        yield from self._abandoned.release_all()
+        kept = yield from ask(self._read(checked_text(name)))
         if kept is None:
             return (yield from self._get_first(name))
         ttl = self._times.ttl
@@ -210,13 +216,13 @@ class _Body:
         return kept.value
 
     def forget(self, name: str) -> Call[bool]:
-        return self._call("fresh_forget", bool, checked_name(name))
+        return self._call("fresh_forget", bool, checked_text(name))
 
-    def pending(self) -> Command[int]:
-        return Command(("ZCARD", self._due), int)
+    def pending(self) -> RedisCommand[int]:
+        return RedisCommand(("ZCARD", self._due), int)
 
     def refresh(self) -> Flow[Duty]:
-        yield from self._leases.give_back()
+        yield from self._abandoned.release_all()
         names = yield from ask(self._due_names())
         verdicts = []
         for name in names:
@@ -224,8 +230,8 @@ class _Body:
             verdicts.append(verdict)
         done = verdicts.count(_OURS) + verdicts.count(_UNREAD)
         if _HELD in verdicts and not done:
-            raise Conflict("another process computes the values that are due")
-        return duty(done, self._batch)
+            raise Conflict("another process is computing the values that are due")
+        return duty_of(done, self._batch)
 
     def _get_first(self, name: str) -> Flow[Value | None]:
         error: BaseException | None = None
@@ -234,46 +240,57 @@ class _Body:
         except HookFailed as failed:
             error = failed.__cause__
         if error is not None:
-            # Who calls `get` is no slice: it gets what its own function raised.
+            # The caller of `get` is not a slice: it gets what its own function raised.
             raise error
         if value is None:
-            # Somebody else has just computed it, or is about to.
+            # Another process has just computed it, or is computing it.
             kept = yield from ask(self._read(name))
             return None if kept is None else kept.value
         return value
 
     def _renew(self, name: str, seen: str) -> Flow[tuple[int, Value | None]]:
-        """Compute and store a value, if it is on us to do so."""
+        """Compute and store a value, if we get its lease."""
         token, lease = new_token(), self._lease(name)
         work = self._renew_as(token, name, seen)
-        return (yield from self._leases.noting(lease, token, work))
+        return (yield from self._abandoned.watching(lease, token, work))
 
     def _renew_as(
         self, token: str, name: str, seen: str
     ) -> Flow[tuple[int, Value | None]]:
+        lease = {"token": token, "lease_ms": self._times.lease, "seen": seen}
         verdict, started = yield from ask(
-            self._call("fresh_lease", list, name, token, self._times.lease, seen)
+            self._call("fresh_lease", list, name, **lease)
         )
         if verdict != _OURS:
             return verdict, None
         work = self._compute_and_put(name, token, started)
-        return verdict, (yield from guarded(self._lease(name), token, work))
+        return verdict, (yield from releasing_on_error(self._lease(name), token, work))
 
     def _compute_and_put(self, name: str, token: str, started: int) -> Flow[Value]:
-        value: Value = yield from consult(self._compute, name)
-        times = (self._times.ttl, self._times.stale, self._times.ahead)
-        yield from ask(
-            self._call("fresh_put", bool, name, token, value, started, *times)
+        value: Value = yield from call_hook(self._compute, name)
+        call = self._call(
+            "fresh_put",
+            bool,
+            name,
+            token=token,
+            computed=value,
+            started=started,
+            ttl_ms=self._times.ttl,
+            stale_ms=self._times.stale,
+            ahead_ms=self._times.ahead,
         )
+        yield from ask(call)
         return value
 
     def _due_names(self) -> Call[list[str]]:
         script = load_script(__package__, "fresh_due")
-        return Call(script, (self._due,), (self._batch,), texts, is_raw=True)
+        most = script.arguments(most=self._batch)
+        return Call(script, script.keys(due=self._due), most, texts, is_raw=True)
 
-    def _read(self, name: str) -> Call[_Kept | None]:
+    def _read(self, name: str) -> Call[_CachedValue | None]:
         script = load_script(__package__, "fresh_get")
-        return Call(script, (self._value(name),), (), _kept)
+        keys = script.keys(value=self._value(name))
+        return Call(script, keys, script.arguments(), _kept)
 
     def _value(self, name: str) -> str:
         return sendable(beside(self._key, f"value:{name}"))
@@ -282,15 +299,15 @@ class _Body:
         return sendable(beside(self._key, f"lease:{name}"))
 
     def _call(
-        self, script: str, parse: Callable[[Any], Any], name: str, *rest: Argument
+        self, script: str, parse: Callable[[Any], Any], name: str, **rest: Any
     ) -> Call[Any]:
-        keys = (self._value(name), self._due, self._lease(name))
-        arguments = (sendable(name), *rest)
-        return Call(load_script(__package__, script), keys, arguments, parse)
+        lua = load_script(__package__, script)
+        keys = lua.keys(value=self._value(name), due=self._due, lease=self._lease(name))
+        return Call(lua, keys, lua.arguments(name=sendable(name), **rest), parse)
 
 
-def _kept(flat: list[Any]) -> _Kept | None:
+def _kept(flat: list[Any]) -> _CachedValue | None:
     if not flat:
         return None
     value, took, expires, left = flat
-    return _Kept(value, int(took), text(expires), int(left))
+    return _CachedValue(value, int(took), text(expires), int(left))

@@ -1,20 +1,20 @@
 """A hash whose fields expire one by one.
 
-A reader never sees a field whose time has come, whether it was removed yet or not;
-`recruited()` removes up to *batch* of those. Newest servers: `HPEXPIRE` and `HSETEX`
-(Redis >= 7.4 and 8, Valkey >= 9) do all of it without a job. Where they are found
-they are used, and a slice finds nothing to do, unless `on_expire` is given: then an
-action must run, and only a slice can run it. Fields from before an upgrade of the
-server are still read and swept right.
+A reader never sees an expired field, whether it was removed yet or not; `recruited()`
+removes up to *batch* of these. Newest servers: `HPEXPIRE` and `HSETEX`
+(Redis >= 7.4 and 8, Valkey >= 9) do all of it without a job. If the server has them,
+they are used, and a slice finds nothing to do, unless `on_expire` is given: only a
+slice can call it. Fields from before an upgrade of the server are still read and
+removed correctly.
 
-`on_expire(field, value)` is called once per removed field, after the removal: a process
-that dies in between has removed a field without telling. A hook that fails does not
-keep the other fields from being told. A field that is set again before a slice found it
-expired is not told. Give the hook in every process that writes the hash: without it, a
-process leaves the expiry to the server, which tells nobody.
+`on_expire(field, value)` is called once per removed field, after the removal: if a
+process dies in between, it is not called for that field. If it fails for one field, it
+is still called for the others. It is not called for a field that is set again before a
+slice found it expired. Pass the hook in every process that writes the hash: without it,
+a process leaves the expiry to the server, which calls nothing.
 
-Write fields through this class. A plain `HSET` over a field keeps its time where we
-expire it, and takes it away where the server does.
+Write fields through this class. A plain `HSET` over a field keeps its time to live if
+slices expire it, and removes it if the server does.
 """
 
 from __future__ import annotations
@@ -23,22 +23,26 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from workstealing.drivers.aio import AsyncClient
-from workstealing.drivers.sync import Client
-from workstealing.jobs.checking import checked_batch, milliseconds
-from workstealing.jobs.face import AsyncRedisJob, RedisJob, duty
-from workstealing.jobs.naming import beside, checked_key
-from workstealing.jobs.telling import tell_each
-from workstealing.jobs.wording import Value, pairs
-from workstealing.queue.call import Argument, Call, Flow, ask
+from workstealing._checks import checked_batch, milliseconds
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.drivers.sync_driver import Client
+from workstealing.jobs.hooks import call_for_each
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+    pairs,
+)
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
 from workstealing.queue.scripts import load_script
+from workstealing.queue.steps import Call, Flow, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncVolatileHash", "VolatileHash")
 
 
 class VolatileHash(RedisJob):
-    """Hash fields with a time to live; the sync face."""
+    """Hash fields with a time to live."""
 
     def __init__(
         self,
@@ -49,35 +53,35 @@ class VolatileHash(RedisJob):
         on_expire: Callable[[Value, Value], Any] | None = None,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, batch, on_expire)
+        self._steps = _VolatileHashSteps(key, batch, on_expire)
 
     def set(self, field: Value, value: Value, ttl: float | timedelta) -> bool:
-        """Set a field that lives for *ttl* seconds; tell whether there was none."""
-        return self._driver.run(self._body.set(field, value, ttl))
+        """Set a field that lives for *ttl* seconds; return whether it is new."""
+        return self._driver.run(self._steps.set(field, value, ttl))
 
     def get(self, field: Value) -> Value | None:
-        """Return the value of a living field."""
-        return self._driver.call(self._body.get(field))
+        """Return the value of a live field, or None."""
+        return self._driver.call(self._steps.get(field))
 
     def get_all(self) -> dict[Value, Value]:
-        """Return all living fields: as costly as the hash is large."""
-        return self._driver.call(self._body.get_all())
+        """Return all live fields; the cost grows with their number."""
+        return self._driver.call(self._steps.get_all())
 
     def touch(self, field: Value, ttl: float | timedelta) -> bool:
-        """Give a living field *ttl* more seconds from now; tell whether it lives."""
-        return self._driver.run(self._body.touch(field, ttl))
+        """Let a live field live *ttl* seconds from now; return whether it was live."""
+        return self._driver.run(self._steps.touch(field, ttl))
 
     def delete(self, *fields: Value) -> int:
-        """Delete fields; return how many of them lived."""
-        return self._driver.call(self._body.delete(fields))
+        """Delete fields; return how many of them were live."""
+        return self._driver.call(self._steps.delete(fields))
 
     def recruited(self) -> Duty:
         """Remove up to *batch* expired fields."""
-        return self._driver.run(self._body.sweep())
+        return self._driver.run(self._steps.sweep())
 
 
 class AsyncVolatileHash(AsyncRedisJob):
-    """Hash fields with a time to live; the asyncio face."""
+    """Hash fields with a time to live, for asyncio."""
 
     def __init__(
         self,
@@ -88,35 +92,35 @@ class AsyncVolatileHash(AsyncRedisJob):
         on_expire: Callable[[Value, Value], Any] | None = None,
     ) -> None:
         super().__init__(redis)
-        self._body = _Body(key, batch, on_expire)
+        self._steps = _VolatileHashSteps(key, batch, on_expire)
 
     async def set(self, field: Value, value: Value, ttl: float | timedelta) -> bool:
-        """Set a field that lives for *ttl* seconds; tell whether there was none."""
-        return await self._driver.run(self._body.set(field, value, ttl))
+        """Set a field that lives for *ttl* seconds; return whether it is new."""
+        return await self._driver.run(self._steps.set(field, value, ttl))
 
     async def get(self, field: Value) -> Value | None:
-        """Return the value of a living field."""
-        return await self._driver.call(self._body.get(field))
+        """Return the value of a live field, or None."""
+        return await self._driver.call(self._steps.get(field))
 
     async def get_all(self) -> dict[Value, Value]:
-        """Return all living fields: as costly as the hash is large."""
-        return await self._driver.call(self._body.get_all())
+        """Return all live fields; the cost grows with their number."""
+        return await self._driver.call(self._steps.get_all())
 
     async def touch(self, field: Value, ttl: float | timedelta) -> bool:
-        """Give a living field *ttl* more seconds from now; tell whether it lives."""
-        return await self._driver.run(self._body.touch(field, ttl))
+        """Let a live field live *ttl* seconds from now; return whether it was live."""
+        return await self._driver.run(self._steps.touch(field, ttl))
 
     async def delete(self, *fields: Value) -> int:
-        """Delete fields; return how many of them lived."""
-        return await self._driver.call(self._body.delete(fields))
+        """Delete fields; return how many of them were live."""
+        return await self._driver.call(self._steps.delete(fields))
 
     async def recruited(self) -> Duty:
         """Remove up to *batch* expired fields."""
-        return await self._driver.run(self._body.sweep())
+        return await self._driver.run(self._steps.sweep())
 
 
-class _Body:
-    """What both faces ask of Redis."""
+class _VolatileHashSteps:
+    """The steps of both classes: what they ask of Redis."""
 
     def __init__(
         self, key: str, batch: int, on_expire: Callable[[Value, Value], Any] | None
@@ -124,42 +128,50 @@ class _Body:
         self._keys = (checked_key(key), beside(key, "expires"))
         self._batch = checked_batch(batch)
         self._on_expire = on_expire
-        # An action at expiry needs a slice, so the server must not be quicker.
+        # Only a slice can call the hook, so the server must not expire fields.
         self._native = on_expire is None
 
     def set(self, field: Value, value: Value, ttl: float | timedelta) -> Flow[bool]:
-        return self._expiring("hash_set", milliseconds(ttl), field, value)
+        return self._expiring("hash_set", ttl, field=field, value=value)
 
     def get(self, field: Value) -> Call[Value | None]:
-        return self._call("hash_get", lambda flat: flat[1] if flat else None, field)
+        return self._call(
+            "hash_get", lambda flat: flat[1] if flat else None, fields=(field,)
+        )
 
     def get_all(self) -> Call[dict[Value, Value]]:
-        return self._call("hash_get", pairs)
+        return self._call("hash_get", pairs, fields=())
 
     def touch(self, field: Value, ttl: float | timedelta) -> Flow[bool]:
-        return self._expiring("hash_touch", milliseconds(ttl), field)
+        return self._expiring("hash_touch", ttl, field=field)
 
     def delete(self, fields: tuple[Value, ...]) -> Call[int]:
-        return self._call("hash_delete", int, *fields)
+        return self._call("hash_delete", int, fields=fields)
 
     def sweep(self) -> Flow[Duty]:
-        tell = int(self._on_expire is not None)
-        call = self._call("hash_sweep", list, self._batch, tell)
+        has_hook = int(self._on_expire is not None)
+        call = self._call("hash_sweep", list, most=self._batch, has_hook=has_hook)
         removed, *flat = yield from ask(call)
         if self._on_expire is not None:
-            _, error = yield from tell_each(self._on_expire, pairs(flat).items())
+            _, error = yield from call_for_each(self._on_expire, pairs(flat).items())
             if error is not None:
                 raise error
-        return duty(removed, self._batch)
+        return duty_of(removed, self._batch)
 
-    def _expiring(self, script: str, ttl_ms: int, *arguments: Value) -> Flow[bool]:
-        # The script tries: only the server that runs it knows what it can do.
-        call = self._call(script, list, int(self._native), ttl_ms, *arguments)
+    def _expiring(
+        self, script: str, ttl: float | timedelta, **arguments: Value
+    ) -> Flow[bool]:
+        # The script finds out: only the server that runs it knows its commands.
+        ttl_ms, native = milliseconds(ttl), int(self._native)
+        call = self._call(script, list, native=native, ttl=ttl_ms, **arguments)
         answer, native = yield from ask(call)
         self._native = bool(native)
         return bool(answer)
 
     def _call(
-        self, script: str, parse: Callable[[Any], Any], *arguments: Argument
+        self, name: str, parse: Callable[[Any], Any], **arguments: Any
     ) -> Call[Any]:
-        return Call(load_script(__package__, script), self._keys, arguments, parse)
+        script = load_script(__package__, name)
+        fields, expires = self._keys
+        keys = script.keys(map=fields, expires=expires)
+        return Call(script, keys, script.arguments(**arguments), parse)

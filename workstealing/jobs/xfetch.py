@@ -1,6 +1,6 @@
-"""When to compute a cached value anew before it expires: a lottery per read.
+"""When to recompute a cached value before it expires: a lottery per read.
 
-The nearer the end and the longer computing takes, the likelier (XFetch, "Optimal
+The nearer the expiry and the longer computing takes, the likelier (XFetch, "Optimal
 probabilistic cache stampede prevention", 2015): P = exp(-left / (beta x took)). The
 plain rule has a long tail of needlessly early refreshes; this one is capped.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from workstealing._checks import checked_number
 from workstealing.chance import Chance
-from workstealing.errors import ConfigurationError
 
 __all__ = ("XFETCH", "XFetch")
 
@@ -20,7 +20,7 @@ __all__ = ("XFETCH", "XFetch")
 class XFetch:
     """Probabilistic early refresh.
 
-    A *beta* above 1.0 refreshes earlier, 0.0 only at the end. Never earlier than *cap*
+    A *beta* above 1.0 refreshes earlier, 0.0 only at expiry. Never earlier than *cap*
     times beta times the time that computing took, and never in the first half of a
     value's life.
     """
@@ -30,11 +30,10 @@ class XFetch:
 
     def __post_init__(self) -> None:
         for name, number in (("beta", self.beta), ("cap", self.cap)):
-            if not math.isfinite(number) or number < 0:
-                raise ConfigurationError(f"{name} must be 0.0 or more, not {number!r}")
+            checked_number(number, name, zero=True)
 
     def probability(self, left: float, took: float, ttl: float) -> float:
-        """Return the chance of a refresh with *left* of *ttl*; units are alike."""
+        """Return the chance of a refresh with *left* of *ttl*, all in one unit."""
         if left <= 0:
             return 1.0
         scale = self.beta * took
@@ -43,7 +42,7 @@ class XFetch:
         return math.exp(-left / scale)
 
     def is_due(self, left: float, took: float, ttl: float, chance: Chance) -> bool:
-        """Draw whether this read refreshes; draws nothing where it is certain."""
+        """Draw whether this read refreshes; if that is certain, draw nothing."""
         probability = self.probability(left, took, ttl)
         return probability >= 1.0 or (
             probability > 0.0 and chance.random() < probability

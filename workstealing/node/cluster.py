@@ -1,6 +1,6 @@
 """What a node does: a request in, the body of its reply out; no I/O of its own.
 
-Whether the state is in memory or in Redis, the answers are the same.
+The replies are the same whether the state is in memory or in Redis.
 """
 
 from __future__ import annotations
@@ -11,45 +11,46 @@ from random import Random
 from typing import Any
 
 from workstealing.errors import UnknownWorker
+from workstealing.node.cluster_state import ClusterState
 from workstealing.node.messages import (
     MOST_WORKERS,
     AddWorker,
     CheckClusterState,
     CompleteJob,
+    ErrorCode,
     Init,
     RemoveWorker,
     Request,
+    RequestRefused,
     RunSimulation,
     StealJob,
     SubmitJob,
     TakeJob,
 )
-from workstealing.node.refusing import Code, Refused
 from workstealing.node.simulation import lengths, simulate
-from workstealing.node.state import State
 
 __all__ = ("DEFAULT_SEED", "Cluster")
 
 DEFAULT_SEED = 1
-"""Its first draw is the first of two."""
+"""With it, the first draw of two victims is the first one."""
 
 _UNASKED_JOBS = 3
-# Not in a name that a client may give: what stands before it is not shown.
+# Not allowed in a name of a client; what comes before it is not shown.
 _MARK = "/"
 
 
 class Cluster:
     """A cluster of workers and their jobs."""
 
-    def __init__(self, state: State, seed: int = DEFAULT_SEED) -> None:
+    def __init__(self, state: ClusterState, seed: int = DEFAULT_SEED) -> None:
         self._state = state
-        self._chance = Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        self._chance = Random(seed)  # noqa: S311 - repeatable, not secret
         self._length = lengths(seed)
         self._new_names = (f"job{number}" for number in count())
         self._turns = count()
 
     def answer(self, request: Request) -> dict[str, Any]:
-        """Carry a request out; raise `Refused` if it cannot be granted."""
+        """Carry out a request; raise `RequestRefused` if that is not possible."""
         try:
             match request:
                 case Init():
@@ -73,23 +74,25 @@ class Cluster:
                 case CheckClusterState():
                     return self._check()
                 case _:
-                    raise Refused(Code.NOT_SUPPORTED, f"there is no {request.type!r}")
+                    raise RequestRefused(
+                        ErrorCode.NOT_SUPPORTED, f"there is no {request.type!r}"
+                    )
         except UnknownWorker as error:
             problem = str(error).removesuffix(": add() it")
-            raise Refused(
-                Code.KEY_DOES_NOT_EXIST, f"{problem}: add_worker first"
+            raise RequestRefused(
+                ErrorCode.KEY_DOES_NOT_EXIST, f"{problem}: add_worker first"
             ) from error
 
     def _init(self, request: Init) -> dict[str, Any]:
-        self._take_on(request.workers)
+        self._add_missing(request.workers)
         self._state.initialise()
         workers = _sorted(self._state.workers())
         number = request.jobs_to_distribute
         while number:
             shares: dict[str, list[str]] = {}
             for name in islice(self._new_names, number):
-                shares.setdefault(self._whose_turn(workers), []).append(name)
-            # A name that a client gave to a job of its own is passed over.
+                shares.setdefault(self._next_worker(workers), []).append(name)
+            # A name that a client has used for a job of its own is skipped.
             for worker, names in shares.items():
                 number -= len(self._state.push(worker, names))
         return _reply("init_ok")
@@ -97,7 +100,7 @@ class Cluster:
     def _steal(self, request: StealJob) -> dict[str, Any]:
         thief, busy = request.thief_worker, list(dict.fromkeys(request.busy_workers))
         if not self._state.is_initialised():
-            self._improvise(thief, busy)
+            self._assume_busy(thief, busy)
         loads = self._state.loads([thief, *busy])
         victims = [name for name in busy if loads[name].waiting and name != thief]
         while victims:
@@ -111,13 +114,14 @@ class Cluster:
                     job_id=_shown(stolen.job),
                     victim_queue_size=stolen.left,
                 )
-        raise Refused(
-            Code.PRECONDITION_FAILED, "nothing to steal: none of them has a job waiting"
+        raise RequestRefused(
+            ErrorCode.PRECONDITION_FAILED,
+            "nothing to steal: none of the workers has a job waiting",
         )
 
-    def _improvise(self, thief: str, busy: Sequence[str]) -> None:
-        """Believe a client that says who is busy, when nobody has said who is there."""
-        known = self._take_on([*busy, thief])
+    def _assume_busy(self, thief: str, busy: Sequence[str]) -> None:
+        """Without an `init`, assume that the workers a client calls busy have jobs."""
+        known = self._add_missing([*busy, thief])
         for worker in busy:
             if worker not in known and worker != thief:
                 jobs = [f"{worker}{_MARK}job{n}" for n in range(_UNASKED_JOBS)]
@@ -161,14 +165,14 @@ class Cluster:
         worker, job = request.worker, request.job_id
         if worker is None:
             workers = _sorted(self._state.workers())
-            worker = self._whose_turn(workers) if workers else None
+            worker = self._next_worker(workers) if workers else None
         if job is None:
-            # A name that a client gave to a job of its own is passed over.
+            # A name that a client has used for a job of its own is skipped.
             job = next(name for name in self._new_names if self._pushed(worker, name))
         elif not self._pushed(worker, job):
-            raise Refused(
-                Code.KEY_ALREADY_EXISTS,
-                f"job {job!r} is there already: wait, or rename",
+            raise RequestRefused(
+                ErrorCode.KEY_ALREADY_EXISTS,
+                f"job {job!r} exists already: wait until it is done, or rename it",
             )
         return _reply("submit_job_ok", job_id=job, worker=worker)
 
@@ -176,8 +180,9 @@ class Cluster:
         worker = request.worker
         job = self._state.take(worker)
         if job is None:
-            raise Refused(
-                Code.PRECONDITION_FAILED, f"{worker} has no job waiting: steal_job"
+            raise RequestRefused(
+                ErrorCode.PRECONDITION_FAILED,
+                f"{worker} has no job waiting: send steal_job",
             )
         left = self._state.loads([worker])[worker].waiting
         return _reply("take_job_ok", worker=worker, job_id=_shown(job), queue_size=left)
@@ -187,33 +192,33 @@ class Cluster:
         for job in self._state.held(worker):
             if _shown(job) == name and self._state.done(worker, job):
                 return _reply("complete_job_ok", worker=worker, job_id=name)
-        raise Refused(
-            Code.KEY_DOES_NOT_EXIST,
+        raise RequestRefused(
+            ErrorCode.KEY_DOES_NOT_EXIST,
             f"{worker} has no job {name!r} in flight: take_job or steal_job first",
         )
 
     def _add(self, request: AddWorker) -> dict[str, Any]:
         worker = request.worker
-        if worker in self._take_on([worker]):
-            raise Refused(
-                Code.KEY_ALREADY_EXISTS, f"there is a worker {worker!r} already"
+        if worker in self._add_missing([worker]):
+            raise RequestRefused(
+                ErrorCode.KEY_ALREADY_EXISTS, f"worker {worker!r} exists already"
             )
         return _reply("add_worker_ok", worker=worker)
 
-    def _take_on(self, workers: Sequence[str]) -> set[str]:
-        """Add those who are not there; return who was."""
+    def _add_missing(self, workers: Sequence[str]) -> set[str]:
+        """Add the workers that do not exist yet; return those that did."""
         known = set(self._state.workers())
         new = [name for name in dict.fromkeys(workers) if name not in known]
         if len(known) + len(new) > MOST_WORKERS:
-            raise Refused(
-                Code.TEMPORARILY_UNAVAILABLE,
+            raise RequestRefused(
+                ErrorCode.TEMPORARILY_UNAVAILABLE,
                 f"a cluster has at most {MOST_WORKERS} workers: remove_worker first",
             )
         for worker in new:
             self._state.add(worker)
         return known
 
-    def _whose_turn(self, workers: Sequence[str]) -> str:
+    def _next_worker(self, workers: Sequence[str]) -> str:
         return workers[next(self._turns) % len(workers)]
 
     def _pushed(self, worker: str | None, job: str) -> bool:
@@ -229,5 +234,5 @@ def _shown(job: str) -> str:
 
 
 def _sorted(workers: Iterable[str]) -> list[str]:
-    """Put w2 before w10, the same on every node."""
+    """Sort w2 before w10, the same on every node."""
     return sorted(workers, key=lambda worker: (len(worker), worker))

@@ -1,20 +1,24 @@
-"""The requests that a node understands, each a type of its own, checked when read.
+"""The requests that a node understands, and the errors that it replies with.
 
-Fields that a request does not have are ignored, so that newer clients can talk to
-older nodes.
+Each request is a type of its own, checked when it is read. Unknown fields are ignored,
+so that newer clients can talk to older nodes.
+
+An error has a code for programs and a text for people. The codes are those of
+Maelstrom. 0 is the only one that leaves open whether the request was carried out; with
+all others it was not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
 
-from workstealing.errors import InvalidName
-from workstealing.node.refusing import Code, Refused
-from workstealing.tasks.naming import checked_queue_name
+from workstealing._checks import checked_queue_name
+from workstealing.errors import InvalidName, WorkStealingError
 
 __all__ = (
     "LONGEST_MS",
@@ -23,9 +27,11 @@ __all__ = (
     "AddWorker",
     "CheckClusterState",
     "CompleteJob",
+    "ErrorCode",
     "Init",
     "RemoveWorker",
     "Request",
+    "RequestRefused",
     "RunSimulation",
     "StealJob",
     "SubmitJob",
@@ -34,11 +40,11 @@ __all__ = (
 )
 
 MOST_WORKERS = 1_000
-"""In a cluster."""
+"""The most workers of a cluster."""
 MOST_JOBS = 100_000
-"""In one `init`."""
+"""The most jobs of one `init`."""
 LONGEST_MS = 1e9
-"""Of one simulation."""
+"""The longest simulation."""
 
 _Workers = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MOST_WORKERS)]
 _Number = Annotated[int, Meta(ge=0, le=MOST_JOBS)]
@@ -46,13 +52,13 @@ _Milliseconds = Annotated[float, Meta(ge=0, le=LONGEST_MS)]
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked of a node; *type* is its name on the wire."""
+    """A request to a node; *type* is its name on the wire."""
 
     type: ClassVar[str]
 
 
 class Init(Request, frozen=True):
-    """Take workers on, and spread new jobs evenly among all."""
+    """Add workers, and distribute new jobs evenly among all."""
 
     type = "init"
     workers: _Workers
@@ -60,7 +66,7 @@ class Init(Request, frozen=True):
 
 
 class StealJob(Request, frozen=True):
-    """Steal the last job of a random one of some workers."""
+    """Steal the last job of a random busy worker."""
 
     type = "steal_job"
     thief_worker: str
@@ -68,7 +74,7 @@ class StealJob(Request, frozen=True):
 
 
 class CheckClusterState(Request, frozen=True):
-    """Tell who has how much, and whether all are idle."""
+    """Return how many jobs each worker has, and whether all are idle."""
 
     type = "check_cluster_state"
 
@@ -81,7 +87,7 @@ class RunSimulation(Request, frozen=True):
 
 
 class SubmitJob(Request, frozen=True):
-    """Put a job at the back of a worker's deque; of the next one's, unless named."""
+    """Put a job at the back of a worker's deque; by default, of the next in turn."""
 
     type = "submit_job"
     job_id: str | None = None
@@ -96,7 +102,7 @@ class TakeJob(Request, frozen=True):
 
 
 class CompleteJob(Request, frozen=True):
-    """Say that a worker has finished a job that it took or stole."""
+    """Complete a job that a worker took or stole."""
 
     type = "complete_job"
     worker: str
@@ -104,27 +110,60 @@ class CompleteJob(Request, frozen=True):
 
 
 class AddWorker(Request, frozen=True):
-    """Take a worker on."""
+    """Add a worker."""
 
     type = "add_worker"
     worker: str
 
 
 class RemoveWorker(Request, frozen=True):
-    """Let a worker go; all that it has goes to others."""
+    """Remove a worker; all its jobs go to others."""
 
     type = "remove_worker"
     worker: str
 
 
+class ErrorCode(IntEnum):
+    """Why a request got an error as its reply."""
+
+    TIMEOUT = 0
+    """Redis did not answer: the request may have been carried out, or not."""
+    NOT_SUPPORTED = 10
+    """There is no such type of message."""
+    TEMPORARILY_UNAVAILABLE = 11
+    """Redis refuses, or the cluster is full: try again later."""
+    MALFORMED_REQUEST = 12
+    """It is not JSON, or a field is missing or invalid."""
+    KEY_DOES_NOT_EXIST = 20
+    """There is no such worker, or it does not have that job in flight."""
+    KEY_ALREADY_EXISTS = 21
+    """The worker or the job exists already."""
+    PRECONDITION_FAILED = 22
+    """There is nothing to steal, or to take."""
+
+
+class RequestRefused(WorkStealingError):
+    """A request that cannot be carried out."""
+
+    def __init__(self, code: ErrorCode, text: str) -> None:
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def understood(body: Mapping[str, Any]) -> Request:
-    """Return the request that a body makes; raise `Refused` if it makes none."""
+    """Return the request of a body; raise `RequestRefused` if it is not one."""
     kind = body.get("type")
     if not isinstance(kind, str):
-        raise Refused(Code.MALFORMED_REQUEST, "the body needs a `type`, a string")
+        raise RequestRefused(
+            ErrorCode.MALFORMED_REQUEST, "the body needs a `type` that is a string"
+        )
     if kind not in _REQUESTS:
-        raise Refused(
-            Code.NOT_SUPPORTED,
+        raise RequestRefused(
+            ErrorCode.NOT_SUPPORTED,
             f"there is no {kind[:80]!r}: send {', '.join(_REQUESTS)}",
         )
     try:
@@ -134,7 +173,7 @@ def understood(body: Mapping[str, Any]) -> Request:
             for name in (named,) if isinstance(named, str) else named or ():
                 checked_queue_name(name, f"`{field}`")
     except (msgspec.ValidationError, InvalidName) as error:
-        raise Refused(Code.MALFORMED_REQUEST, f"{kind}: {error}") from error
+        raise RequestRefused(ErrorCode.MALFORMED_REQUEST, f"{kind}: {error}") from error
     return request
 
 
@@ -152,5 +191,5 @@ _REQUESTS: dict[str, type[Request]] = {
         RemoveWorker,
     )
 }
-# Names become parts of Redis keys, with or without Redis: one rule for both.
+# Names become parts of Redis keys; in memory the same rule holds.
 _NAMES = {"busy_workers", "job_id", "thief_worker", "worker", "workers"}

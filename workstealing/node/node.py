@@ -1,34 +1,36 @@
-"""A node: reads messages, a line each, and answers each with a line, in order.
+"""A node: reads messages, one per line, and replies to each with a line, in order.
 
-Whatever it is sent, it answers and goes on: what it cannot do is an error in the
-reply. It ends with its input, or when nobody reads its answers.
+It replies to everything: what it cannot do gets an error as its reply. It ends with its
+input, or when its output is closed.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import msgspec
 
 from workstealing.errors import RedisError, RedisUnavailable
 from workstealing.node.cluster import Cluster
-from workstealing.node.lines import LONGEST, messages
-from workstealing.node.messages import understood
-from workstealing.node.refusing import Code, Refused
+from workstealing.node.messages import ErrorCode, RequestRefused, understood
 
-__all__ = ("Node",)
+__all__ = ("LONGEST", "Node")
+
+LONGEST = 1 << 20
+"""The most bytes of one message."""
 
 
 class Node:
-    """Speaks for a cluster."""
+    """Reads requests, and replies for a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def serve(self, source: BinaryIO, sink: BinaryIO) -> None:
-        """Answer each message of a stream, at once, until it ends."""
-        for message in messages(source):
+        """Reply to each message of a stream as it comes, until the stream ends."""
+        for message in _messages(source):
             sink.write(f"{self.answer(message)}\n".encode())
             sink.flush()
 
@@ -36,7 +38,7 @@ class Node:
         """Return the reply to a message, both as JSON."""
         try:
             letter = _decoded(message)
-        except Refused as refused:
+        except RequestRefused as refused:
             return _written(_error(None, refused))
         if "body" not in letter:
             return _written(self._answered(letter))
@@ -50,41 +52,88 @@ class Node:
             number = None
         try:
             if not isinstance(body, dict):
-                raise Refused(Code.MALFORMED_REQUEST, "the body is not an object")
+                raise RequestRefused(
+                    ErrorCode.MALFORMED_REQUEST, "the body is not an object"
+                )
             if number is None and body.get("msg_id") is not None:
-                raise Refused(Code.MALFORMED_REQUEST, "msg_id is not an integer")
+                raise RequestRefused(
+                    ErrorCode.MALFORMED_REQUEST, "msg_id is not an integer"
+                )
             if any(_text(address) != address for address in addresses):
-                raise Refused(Code.MALFORMED_REQUEST, "src or dest is not a string")
+                raise RequestRefused(
+                    ErrorCode.MALFORMED_REQUEST, "src or dest is not a string"
+                )
             reply = self._cluster.answer(understood(body))
-        except Refused as refused:
+        except RequestRefused as refused:
             return _error(number, refused)
         except RedisUnavailable as error:
-            return _error(number, Refused(Code.TIMEOUT, str(error)))
+            return _error(number, RequestRefused(ErrorCode.TIMEOUT, str(error)))
         except RedisError as error:
-            return _error(number, Refused(Code.TEMPORARILY_UNAVAILABLE, str(error)))
+            return _error(
+                number, RequestRefused(ErrorCode.TEMPORARILY_UNAVAILABLE, str(error))
+            )
         kind = reply.pop("type")
         return {"type": kind, "in_reply_to": number, **reply}
 
 
+def _messages(source: BinaryIO) -> Iterator[bytes]:
+    """Yield each message as soon as it is complete.
+
+    A message is one line, or spread over indented lines: a line that is just `{` begins
+    one that ends with the next line that is not indented, with `}` if it is complete.
+    Of a longer message than `LONGEST`, the rest is dropped.
+    """
+    spread = bytearray()
+    for line in _lines(source):
+        if spread and line[:1].isspace():
+            spread += line[: LONGEST + 1 - len(spread)]
+            continue
+        if spread:
+            is_whole = line.rstrip() == b"}"
+            yield bytes(spread) + line if is_whole else bytes(spread)
+            spread.clear()
+            if is_whole:
+                continue
+        if line.rstrip() == b"{":
+            spread += line
+        elif line.strip():
+            yield line
+    if spread:
+        yield bytes(spread)
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    while line := source.readline(LONGEST + 1):
+        yield line
+        while len(line) > LONGEST and not line.endswith(b"\n"):
+            line = source.readline(LONGEST + 1)
+
+
 def _decoded(message: bytes) -> dict[str, Any]:
     if len(message) > LONGEST:
-        raise Refused(Code.MALFORMED_REQUEST, f"a message has {LONGEST} bytes at most")
+        raise RequestRefused(
+            ErrorCode.MALFORMED_REQUEST, f"a message may have at most {LONGEST} bytes"
+        )
     try:
         letter = msgspec.json.decode(message)
-    # Nesting without end is no JSON of ours either.
+    # Too deep a nesting counts as malformed too.
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Refused(Code.MALFORMED_REQUEST, f"not JSON: {error}") from error
+        raise RequestRefused(
+            ErrorCode.MALFORMED_REQUEST, f"not JSON: {error}"
+        ) from error
     if not isinstance(letter, dict):
-        raise Refused(Code.MALFORMED_REQUEST, "a message is a JSON object")
+        raise RequestRefused(
+            ErrorCode.MALFORMED_REQUEST, "a message must be a JSON object"
+        )
     return letter
 
 
 def _written(letter: dict[str, Any]) -> str:
-    # Python would write NaN and Infinity, which are no JSON.
+    # Python would write NaN and Infinity, which are not JSON.
     return json.dumps(letter, allow_nan=False)
 
 
-def _error(number: int | str | None, refused: Refused) -> dict[str, Any]:
+def _error(number: int | str | None, refused: RequestRefused) -> dict[str, Any]:
     return {
         "type": "error",
         "in_reply_to": number,

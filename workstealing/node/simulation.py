@@ -1,8 +1,8 @@
-"""Lets the workers of a cluster work in simulated time: a second takes no second.
+"""Lets the workers of a cluster work in simulated time, which takes no real time.
 
-Each worker takes from the front of its own deque; when that is empty it steals the
-last job of a random worker that has one; when nobody has, it is idle for good, since
-no new work comes. The same seed and the same jobs give the same answer.
+Each worker takes from the front of its own deque; when that is empty it steals the last
+job of a random worker that has one; when no worker has one, it stays idle, since no new
+jobs come. The same seed and the same jobs give the same result.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from random import Random
 
 from workstealing.chance import Chance
 from workstealing.errors import UnknownWorker
-from workstealing.node.state import State
+from workstealing.node.cluster_state import ClusterState
 
-__all__ = ("Tally", "lengths", "simulate")
+__all__ = ("SimulationTally", "lengths", "simulate")
 
 _SHORTEST_MS, _LONGEST_MS = 20.0, 400.0
 _RATIO = math.log(_LONGEST_MS / _SHORTEST_MS)
 
 
 @dataclass(slots=True)
-class Tally:
+class SimulationTally:
     """What a worker did."""
 
     completed: int = 0
     stolen: int = 0
-    """Jobs that it took from others."""
+    """Jobs that it stole from others."""
     busy_ms: float = 0.0
 
 
 def lengths(seed: int) -> Callable[[str], float]:
     """Return how long each job lasts, in ms: drawn by the seed and the job's name.
 
-    From 20 to 400 ms; as often less than 90 as more.
+    From 20 to 400 ms, with a median of 90.
     """
 
     def length(job: str) -> float:
-        # Nothing is secured by it; and the same job lasts as long on each node.
+        # Not for security; and the same job lasts as long on each node.
         drawn = Random(f"{seed}/{job}").random()  # noqa: S311
         return _SHORTEST_MS * math.exp(drawn * _RATIO)
 
@@ -48,17 +48,17 @@ def lengths(seed: int) -> Callable[[str], float]:
 
 
 def simulate(
-    state: State,
+    state: ClusterState,
     duration_ms: float,
     length: Callable[[str], float],
     chance: Chance,
     *,
     is_stealing: bool = True,
-) -> dict[str, Tally]:
+) -> dict[str, SimulationTally]:
     """Work for some simulated time; return what each worker did.
 
-    A job that has not ended by then is handed back to the front, and begins anew next
-    time. A worker that has a job of a client's in flight is busy with that.
+    A job that has not ended by then is handed back to the front, and starts over next
+    time. A worker that has a job of a client in flight is busy with that.
     """
     return _Simulation(state, duration_ms, length, chance, is_stealing).run()
 
@@ -66,7 +66,7 @@ def simulate(
 class _Simulation:
     def __init__(
         self,
-        state: State,
+        state: ClusterState,
         duration_ms: float,
         length: Callable[[str], float],
         chance: Chance,
@@ -77,13 +77,13 @@ class _Simulation:
         self._length = length
         self._chance = chance
         self._is_stealing = is_stealing
-        # When a job ends, a number that makes no two alike, who runs it, which.
+        # When a job ends, a unique number, the worker, the job.
         self._running: list[tuple[float, int, str, str]] = []
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, SimulationTally] = {}
 
-    def run(self) -> dict[str, Tally]:
+    def run(self) -> dict[str, SimulationTally]:
         loads = self._state.loads(self._state.workers())
-        self._tallies = {worker: Tally() for worker in loads}
+        self._tallies = {worker: SimulationTally() for worker in loads}
         for worker, load in loads.items():
             self._tallies[worker].busy_ms = self._end_ms if load.in_flight else 0.0
         free = [(0.0, name) for name, load in loads.items() if not load.in_flight]
@@ -106,7 +106,7 @@ class _Simulation:
             self._hand_back(worker, job)
         return self._tallies
 
-    # Another node may remove a worker meanwhile: then its jobs went to others.
+    # Another node may remove a worker meanwhile: then its jobs go to others.
 
     def _next(self, worker: str) -> str | None:
         try:

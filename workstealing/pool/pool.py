@@ -1,30 +1,37 @@
 """A pool of threads that share their work by stealing; no Redis, no other package.
 
-Each worker has a deque of its own. Work that is given from outside is spread; work that
-is given by work goes to the deque of its worker; whoever has nothing steals from the
+Each worker has a deque of its own. Work submitted from outside is spread; work that is
+submitted by work goes to the deque of its worker; a worker without work steals from the
 others. So short and long work balance by themselves.
 
-Work that was taken in is run once, or reported as not begun, or discarded on request;
-nothing is dropped in silence, whatever the pool is scaled to meanwhile. What runs can
-be asked to stop, not forced: see `interrupting`. A forked child has an empty, stopped
+Accepted work is run once, or reported as not begun, or discarded on request; nothing is
+dropped silently, whatever the pool is scaled to meanwhile. Running work can be asked to
+stop, not forced: see `workstealing._interrupt`. A forked child has an empty, stopped
 pool; the end of the interpreter waits a few seconds for what is left.
+
+For tasks that must survive the process, and for work on many machines, there is
+`WorkerPool`; both pools share the names of their methods.
 """
 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, wait
+from threading import Thread
 from typing import Any, TypeVar
 from weakref import finalize
 
+from workstealing._checks import checked_timeout, checked_whole
+from workstealing._interrupt import Interruptible
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolFull
-from workstealing.pool.crew import Crew
-from workstealing.pool.member import member_here, works_of
-from workstealing.pool.reports import PoolStats, StopReport
-from workstealing.pool.scaling import Autoscale, checked_number, checked_seconds
+from workstealing.pool.autoscale import Autoscale
+from workstealing.pool.pool_stats import PoolStats, StopReport
+from workstealing.pool.pool_thread import pool_thread_here, running_work
+from workstealing.pool.pool_threads import PoolThreads
 from workstealing.pool.work import Work
 
 __all__ = ("Pool",)
@@ -33,6 +40,10 @@ T = TypeVar("T")
 
 _numbers = itertools.count(1)
 
+# Seconds between two tries to deliver an interruption that was put off.
+_SHORTEST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.1
+
 
 class Pool(Executor):
     """An in-process pool, and a `concurrent.futures.Executor`.
@@ -40,9 +51,10 @@ class Pool(Executor):
     Args:
         workers: how many threads work.
         buffer: how much work may wait.
-        autoscale: adapt the number of workers; None leaves it as it is.
-        patience: seconds that giving work waits for room in a full buffer, before it
-            raises `PoolFull`. None waits as long as it takes, 0 not at all.
+        autoscale: adapt the number of workers, by its `wait`, `step`, `most` and
+            `idle`; None leaves it as it is.
+        buffer_timeout: seconds that submitting waits for room in a full buffer before
+            it raises `PoolFull`. None waits as long as it takes, 0 not at all.
         name: names the threads and begins the ids of the work.
         chance: draws the victims of thieves.
         clock: where time comes from.
@@ -56,31 +68,33 @@ class Pool(Executor):
         buffer: int = 1000,
         autoscale: Autoscale | None = None,
         *,
-        patience: float | None = None,
+        buffer_timeout: float | None = None,
         name: str | None = None,
         chance: Chance = SYSTEM_CHANCE,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        checked_number(workers, "workers")
-        checked_number(buffer, "buffer")
-        _check_rule(autoscale)
-        self.patience = patience
-        self._crew = Crew(name or f"pool-{next(_numbers)}", buffer, chance, clock)
-        # Threads know the crew only: a pool that nobody holds ends when it is empty.
-        finalize(self, self._crew.abandon).atexit = False
-        self._crew.resize(workers)
+        checked_whole(workers, "workers", 1)
+        checked_whole(buffer, "buffer", 1)
+        _check_autoscale(autoscale)
+        self.buffer_timeout = buffer_timeout
+        self._threads = PoolThreads(
+            name or f"pool-{next(_numbers)}", buffer, chance, clock
+        )
+        # Threads do not know the pool: one without references ends when it is empty.
+        finalize(self, self._threads.abandon).atexit = False
+        self._threads.resize(workers)
         self.autoscale = autoscale
 
     def execute(
         self, function: Callable[..., T], /, *args: Any, **kwargs: Any
     ) -> Work[T]:
-        """Give one call to the pool.
+        """Submit one call.
 
         Raises:
-            PoolFull: the buffer stayed full for longer than `patience`.
+            PoolFull: the buffer stayed full for longer than `buffer_timeout`.
             PoolStopped: the pool was stopped.
         """
-        return self._give(self._patience, function, args, kwargs)
+        return self._submit(self._buffer_timeout, function, args, kwargs)
 
     def execute_within(
         self,
@@ -90,73 +104,73 @@ class Pool(Executor):
         *args: Any,
         **kwargs: Any,
     ) -> Work[T]:
-        """Give one call, with a patience of its own."""
-        return self._give(_checked_patience(seconds), function, args, kwargs)
+        """Submit one call, with a `buffer_timeout` of its own."""
+        return self._submit(checked_timeout(seconds, "seconds"), function, args, kwargs)
 
     def execute_many(
         self, function: Callable[..., T], /, *iterables: Iterable[Any]
     ) -> list[Work[T]]:
-        """Give a call for each of the items, taken side by side as `map` does.
+        """Submit a call for each of the items, taken side by side as `map` does.
 
-        If the buffer stays full for longer than `patience`, what was given by then is
-        in `PoolFull.given`.
+        If the buffer stays full for longer than `buffer_timeout`, what was submitted by
+        then is in `PoolFull.submitted`.
         """
         works: list[Work[T]] = []
         for args in zip(*iterables, strict=False):
             try:
-                works.append(self._give(self._patience, function, args, {}))
+                works.append(self._submit(self._buffer_timeout, function, args, {}))
             except PoolFull as error:
-                error.given = tuple(works)
+                error.submitted = tuple(works)
                 raise
         return works
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Work[T]:
-        """Give one call, in the words of `concurrent.futures`."""
-        return self._give(self._patience, fn, args, kwargs)
+        """Submit one call, by the name that `concurrent.futures` has for it."""
+        return self._submit(self._buffer_timeout, fn, args, kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more work, do all that waits, and end.
+        """Accept no more work, do all that waits, and end.
 
         Args:
-            wait: return when it is all over.
+            wait: return when all of it is done.
             cancel_futures: discard what waits.
         """
-        self._crew.close()
+        self._threads.close()
         if cancel_futures:
-            self._crew.shielded(self._take_out_all)
+            self._threads.shielded(self._take_out_all)
         if wait:
-            self._crew.join(None)
+            self._threads.join(None)
 
-    def stop(self, hot: bool = False, timeout: float | None = 25.0) -> StopReport:
-        """Take no more work, let what runs finish, report what was not begun.
+    def stop(self, *, hot: bool = False, timeout: float | None = 25.0) -> StopReport:
+        """Accept no more work, let what runs finish, report what did not begin.
 
         Args:
             hot: also interrupt what runs.
             timeout: seconds to wait for what runs; None waits for ever. May be called
                 again for what is left.
         """
-        return self._crew.shielded(self._stop, hot, checked_seconds(timeout, "timeout"))
+        return self._threads.shielded(self._stop, hot, checked_timeout(timeout))
 
     def scale(
-        self, number: int, hot: bool = False, timeout: float | None = 1.0
+        self, workers: int, *, hot: bool = False, timeout: float | None = 1.0
     ) -> StopReport:
         """Have that many workers from now on.
 
-        Those who leave finish what they are at, and what waits for them goes to others.
+        Those that leave finish what they run, and what waits for them goes to others.
 
         Args:
-            number: how many.
-            hot: also interrupt what those who leave are at.
+            workers: how many.
+            hot: also interrupt what the leaving workers run.
             timeout: seconds to wait for what was interrupted.
         """
-        checked_number(number, "workers")
-        seconds = checked_seconds(timeout, "timeout")
-        return self._crew.shielded(self._scale, number, hot, seconds)
+        checked_whole(workers, "workers", 1)
+        seconds = checked_timeout(timeout)
+        return self._threads.shielded(self._scale, workers, hot, seconds)
 
     def discard(
-        self, ids: Iterable[str], hot: bool = False, timeout: float | None = 1.0
+        self, ids: Iterable[str], *, hot: bool = False, timeout: float | None = 1.0
     ) -> StopReport:
-        """Take work out that waits; with *hot*, also interrupt it where it runs.
+        """Take out waiting work; with *hot*, also interrupt it where it runs.
 
         Args:
             ids: the `id` of each piece of work.
@@ -164,42 +178,43 @@ class Pool(Executor):
             timeout: seconds to wait for what was interrupted.
         """
         if isinstance(ids, str):
-            raise ConfigurationError(f"discard() takes several ids: [{ids!r}]")
-        seconds = checked_seconds(timeout, "timeout")
-        return self._crew.shielded(self._discard, tuple(ids), hot, seconds)
+            raise ConfigurationError(f"discard() takes several ids: write [{ids!r}]")
+        seconds = checked_timeout(timeout)
+        return self._threads.shielded(self._discard, tuple(ids), hot, seconds)
 
     def stats(self) -> PoolStats:
         """Count workers and work."""
-        crew = self._crew
+        threads = self._threads
         return PoolStats(
-            active=sum(bool(member.works) for member in crew.everyone()),
-            total=crew.total,
-            waiting=len(crew.buffer),
-            stolen=crew.deques.stolen,
+            workers=threads.total,
+            running=sum(bool(thread.works) for thread in threads.alive()),
+            waiting=len(threads.waiting),
+            stolen=threads.deques.stolen,
         )
 
     @property
     def is_idle(self) -> bool:
-        """Whether all deques are empty and nothing is in flight."""
-        return self._crew.is_quiet
+        """Whether nothing waits and nothing runs."""
+        return self._threads.is_idle
 
     def wait_idle(self, timeout: float | None = None) -> bool:
         """Wait until the pool is idle; False if it was not in time."""
-        if member_here(self._crew) is not None:
+        if pool_thread_here(self._threads) is not None:
             raise ConfigurationError(
-                "a pool is not idle while its own work waits for that: wait outside"
+                "a pool is never idle while its own work waits for that: call"
+                " wait_idle() outside of the pool"
             )
-        return self._crew.wait_until_quiet(checked_seconds(timeout, "timeout"))
+        return self._threads.wait_until_idle(checked_timeout(timeout))
 
     @property
     def name(self) -> str:
         """Names the threads and begins the ids of the work."""
-        return self._crew.name
+        return self._threads.name
 
     @property
     def workers(self) -> int:
         """How many workers there are; to set it is to `scale()`."""
-        return self._crew.total
+        return self._threads.total
 
     @workers.setter
     def workers(self, number: int) -> None:
@@ -208,66 +223,66 @@ class Pool(Executor):
     @property
     def buffer(self) -> int:
         """How much work may wait; can be set."""
-        return self._crew.buffer.limit
+        return self._threads.waiting.limit
 
     @buffer.setter
     def buffer(self, number: int) -> None:
-        self._crew.buffer.limit = checked_number(number, "buffer")
+        self._threads.waiting.limit = checked_whole(number, "buffer", 1)
 
     @property
     def autoscale(self) -> Autoscale | None:
         """How the number of workers is adapted; can be set."""
-        return self._crew.autoscale
+        return self._threads.autoscale
 
     @autoscale.setter
     def autoscale(self, rule: Autoscale | None) -> None:
-        _check_rule(rule)
-        self._crew.autoscale = rule
+        _check_autoscale(rule)
+        self._threads.autoscale = rule
 
     @property
-    def patience(self) -> float | None:
-        """How long giving work waits for room; can be set."""
-        return self._patience
+    def buffer_timeout(self) -> float | None:
+        """How long submitting waits for room in a full buffer; can be set."""
+        return self._buffer_timeout
 
-    @patience.setter
-    def patience(self, seconds: float | None) -> None:
-        self._patience = _checked_patience(seconds)
+    @buffer_timeout.setter
+    def buffer_timeout(self, seconds: float | None) -> None:
+        self._buffer_timeout = checked_timeout(seconds, "buffer_timeout")
 
-    def _give(
+    def _submit(
         self,
-        patience: float | None,
+        timeout: float | None,
         function: Callable[..., T],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Work[T]:
         if not callable(function):
             raise ConfigurationError(f"{function!r} cannot be called")
-        work = Work(self._crew, function, args, kwargs)
-        self._crew.give(work, patience)
+        work = Work(self._threads, function, args, kwargs)
+        self._threads.submit(work, timeout)
         return work
 
     def _take_out_all(self) -> list[Work[Any]]:
-        works = self._crew.buffer.claim_all()
-        self._crew.deques.drain()
+        works = self._threads.waiting.claim_all()
+        self._threads.deques.drain()
         for work in works:
             work.end_not_begun()
-        self._crew.close()
-        self._crew.tell_if_quiet()
+        self._threads.close()
+        self._threads.notify_if_idle()
         return works
 
     def _stop(self, hot: bool, timeout: float | None) -> StopReport:
-        crew = self._crew
-        crew.close()
+        threads = self._threads
+        threads.close()
         not_begun = self._take_out_all()
-        crew.send_home()
-        running = works_of(crew.everyone())
+        threads.let_all_leave()
+        running = running_work(threads.alive())
         if hot:
             _interrupt(running)
-        crew.join(timeout)
+        threads.join(timeout)
         return StopReport.of(running, not_begun=not_begun)
 
-    def _scale(self, number: int, hot: bool, timeout: float | None) -> StopReport:
-        running = works_of(self._crew.resize(number))
+    def _scale(self, workers: int, hot: bool, timeout: float | None) -> StopReport:
+        running = running_work(self._threads.resize(workers))
         if hot:
             self._interrupt_and_wait(running, timeout)
         return StopReport.of(running)
@@ -275,18 +290,18 @@ class Pool(Executor):
     def _discard(
         self, ids: tuple[str, ...], hot: bool, timeout: float | None
     ) -> StopReport:
-        crew = self._crew
+        threads = self._threads
         not_begun: list[Work[Any]] = []
         running: list[Work[Any]] = []
         unknown: list[str] = []
         for work_id in ids:
-            work = crew.buffer.find(work_id)
-            if work is not None and crew.withdraw(work):
+            work = threads.waiting.find(work_id)
+            if work is not None and threads.withdraw(work):
                 not_begun.append(work)
                 continue
-            at = [work for work in works_of(crew.everyone()) if work.id == work_id]
-            running += at
-            if not at:
+            found = [w for w in running_work(threads.alive()) if w.id == work_id]
+            running += found
+            if not found:
                 unknown.append(work_id)
         if hot:
             self._interrupt_and_wait(running, timeout)
@@ -296,20 +311,29 @@ class Pool(Executor):
         self, works: list[Work[Any]], timeout: float | None
     ) -> None:
         _interrupt(works)
-        me = member_here(self._crew)
+        me = pool_thread_here(self._threads)
         mine = () if me is None else tuple(me.works)
         wait([work for work in works if work not in mine], timeout)
 
 
 def _interrupt(works: list[Work[Any]]) -> None:
-    for work in works:
-        work.interruption.interrupt()
+    calls = [work.interruption for work in works]
+    put_off = [call for call in calls if call.interrupt() and not call.is_sent]
+    if put_off:
+        name = "workstealing-interrupt"
+        Thread(target=_deliver, args=(put_off,), name=name, daemon=True).start()
 
 
-def _checked_patience(seconds: float | None) -> float | None:
-    return checked_seconds(seconds, "patience")
+def _deliver(calls: list[Interruptible]) -> None:
+    """Try again until each interruption is safe to send, or its call has ended."""
+    pause = _SHORTEST_PAUSE
+    while calls := [call for call in calls if not call.deliver()]:
+        time.sleep(pause)
+        pause = min(_LONGEST_PAUSE, pause * 1.05)
 
 
-def _check_rule(rule: object) -> None:
+def _check_autoscale(rule: object) -> None:
     if rule is not None and not isinstance(rule, Autoscale):
-        raise ConfigurationError(f"autoscale is an Autoscale or None, not {rule!r}")
+        raise ConfigurationError(
+            f"autoscale must be an Autoscale or None, not {rule!r}"
+        )

@@ -1,22 +1,26 @@
-"""One piece of work: what to call, how far it is, what came of it.
+"""One piece of work: what to call, how far it is, and how it ended.
 
-It is a `concurrent.futures.Future`, so whatever waits for futures (`wait`,
-`as_completed`, asyncio) takes it as it is.
+It is a `concurrent.futures.Future`, so everything that waits for futures (`wait`,
+`as_completed`, asyncio) can wait for it.
 """
 
 from __future__ import annotations
 
+from _thread import RLock
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeout
 from enum import Enum
-from typing import Any, Protocol, TypeVar
+from threading import Condition
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from workstealing._interrupt import Interruptible
 from workstealing.errors import ResultTimeout, WorkDiscarded
-from workstealing.pool.interrupting import Interruptible
-from workstealing.pool.monitor import Monitor
 
-__all__ = ("Keeper", "Work", "WorkStatus")
+if TYPE_CHECKING:
+    from workstealing.pool.pool_threads import PoolThreads
+
+__all__ = ("LazyCondition", "Work", "WorkStatus")
 
 T = TypeVar("T")
 
@@ -33,30 +37,18 @@ class WorkStatus(str, Enum):
     __str__ = str.__str__
 
 
-class Keeper(Protocol):
-    """Whoever holds the work until it is over."""
-
-    def help(self, work: Work[Any]) -> None:
-        """Run the work here and now, if it waits and the caller is a worker."""
-        ...
-
-    def withdraw(self, work: Work[Any]) -> bool:
-        """Discard the work, if it waits."""
-        ...
-
-
 class Work(Future[T]):
     """A call that a pool runs; made by the pool."""
 
     def __init__(
         self,
-        keeper: Keeper,
+        threads: PoolThreads,
         function: Callable[..., T],
         arguments: tuple[Any, ...],
         keywords: dict[str, Any],
     ) -> None:
         # As Future.__init__ does it, with a lighter condition; a test compares the two.
-        self._condition = Monitor()  # type: ignore[assignment]
+        self._condition = LazyCondition()  # type: ignore[assignment]
         self._state = "PENDING"
         self._result = None
         self._exception = None
@@ -68,12 +60,13 @@ class Work(Future[T]):
         """What is called; None once it was, so that nothing is kept alive."""
         self.arguments = arguments
         self.keywords = keywords
-        self.given_at = 0.0
+        self.submitted_at = 0.0
         self.interruption = Interruptible()
-        self._keeper: Keeper | None = keeper
+        # None once it has ended.
+        self._threads: PoolThreads | None = threads
 
     def status(self) -> WorkStatus:
-        """Tell how far it is."""
+        """Return how far it is."""
         if self.cancelled():
             return WorkStatus.DISCARDED
         if self.running():
@@ -90,37 +83,38 @@ class Work(Future[T]):
     def result(self, timeout: float | None = None) -> T:
         """Return what the call returned, or raise what it raised.
 
-        A worker of the same pool that asks without a timeout for work which still
-        waits runs it itself: so work may wait for work, even in a pool of one.
+        If the caller is work of the same pool, waits without a timeout, and this has
+        not begun, the caller runs it itself. So work may wait for work, even in a pool
+        of one.
 
         Raises:
-            ResultTimeout: it was not over in time.
+            ResultTimeout: it did not end in time.
             WorkDiscarded: it was discarded.
         """
-        self._be_helped(timeout)
+        self._run_if_waiting(timeout)
         try:
             return super().result(timeout)
         except (CancelledError, FutureTimeout) as error:
-            told = self._told(error)
-            if told is None:
+            ours = self._translated(error)
+            if ours is None:
                 raise
-            raise told from None
+            raise ours from None
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Return what the call raised, or None; else as `result()`."""
-        self._be_helped(timeout)
+        self._run_if_waiting(timeout)
         try:
             return super().exception(timeout)
         except (CancelledError, FutureTimeout) as error:
-            told = self._told(error)
-            if told is None:
+            ours = self._translated(error)
+            if ours is None:
                 raise
-            raise told from None
+            raise ours from None
 
     def cancel(self) -> bool:
-        """Discard it if it waits; False if it runs or is over."""
-        keeper = self._keeper
-        return super().cancel() if keeper is None else keeper.withdraw(self)
+        """Discard it if it waits; False if it runs or has ended."""
+        threads = self._threads
+        return super().cancel() if threads is None else threads.withdraw(self)
 
     def finish(self, value: T) -> None:
         """Be done."""
@@ -128,7 +122,7 @@ class Work(Future[T]):
         try:
             self.set_result(value)
         except InvalidStateError:
-            # Whoever holds a future may end it. It was first, so it stays so.
+            # Anyone who holds a future may end it. That came first, so it stays.
             return
 
     def fail(self, error: BaseException) -> None:
@@ -144,50 +138,77 @@ class Work(Future[T]):
         self.fail(_Discarded(f"work {self.id} was interrupted"))
 
     def end_not_begun(self) -> None:
-        """Be discarded, by the one who claimed it.
+        """Be discarded, by the thread that claimed it.
 
-        What it would have called is kept, for whoever wants it.
+        What it would have called is kept, so that it can be submitted elsewhere.
         """
-        self._keeper = None
-        # The second tells those who wait for several futures at once.
+        self._threads = None
+        # The second call notifies `wait()` and `as_completed()`.
         if super().cancel():
             self.set_running_or_notify_cancel()
 
-    def end_on_its_way(self) -> bool:
-        """Be discarded, if the one who claimed it has not begun it yet."""
+    def end_claimed(self) -> bool:
+        """Be discarded, if it was claimed and has not begun yet; tell whether."""
         return super().cancel()
 
     def end_in_child(self) -> None:
-        """Be discarded in a forked child, where nobody will ever run it."""
+        """Be discarded in a forked child, where no thread will ever run it."""
         # The old one may be held for ever, by a thread that exists in the parent only.
-        self._condition = Monitor()  # type: ignore[assignment]
+        self._condition = LazyCondition()  # type: ignore[assignment]
         if self.running():
             self.end_interrupted()
         elif not self.done():
             self.end_not_begun()
 
     def _let_go(self) -> None:
-        self._keeper = None
+        self._threads = None
         self.function = None
         self.arguments, self.keywords = (), {}
 
-    def _be_helped(self, timeout: float | None) -> None:
-        keeper = self._keeper
-        if keeper is not None and timeout is None:
-            keeper.help(self)
+    def _run_if_waiting(self, timeout: float | None) -> None:
+        threads = self._threads
+        if threads is not None and timeout is None:
+            threads.help(self)
 
-    def _told(self, error: Exception) -> Exception | None:
-        """Say it in our words; None if it is the work's own error."""
+    def _translated(self, error: Exception) -> Exception | None:
+        """Return our error for one of a future; None if it is the work's own."""
         if self.cancelled():
-            return _Discarded(f"work {self.id} was discarded before it was begun")
+            return _Discarded(f"work {self.id} was discarded before it began")
         if isinstance(error, FutureTimeout) and not self.done():
             return _Late(f"work {self.id} is still {self.status()}: wait longer")
         return None
 
 
+class LazyCondition(RLock):  # type: ignore[misc]  # final in typeshed only
+    """What `concurrent.futures.Future` needs of a `threading.Condition`.
+
+    A real one makes nine objects and enters by Python code. Most work has ended before
+    anyone waits for it, so this is a plain re-entrant lock, which makes a condition
+    when the first thread waits.
+    """
+
+    _condition: Condition | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Release the lock, wait to be notified, acquire the lock again."""
+        if self._condition is None:
+            self._condition = Condition(self)
+        return self._condition.wait(timeout)
+
+    def notify(self, number: int = 1) -> None:
+        """Wake some of the waiting threads; the caller holds the lock."""
+        if self._condition is not None:
+            self._condition.notify(number)
+
+    def notify_all(self) -> None:
+        """Wake all waiting threads; the caller holds the lock."""
+        if self._condition is not None:
+            self._condition.notify_all()
+
+
 class _Discarded(WorkDiscarded, CancelledError):
-    """Also caught by those who know futures only."""
+    """Also caught as the error of `concurrent.futures`."""
 
 
 class _Late(ResultTimeout, FutureTimeout):
-    """Also caught by those who know futures only, on Python 3.10."""
+    """Also caught as the error of `concurrent.futures` on Python 3.10."""

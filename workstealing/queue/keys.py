@@ -1,12 +1,20 @@
-"""The keys of a queue, a method or attribute each.
+"""The keys of a queue, an attribute or method each.
 
 All keys of one queue and run share a hash tag, so that each script lives in one slot.
-Names are checked once, when the queue is made; here they are only joined.
+Names are checked once, when the queue is made; here they are only joined. What stands
+in each key is said in the headers of the scripts, `lua/*.lua`.
 """
 
 from __future__ import annotations
 
-__all__ = ("QueueKeys",)
+from functools import cache
+
+from workstealing.queue.scripts import Script, load_script
+
+__all__ = ("QueueKeys", "queue_script")
+
+# Scripts and workers whose keys are kept, for each queue of a process.
+_KEPT = 1000
 
 
 class QueueKeys:
@@ -29,24 +37,28 @@ class QueueKeys:
         self.control = f"{prefix}control"
         self.stats = f"{prefix}stats"
         self.history = f"{prefix}history"
-        self.cancels = f"{prefix}cancels"
+        self.cancelling = f"{prefix}cancelling"
+        self.cancelled = f"{prefix}cancelled"
         self.awaited = f"{prefix}awaited"
-        self.graves = f"{prefix}graves"
-        self.able = f"{prefix}able"
-        self.parkings = f"{prefix}parkings"
+        self.abilities = f"{prefix}abilities"
         self.parked = f"{prefix}parked"
+        self.parked_abilities = f"{prefix}parked_abilities"
+        self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def channel(self, waiter: str) -> str:
-        """Where outcomes are told to one who waits; a channel, not a key."""
-        return f"{self.prefix}told:{waiter}"
+    def shared(self) -> tuple[str, ...]:
+        """Return all keys but those of one worker, task or ability."""
+        own = {"prefix", "_of_workers"}
+        values = [value for name, value in vars(self).items() if name not in own]
+        names = [value for value in values if isinstance(value, str)]
+        return (*self.inboxes, *names)
 
     def deque(self, worker: str) -> str:
         """List of the tasks that a worker has not begun."""
-        return f"{self.prefix}queues:{worker}:inbox"
+        return f"{self.prefix}deque:{worker}"
 
     def running(self, worker: str) -> str:
         """Hash of the tasks that a worker has taken, and when."""
-        return f"{self.prefix}queues:{worker}:running"
+        return f"{self.prefix}running:{worker}"
 
     def parked_for(self, ability: str) -> str:
         """List of the tasks that wait for a worker with an ability."""
@@ -59,3 +71,35 @@ class QueueKeys:
     def notes(self, task_id: str) -> str:
         """Hash of the progress and the checkpoint of a task that noted any."""
         return f"{self.prefix}notes:{task_id}"
+
+    def of_worker(self, script: Script, worker: str) -> tuple[str, ...]:
+        """Return the keys of a script on one worker's `deque` and `running`.
+
+        They are kept: a worker asks for the same ones with each exchange.
+        """
+        known = self._of_workers.get((script.sha, worker))
+        if known is None:
+            if len(self._of_workers) >= _KEPT:
+                self._of_workers.clear()
+            known = script.keys(
+                self, deque=self.deque(worker), running=self.running(worker)
+            )
+            self._of_workers[script.sha, worker] = known
+        return known
+
+    def channel(self, subscriber: str) -> str:
+        """Where outcomes are published to one subscriber; a channel, not a key."""
+        return f"{self.prefix}outcomes:{subscriber}"
+
+
+_SHARED = frozenset(name for name in vars(QueueKeys("", "")) if name[0] != "_")
+
+
+@cache
+def queue_script(package: str, name: str) -> Script:
+    """Load a script on the keys of a queue: `script.keys(queue_keys, deque=…, …)`.
+
+    A key of its header that is an attribute of `QueueKeys` is taken from there. Callers
+    name the others: those of one worker, task or ability.
+    """
+    return load_script(package, name, _SHARED)

@@ -1,7 +1,7 @@
-"""Reads what scripts reply: bytes or text, whatever the client was told to return.
+"""Reads replies of scripts alike, whether the user's client decodes them or not.
 
-`shown`, `number` and those made of them are for who only looks: they never raise,
-whatever somebody else wrote into a key.
+`text`, `texts` and `raw` are for what the library wrote itself. `shown`, `number` and
+those made of them are for inspection: they never raise, whatever stands in a key.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def pairs(flat: Sequence[Any]) -> dict[str, str]:
 
 
 def begun(value: Any) -> int:
-    """Return when a worker took a task in hand, as its `running` says it."""
+    """Return when a worker took a task, as its `running` says it."""
     return number(shown(value).removeprefix("!")) or 0
 
 
@@ -59,14 +59,14 @@ def tallies(value: Any) -> tuple[int, int, int]:
 
 
 def shown(value: Any) -> str:
-    """Return a reply as text that can be written; what is not UTF-8 is replaced."""
+    """Return a reply as text that can be printed; what is not UTF-8 is replaced."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return str(value).encode(errors="replace").decode()
 
 
 def number(value: Any) -> int | None:
-    """Return a reply as a whole number that a script can hold; None if it is none."""
+    """Return a reply as a whole number that Lua can hold; None if it is no number."""
     try:
         read = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workstealing.tasks.executing import MAX_RESULT
+from workstealing.tasks.runner import MAX_RESULT
 
 __all__ = ("QueueSettings",)
 
@@ -28,8 +28,8 @@ class QueueSettings:
     max_result: int = MAX_RESULT
     """Bytes of one result."""
     lease_ms: int = 15_000
-    """How long a silent worker is believed to live."""
+    """How long a worker that does not beat is taken to be alive."""
     deaths: int = 3
     """Workers that a task may see die before it is given up."""
     upkeep_ms: int = 2_000
-    """Silence after which upkeep is overdue."""
+    """How long nobody may do upkeep before it is overdue."""

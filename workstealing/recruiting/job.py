@@ -1,4 +1,4 @@
-"""What side work is: a `Job`, and the `Duty` that one slice of it reports."""
+"""What side work is: a `Job`, and the `Duty` that it returns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ __all__ = ("AsyncJob", "Duty", "Job")
 
 
 class Duty(IntEnum):
-    """What became of an enlisted moment."""
+    """Whether a moment was used: returned by a job, and by `enlist()`.
+
+    A *job* returns what it did: `DISMISSED` says "I had nothing to do". `enlist()`
+    returns what the caller's moment was used for: `DISMISSED` says "no work was done".
+    That is the normal case, since most calls are not drawn. It is also returned if a
+    job was drawn and had nothing to do, raised, or was refused to protect the host;
+    `stats()` and telemetry tell these apart, as `Outcome`. `enlist()` never returns
+    `MORE`.
+    """
 
     DISMISSED = 0
-    """Not chosen, or chosen and found nothing to do."""
+    """From a job: nothing to do. From `enlist()`: no work was done."""
     RECRUITED = 1
-    """Chosen, and worked."""
+    """From a job: it worked. From `enlist()`: a job worked."""
     MORE = 2
-    """Worked, and there is more: call again while the slice's time lasts."""
+    """From a job only: it worked, and wants to be called again in this slice."""
 
 
 @runtime_checkable

@@ -1,7 +1,7 @@
-"""Which rate do I need? `plan()` answers, and tells what that rate means for the host.
+"""Which rate do I need? `plan()` answers, and forecasts what it means for the host.
 
 It is the smallest rate that keeps gaps short and the backlog bounded in the quietest
-hours. A plan reckons with means and does not know the other jobs of the recruiter:
+hours. A plan calculates with means and does not know the other jobs of the recruiter:
 rates and shares of wall time add up.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from workstealing.errors import ConfigurationError
-from workstealing.recruiting.planning import (
+from workstealing.recruiting.plan_formulas import (
     DAY,
     HIGHEST_FILL,
     Backlog,
@@ -31,14 +31,14 @@ from workstealing.recruiting.planning import (
     untouched_quantile,
 )
 
-__all__ = ("Load", "Plan", "plan")
+__all__ = ("Forecast", "Plan", "plan")
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What a pace means while the fleet makes *calls* enlist calls per second."""
+class Forecast:
+    """What to expect of a pace at so many *calls* of the fleet per second."""
 
     calls: float
     slices: float
@@ -52,7 +52,7 @@ class Load:
     share: float
     """Side work's share of the wall time of each process."""
     untouched: float
-    """Latency quantiles below this one are not those of a slice."""
+    """Latency quantiles below this one show nothing of side work."""
     overlap: float
     """The probability that a slice overlaps with another one."""
 
@@ -64,12 +64,12 @@ class Plan:
     rate: float
     rate_for_gap: float
     rate_for_throughput: float
-    day: Load
-    night: Load
+    day: Forecast
+    night: Forecast
     every: float | None
-    """Seconds per process that do the same; None if each quiet call is needed."""
-    every_day: Load | None
-    every_night: Load | None
+    """The `every=` that does the same; None if each quiet call is needed."""
+    every_day: Forecast | None
+    every_night: Forecast | None
 
 
 def plan(
@@ -86,7 +86,7 @@ def plan(
     burst: float = 10_000.0,
     calls_per_request: float = 1.0,
 ) -> Plan:
-    """Find the smallest rate that is enough, and tell what it costs.
+    """Return the smallest rate that is enough, and what to expect of it.
 
     Args:
         calls_day: enlist calls per second of the whole fleet, by day.
@@ -98,7 +98,7 @@ def plan(
         failure: tolerated probability of such a gap in one *horizon*.
         horizon: seconds.
         slice_seconds: how long a slice lasts.
-        burst: items that come at once, to see how long they take.
+        burst: items that come at once; the forecast says how long they take.
         calls_per_request: enlist calls of one request of the host.
 
     Raises:
@@ -129,9 +129,9 @@ def plan(
         shortest = _rounded(gap_kept(quiet, horizon, failure), ROUND_CEILING)
         raise _out_of_reach(quiet, for_gap, why, f"Raise stale to {shortest:g} s")
 
-    def load(calls: float, slices: float) -> Load:
+    def forecast(calls: float, slices: float) -> Forecast:
         backlog = steady_backlog(slices, garbage, batch)
-        return Load(
+        return Forecast(
             calls=calls,
             slices=slices,
             backlog=backlog,
@@ -143,10 +143,10 @@ def plan(
             overlap=overlap(slices, slice_seconds),
         )
 
-    def load_by_time(calls: float) -> Load | None:
+    def forecast_by_time(calls: float) -> Forecast | None:
         if not every:
             return None
-        return load(calls, slices_of_interval(every, calls, processes))
+        return forecast(calls, slices_of_interval(every, calls, processes))
 
     rate = min(1.0, _rounded(needed / quiet, ROUND_CEILING))
     every = _rounded(interval_for_slices(needed, quiet, processes), ROUND_FLOOR)
@@ -154,11 +154,11 @@ def plan(
         rate=rate,
         rate_for_gap=for_gap / quiet,
         rate_for_throughput=for_throughput / quiet,
-        day=load(calls_day, calls_day * rate),
-        night=load(calls_night, calls_night * rate),
+        day=forecast(calls_day, calls_day * rate),
+        night=forecast(calls_night, calls_night * rate),
         every=every or None,
-        every_day=load_by_time(calls_day),
-        every_night=load_by_time(calls_night),
+        every_day=forecast_by_time(calls_day),
+        every_night=forecast_by_time(calls_night),
     )
 
 
@@ -168,7 +168,7 @@ def _out_of_reach(
     return ConfigurationError(
         f"calls_night is too low: {quiet:g} calls per second cannot give the"
         f" {needed:.3g} slices per second that {why}, even at rate 1.0. {remedy} or"
-        " more, or add slices that need no traffic: recruiter.patrol(every=…)"
+        " more, or add slices that need no traffic: recruiter.ticker(every=…)"
     )
 
 
@@ -183,6 +183,6 @@ def _within_reason(**fields: float) -> None:
 
 
 def _rounded(value: float, direction: str) -> float:
-    """Round to three digits, so that what is planned is what is pasted."""
+    """Round to three digits, so that the rate can be copied as it is shown."""
     context = Context(prec=3, rounding=direction)
     return float(context.create_decimal_from_float(value))

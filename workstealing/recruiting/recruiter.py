@@ -1,7 +1,7 @@
 """The recruiter: a host offers a moment with `enlist()`, and gets a `Duty` back.
 
-`enlist()` never raises into its host, never retries, and waits for nobody. When nobody
-is drawn, which is nearly always, it costs about as much as an empty method call.
+`enlist()` never raises into its host, never retries and never waits for another thread.
+When no job is drawn, which is nearly always, it costs less than two empty method calls.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from workstealing.errors import ConfigurationError
-from workstealing.recruiting.face import RecruiterFace
+from workstealing.recruiting.core import RecruiterCore
 from workstealing.recruiting.job import Duty
-from workstealing.recruiting.pacing import Every
-from workstealing.recruiting.patrol import Patrol
-from workstealing.recruiting.slicing import Slice
+from workstealing.recruiting.pace import Every
+from workstealing.recruiting.slice import Slice
+from workstealing.recruiting.ticker import Ticker
 from workstealing.telemetry.events import Outcome
 
 __all__ = ("Recruiter",)
@@ -26,40 +26,45 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Recruiter(RecruiterFace):
-    """Recruits threads with a spare moment; see `Office` for the arguments."""
+class Recruiter(RecruiterCore):
+    """Recruits threads with a spare moment; see `RecruiterCore` for the arguments."""
 
     # The arguments are not keyword-only: that would cost a dismissed call a third more.
     def enlist(self, spare: float | None = None, rtt: float | None = None) -> Duty:
         """Offer a moment: mostly dismissed at once, now and then recruited.
 
+        Returns `Duty.RECRUITED` if a job did some work now. `Duty.DISMISSED` is the
+        normal case: no job was drawn, or the one that was had nothing to do, failed, or
+        was held back to protect the host (`stats()` tells these apart).
+
         Args:
             spare: how many seconds the caller can spare, if less than the deadline.
-            rtt: seconds of a round trip to the store that the caller just saw; the
-                store gate listens to a sample of these.
+            rtt: seconds that the caller's last round trip to the store took; the store
+                gate goes by a sample of these.
         """
         for dismissed in self._stride:
             return dismissed
-        return self._draw(spare, rtt)
+        return self._recruit(spare, rtt)
 
-    def muster(self, name: str | None = None) -> Outcome | None:
-        """Do a slice of one job, or of the one that has waited longest.
+    def run_now(self, name: str | None = None) -> Outcome | None:
+        """Run a slice now, of the named job or of the one drawn longest ago.
 
-        For callers who have the time: no lottery, no budget. None without jobs.
+        For callers that have the time: no lottery, no budget. Returns how it ended, or
+        why it was not begun; None if no job is installed.
         """
-        self._set_up()
-        called = self._call_up(name)
-        if isinstance(called, Slice):
-            self._work(called)
-            return called.outcome
-        return called
+        self._run_setups()
+        begun = self._slice_now(name)
+        if isinstance(begun, Slice):
+            self._run_slice(begun)
+            return begun.outcome
+        return begun
 
-    def patrol(self, every: Every = 5.0) -> Patrol:
-        """Return a daemon thread, to be started, that musters every few seconds.
+    def ticker(self, every: Every = 5.0) -> Ticker:
+        """Return a daemon thread, to be started, that calls `run_now()` repeatedly.
 
-        For hosts without traffic: nothing starves at night.
+        For hosts without traffic: jobs get their slices at night, too.
         """
-        return Patrol(self.muster, every)
+        return Ticker(self.run_now, every)
 
     def enlists(self, function: Callable[P, T]) -> Callable[P, T]:
         """Enlist each time after the decorated function has returned."""
@@ -86,24 +91,27 @@ class Recruiter(RecruiterFace):
         """Enlist, whatever a framework passes to its hooks."""
         self.enlist()
 
-    def _draw(self, spare: float | None, rtt: float | None) -> Duty:
+    def _recruit(self, spare: float | None, rtt: float | None) -> Duty:
         try:
-            if self._has_setups:
-                self._set_up()
-            drawn = self._admit(spare, rtt)
-            return Duty.DISMISSED if drawn is None else self._work(drawn)
+            if self._setups.due_at is not None:
+                self._run_setups()
+            drawn = self._draw_slice(spare, rtt)
+            return Duty.DISMISSED if drawn is None else self._run_slice(drawn)
         except Exception as error:  # noqa: BLE001 - nothing reaches the host
             self._fault(error)
             return Duty.DISMISSED
 
-    def _work(self, drawn: Slice) -> Duty:
-        with drawn:
-            while drawn.goes_on(drawn.entry.recruited()):
-                pass
+    def _run_slice(self, drawn: Slice) -> Duty:
+        try:
+            with drawn:
+                while drawn.goes_on(drawn.job.recruited()):
+                    pass
+        finally:
+            self._end_slice(drawn)
         return drawn.duty
 
-    def _set_up(self) -> None:
-        functions = self._begin_setups()
+    def _run_setups(self) -> None:
+        functions = self._setups_due()
         if not functions:
             return
         try:

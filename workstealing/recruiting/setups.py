@@ -1,7 +1,7 @@
 """Setup functions: each runs once per process, before the first lottery.
 
-One that raises is tried again after a pause. What it had installed until then is taken
-back, so that the next try does not find its own jobs in the way.
+One that raises is called again after a pause. The jobs that it had installed by then
+are uninstalled, so that the next try may install them under the same names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def in_setup() -> bool:
 
 
 class Setups:
-    """Which setup functions have run in this process, and which still must."""
+    """Which setup functions have run in this process, and which have not yet."""
 
     retry_seconds: ClassVar[float] = 10.0
 
@@ -36,20 +36,20 @@ class Setups:
         self.failures = 0
 
     def add(self, function: Setup, now: float) -> None:
-        """Take a function on; it is due at once."""
+        """Add a function; it is due at once."""
         self._all.append(function)
         self._pending.append(function)
         self.due_at = now
 
     def begin(self, now: float) -> list[Setup]:
-        """Return what must run now; nobody else gets it meanwhile."""
+        """Return what must run now; until `end()`, no other caller gets anything."""
         if self._in_progress or self.due_at is None or now < self.due_at:
             return []
         self._in_progress = True
         return list(self._pending)
 
     def done(self, function: Setup) -> None:
-        """Strike out a function that has run."""
+        """Note that a function has run."""
         self._pending.remove(function)
 
     def end(self, now: float) -> None:
@@ -57,7 +57,7 @@ class Setups:
         self._in_progress = False
         self.due_at = now + self.retry_seconds if self._pending else None
 
-    def start_anew(self, now: float) -> bool:
+    def reset(self, now: float) -> bool:
         """Make all due again, in a forked child; tell whether there are any."""
         self._pending = list(self._all)
         self._in_progress = False

@@ -1,4 +1,4 @@
-"""What a recruiter has counted: tallies while it works, frozen snapshots to read."""
+"""What a recruiter has counted: counts while it works, frozen snapshots to read."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from workstealing.telemetry.events import Outcome
 
 if TYPE_CHECKING:
-    from workstealing.recruiting.slicing import Slice
+    from workstealing.recruiting.slice import Slice
 
-__all__ = ("JobStats", "RecruiterStats", "Tally")
+__all__ = ("JobCounts", "JobStats", "RecruiterStats")
 
 
 @dataclass(slots=True)
-class Tally:
-    """The running count of one job."""
+class JobCounts:
+    """What is counted of one job."""
 
     outcomes: dict[Outcome, int] = field(default_factory=dict)
     rounds: int = 0
@@ -26,13 +26,13 @@ class Tally:
     productive_at: float | None = None
     last_error: str | None = None
 
-    def count(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome) -> None:
         """Count one outcome."""
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 
-    def note(self, ended: Slice) -> None:
+    def add_slice(self, ended: Slice) -> None:
         """Count a slice that has ended."""
-        self.count(ended.outcome)
+        self.add(ended.outcome)
         self.rounds += ended.rounds
         self.seconds += ended.seconds
         self.longest = max(self.longest, ended.seconds)
@@ -43,7 +43,7 @@ class Tally:
             self.last_error = _described(ended.error)
 
     def snapshot(self, rate: float | None, every: float | None, now: float) -> JobStats:
-        """Freeze the count, with the age of the last productive slice."""
+        """Return the counts as of now, with the age of the last productive slice."""
         productive_at = self.productive_at
         return JobStats(
             rate=rate,
@@ -82,7 +82,7 @@ class JobStats:
 
     @property
     def drawn(self) -> int:
-        """How often the job was drawn, whatever came of it."""
+        """How often the job was drawn, however that ended."""
         return sum(self.outcomes.values())
 
 
@@ -91,7 +91,7 @@ class RecruiterStats:
     """One recruiter in this process; `str()` is a table of its jobs."""
 
     calls: int
-    """How many moments were offered, by `enlist()` or by a request."""
+    """How many moments were offered: calls of `enlist()` and `would_dismiss()`."""
     jobs: Mapping[str, JobStats]
     open_targets: Mapping[str, float]
     """Targets whose breaker is open, and for how many seconds more."""
@@ -99,22 +99,22 @@ class RecruiterStats:
     """Seconds of side work still to be paid off by waiting; 0 when none."""
     setup_failures: int
     faults: int
-    """Errors of the recruiter itself, or of a logging handler: none reached a host."""
+    """Errors of the recruiter itself, or of a logging handler; no host saw them."""
 
     def __str__(self) -> str:
         return "\n".join((self._summary(), *_aligned(self._rows())))
 
     def _summary(self) -> str:
-        told = [f"{self.calls:,} call{'' if self.calls == 1 else 's'}"]
-        told += [f"{self.debt:.3g} s in debt"] if self.debt else []
-        told += [
+        parts = [f"{self.calls:,} call{'' if self.calls == 1 else 's'}"]
+        parts += [f"{self.debt:.3g} s in debt"] if self.debt else []
+        parts += [
             f"{target} is left alone for {seconds:.3g} s"
             for target, seconds in self.open_targets.items()
         ]
         failures, faults = self.setup_failures, self.faults
-        told += [f"{failures:,} setup failures"] if failures else []
-        told += [f"{faults:,} faults"] if faults else []
-        return ", ".join(told)
+        parts += [f"{failures:,} setup failures"] if failures else []
+        parts += [f"{faults:,} faults"] if faults else []
+        return ", ".join(parts)
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows = [
@@ -128,7 +128,7 @@ def _described(error: BaseException | None) -> str:
     try:
         return repr(error)
     except Exception:  # noqa: BLE001 - it is the job's own class
-        return f"{type(error).__name__}, which has no text"
+        return f"{type(error).__name__} (its repr() raises)"
 
 
 _TITLES = (
@@ -157,7 +157,7 @@ def _cells(job: JobStats) -> tuple[str, ...]:
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Lay out names to the left and numbers to the right."""
+    """Align names to the left and numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for first, *numbers, last in rows:

@@ -1,4 +1,8 @@
-"""What a worker holds of a task, what it makes of it, and what it tells of it."""
+"""A task on its way through a worker: delivered, attempted, reported.
+
+`Delivery` is what Redis gave, `Attempt` is that made ready to run, and `Report` is what
+goes back. A delivery that this process cannot run is `Unroutable` here.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from workstealing.tasks.context import ExecutionContext
+from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import Envelope
-from workstealing.tasks.restart import Restart, stricter
-from workstealing.tasks.task import TaskDefinition
+from workstealing.tasks.retry import Restart, stricter
 
-__all__ = ("Attempt", "Report", "Taken", "Unable", "Verdict")
+__all__ = ("Attempt", "Delivery", "Ending", "Report", "Unroutable", "Verdict")
 
 Verdict = Literal["done", "cancelled", "failed", "dead", "forged", "retry", "back"]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A task that was given to a worker, and the token it must name in its report."""
+class Delivery:
+    """A task that Redis gave to a worker, with the token that its report must name."""
 
     id: str
     token: str
@@ -27,7 +31,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a task that a worker held has ended, or why it comes back."""
+    """How a task has ended, or why it goes back to the queue."""
 
     id: str
     token: str
@@ -37,18 +41,21 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Unable:
-    """A task that this process does not know, and what it would need."""
+class Unroutable:
+    """A task that this process does not know, and the ability it takes to run it."""
 
-    task: Taken
+    task: Delivery
     ability: str
+
+
+Ending = Report | Unroutable | None
+"""What comes of a delivery; None: nothing is to be reported, another worker has it."""
 
 
 class Attempt:
     """One try at a task: all that is needed to run it and to report on it."""
 
     __slots__ = (
-        "_claims",
         "arguments",
         "began_ns",
         "context",
@@ -61,7 +68,7 @@ class Attempt:
 
     def __init__(
         self,
-        task: Taken,
+        task: Delivery,
         envelope: Envelope,
         definition: TaskDefinition,
         arguments: dict[str, Any],
@@ -75,10 +82,9 @@ class Attempt:
         self.context = context
         self.began_ns = began_ns
         self.is_interrupted = False
-        """It did not come to an end by itself, and was made to."""
+        """It was made to stop: by its time limit, a cancellation or a stop."""
         self.is_overdue = False
-        """The reason was that it ran for longer than it may."""
-        self._claims = [True]
+        """It was made to stop because it ran into its time limit."""
 
     @property
     def timeout(self) -> float | None:
@@ -94,10 +100,3 @@ class Attempt:
     def restart(self) -> Restart:
         """After what it is run again: as its caller and the task say together."""
         return stricter(self.envelope.restart, self.definition.restart)
-
-    def claim(self) -> bool:
-        """Be the one who reports on it: true for the first who asks."""
-        try:
-            return self._claims.pop()
-        except IndexError:
-            return False

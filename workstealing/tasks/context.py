@@ -1,11 +1,11 @@
-"""What a running task may ask about itself.
+"""What a running task knows about itself, and what its worker tells it.
 
 A task gets its context through a parameter that is annotated `ExecutionContext`, or
 from `current_context()` anywhere below it, in threads of its own too if they were
 started with `contextvars.copy_context()`.
 
-Another thread tells the task that it should stop. A flag is a plain attribute: set
-once, never cleared, and read without a lock.
+A worker's threads set its flags and its output through `AttemptControl`, which tasks do
+not see.
 """
 
 from __future__ import annotations
@@ -17,27 +17,23 @@ from contextvars import ContextVar, Token
 from datetime import datetime
 from typing import Any, Protocol, TextIO, final
 
-from workstealing.errors import StopWork
-from workstealing.tasks.noting import Progress
+import msgspec
 
-__all__ = ("Desk", "ExecutionContext", "current_context", "enter", "leave")
+from workstealing.errors import ConfigurationError, StopWork
+from workstealing.tasks.json_values import NOT_JSON, encode_value
 
-
-class Desk(Protocol):
-    """Where a task keeps its notes; a worker brings one that outlives it."""
-
-    def progress(self, progress: Progress) -> None:
-        """Show how far the task is."""
-
-    def checkpoint(self) -> Any:
-        """Return what was saved last, by this attempt or an earlier one."""
-
-    def save(self, value: Any) -> bool:
-        """Keep where to go on; False if it was not possible."""
-
-    @property
-    def has_notes(self) -> bool:
-        """Tell whether anything is kept here."""
+__all__ = (
+    "LARGEST_CHECKPOINT",
+    "AttemptControl",
+    "ExecutionContext",
+    "Progress",
+    "TaskNotes",
+    "control_of",
+    "current_context",
+    "encode_checkpoint",
+    "enter",
+    "leave",
+)
 
 
 @final
@@ -55,27 +51,20 @@ class ExecutionContext:
 
     Whether to go on:
         cancelled: somebody asked for the task to be cancelled.
-        lease_lost: another worker may be at it already.
+        lease_lost: another worker may run the task already.
         check(): raises `StopWork` in either case.
 
-    What it tells:
-        logger, stdout, stderr: to its caller, if that one asked for it.
-        progress(): how far it is, for those who look.
+    Its output:
+        logger, stdout, stderr: go to its caller, too, if the caller asked for them.
+        progress(): how far it is, shown in `handle.state()` and by inspectors.
 
     Where the next attempt starts:
         checkpoint: what was saved last.
         save(): keep it.
-
-    The other methods are for workers.
     """
 
     __slots__ = (
-        "_bring",
-        "_cancelled",
-        "_desk",
-        "_lease_lost",
-        "_stderr",
-        "_stdout",
+        "_control",
         "attempt",
         "deadline",
         "id",
@@ -111,22 +100,17 @@ class ExecutionContext:
         self.roles = roles
         self.deadline = deadline
         """When its caller gives up."""
-        self._cancelled = False
-        self._lease_lost = False
-        self._desk: Desk | None = None
-        self._bring: Callable[[], Desk] | None = None
-        self._stdout: Any = None
-        self._stderr: Any = None
+        self._control = AttemptControl()
 
     @property
     def cancelled(self) -> bool:
-        """Tell whether somebody asked for the task to be cancelled."""
-        return self._cancelled
+        """Whether somebody asked for the task to be cancelled."""
+        return self._control.is_cancelled
 
     @property
     def lease_lost(self) -> bool:
-        """Tell whether another worker may be at this task already."""
-        return self._lease_lost
+        """Whether the lease was lost, so that another worker may run the task."""
+        return self._control.is_lease_lost
 
     @property
     def logger(self) -> logging.Logger:
@@ -138,74 +122,110 @@ class ExecutionContext:
 
     @property
     def stdout(self) -> TextIO:
-        """Where the task prints: to its caller, if that one asked for it."""
-        stream: TextIO = self._stdout or sys.stdout
+        """Where the task prints: to its caller, too, if the caller asked for it."""
+        stream: TextIO = self._control.stdout or sys.stdout
         return stream
 
     @property
     def stderr(self) -> TextIO:
-        """Where the task complains: to its caller, if that one asked for it."""
-        stream: TextIO = self._stderr or sys.stderr
+        """Its standard error: to its caller, too, if the caller asked for it."""
+        stream: TextIO = self._control.stderr or sys.stderr
         return stream
 
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Show those who look how far the task is; a few times a second at most."""
-        desk = self._own_desk()
-        if desk is not None:
-            desk.progress(Progress(done=done, total=total, note=note[:200]))
+        """Show how far the task is; it is published a few times a second at most."""
+        notes = self._control.notes
+        if notes is not None:
+            notes.progress(Progress(done=done, total=total, note=note[:200]))
 
     @property
     def checkpoint(self) -> Any:
         """What was saved last, by this attempt or one whose worker died; else None."""
-        desk = self._own_desk()
-        return None if desk is None else desk.checkpoint()
+        notes = self._control.notes
+        return None if notes is None else notes.checkpoint()
 
     def save(self, value: Any) -> bool:
-        """Keep where to go on, as JSON, for the attempt after a crash or an error.
+        """Keep where to continue, as JSON, for the attempt after a crash or an error.
 
-        False if it was not possible: Redis is away, or the task is another's by now.
+        False if it was not possible: Redis cannot be reached, or the lease is lost.
         """
-        desk = self._own_desk()
-        return False if desk is None else desk.save(value)
+        notes = self._control.notes
+        return False if notes is None else notes.save(value)
 
     def check(self) -> None:
         """Raise `StopWork` if there is no point in going on."""
-        if self._lease_lost:
-            raise StopWork(f"the lease of {self.worker} on task {self.id} was lost")
-        if self._cancelled:
+        if self._control.is_lease_lost:
+            raise StopWork(f"worker {self.worker} lost its lease on task {self.id}")
+        if self._control.is_cancelled:
             raise StopWork(f"task {self.id} was cancelled")
-
-    def tell_cancelled(self) -> None:
-        """Let the task know, from any thread, that it was cancelled."""
-        self._cancelled = True
-
-    def tell_lease_lost(self) -> None:
-        """Let the task know, from any thread, that its lease was lost."""
-        self._lease_lost = True
-
-    @property
-    def has_notes(self) -> bool:
-        """Tell whether it noted anything that is to end with it."""
-        return self._desk is not None and self._desk.has_notes
-
-    def offer(self, bring: Callable[[], Desk]) -> None:
-        """Have a place for its notes brought when it has any; for workers."""
-        self._bring = bring
-
-    def divert(self, stdout: Any, stderr: Any) -> None:
-        """Lead its streams elsewhere, or with None back; for workers."""
-        self._stdout, self._stderr = stdout, stderr
-
-    def _own_desk(self) -> Desk | None:
-        if self._desk is None and self._bring is not None:
-            self._desk = self._bring()
-        return self._desk
 
     def __repr__(self) -> str:
         return (
             f"<ExecutionContext {self.name}@{self.version} {self.id}"
             f" attempt {self.attempt} on {self.worker or 'no worker'}>"
         )
+
+
+class AttemptControl:
+    """What a worker sets about a running attempt, and the task reads in its context.
+
+    Any thread may set a flag, once; it is never cleared, and read without a lock.
+    """
+
+    __slots__ = (
+        "_notes",
+        "is_cancelled",
+        "is_lease_lost",
+        "make_notes",
+        "stderr",
+        "stdout",
+    )
+
+    def __init__(self) -> None:
+        self.is_cancelled = False
+        """Somebody asked for the task to be cancelled."""
+        self.is_lease_lost = False
+        """Another worker may run the task already."""
+        self.stdout: Any = None
+        """Where the task prints, if not to the process's own streams."""
+        self.stderr: Any = None
+        self.make_notes: Callable[[], TaskNotes] | None = None
+        """Makes the place for its notes, when it first has any."""
+        self._notes: TaskNotes | None = None
+
+    @property
+    def notes(self) -> TaskNotes | None:
+        """Where the task keeps its notes; None if nobody keeps any."""
+        if self._notes is None and self.make_notes is not None:
+            self._notes = self.make_notes()
+        return self._notes
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether the task noted anything that must be deleted when it ends."""
+        return self._notes is not None and self._notes.has_notes
+
+
+def control_of(context: ExecutionContext) -> AttemptControl:
+    """Return what a worker sets about an attempt; tasks have no use for it."""
+    return context._control  # noqa: SLF001 - hidden from tasks, not from workers
+
+
+class TaskNotes(Protocol):
+    """Where a task keeps its progress and its checkpoint."""
+
+    def progress(self, progress: Progress) -> None:
+        """Show how far the task is."""
+
+    def checkpoint(self) -> Any:
+        """Return what was saved last, by this attempt or an earlier one."""
+
+    def save(self, value: Any) -> bool:
+        """Keep where to continue; False if it was not possible."""
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether anything is kept that must be deleted when the task ends."""
 
 
 _current: ContextVar[ExecutionContext | None] = ContextVar(
@@ -226,3 +246,50 @@ def enter(context: ExecutionContext) -> Token[ExecutionContext | None]:
 def leave(token: Token[ExecutionContext | None]) -> None:
     """Put back the context that was there before `enter`."""
     _current.reset(token)
+
+
+LARGEST_CHECKPOINT = 256 * 1024
+"""Bytes of one checkpoint."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a task is; `str()` says it in words."""
+
+    done: float
+    total: float | None = None
+    note: str = ""
+
+    def encode(self) -> bytes:
+        """Write it as JSON."""
+        return _ENCODE(self)
+
+    @staticmethod
+    def read(progress: bytes) -> Progress:
+        """Read what `encode` wrote."""
+        return _DECODE(progress)
+
+    def __str__(self) -> str:
+        words = f"{self.done:g}"
+        if self.total is not None:
+            words += f" of {self.total:g}"
+        return f"{words}, {self.note}" if self.note else words
+
+
+def encode_checkpoint(value: Any) -> bytes:
+    """Write a checkpoint as JSON; refuse what is none, and what is too large."""
+    try:
+        encoded = encode_value(value)
+    except NOT_JSON as error:
+        raise ConfigurationError(
+            f"a checkpoint must have a form in JSON: {error}; save plain values"
+        ) from error
+    if len(encoded) > LARGEST_CHECKPOINT:
+        raise ConfigurationError(
+            f"the checkpoint has {len(encoded):,} bytes and the limit is"
+            f" {LARGEST_CHECKPOINT:,}: store the data elsewhere and save where it is"
+        )
+    return encoded
+
+
+_ENCODE = msgspec.json.Encoder().encode
+_DECODE = msgspec.json.Decoder(Progress).decode

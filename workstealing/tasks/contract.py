@@ -13,13 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from workstealing._checks import checked_task_name, checked_whole
 from workstealing.errors import NotATask
-from workstealing.tasks.checking import checked_whole
+from workstealing.tasks.definition import TaskDefinition, define
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
-from workstealing.tasks.naming import checked_task_name
-from workstealing.tasks.permission import checked_permission
+from workstealing.tasks.policy import checked_permission
 from workstealing.tasks.signature import Signature
-from workstealing.tasks.task import TaskDefinition, define
 
 __all__ = ("Contract",)
 

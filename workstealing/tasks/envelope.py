@@ -15,14 +15,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from workstealing._checks import LARGEST, LONGEST_NAME, checked_task_name
 from workstealing.errors import BadEnvelope, InvalidName, UnknownEnvelope
-from workstealing.tasks.checking import LARGEST
-from workstealing.tasks.naming import LONGEST_NAME, checked_task_name
-from workstealing.tasks.permission import LONGEST_ROLE, MOST_ROLES
-from workstealing.tasks.restart import Restart
-from workstealing.tasks.values import NOT_JSON
+from workstealing.tasks.json_values import NOT_JSON
+from workstealing.tasks.policy import LONGEST_ROLE, MOST_ROLES
+from workstealing.tasks.retry import Restart
 
-__all__ = ("LATEST_MS", "NORMAL", "PRIORITIES", "Envelope", "Letterhead")
+__all__ = ("LATEST_MS", "NORMAL", "PRIORITIES", "Envelope", "EnvelopeTemplate")
 
 PRIORITIES = 3
 """Priorities are 0 (urgent) to 2 (whenever)."""
@@ -99,13 +98,13 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Letterhead:
+class EnvelopeTemplate:
     """All that the envelopes of a batch have in common, written once."""
 
     prefix: bytes
 
     @classmethod
-    def of(cls, envelope: Envelope) -> Letterhead:
+    def of(cls, envelope: Envelope) -> EnvelopeTemplate:
         """Take everything but the payload."""
         blank = msgspec.structs.replace(envelope, payload=msgspec.Raw(b"{}"))
         return cls(blank.encode().removesuffix(b"{}}"))

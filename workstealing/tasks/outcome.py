@@ -1,8 +1,8 @@
 """How a task ended, and where a task is.
 
 An outcome is what a worker leaves behind: compact JSON, fields at their default left
-out, so `{}` is a task that is done and returned nothing. What a failed task tells of
-its error is bounded.
+out, so `{}` is a task that is done and returned nothing. What is kept of the error of a
+failed task is bounded.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from workstealing.errors import (
     UnknownTask,
     WorkStealingError,
 )
-from workstealing.tasks.noting import Progress
-from workstealing.tasks.values import NOT_JSON
+from workstealing.tasks.context import Progress
+from workstealing.tasks.json_values import NOT_JSON
+from workstealing.tasks.retry import Retry
 
 __all__ = (
     "ErrorReport",
@@ -41,10 +42,11 @@ __all__ = (
 _LONGEST_TRACEBACK = 8 * 1024
 _LONGEST_MESSAGE = 1024
 _NULL = msgspec.Raw(b"null")
+_RETRY = f"{Retry.__module__}.{Retry.__qualname__}"
 
 
 class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a worker tells of an error."""
+    """What a worker reports of an error."""
 
     type: str
     """The class, with its module unless it is a built-in."""
@@ -63,7 +65,7 @@ class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
         except KeyboardInterrupt:
             raise
         except BaseException as failure:  # noqa: BLE001 - it is the user's __str__
-            message = text = f"(its text cannot be made: {type(failure).__name__})"
+            message = text = f"(its text cannot be shown: {type(failure).__name__})"
         return cls(
             f"{module}{kind.__qualname__}",
             beginning(message, _LONGEST_MESSAGE),
@@ -118,10 +120,14 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return TaskState(State(self.state), self.worker, ended, reason, self.attempt)
 
     def problem(self, task_id: str) -> WorkStealingError | None:
-        """Return what its caller is to be told, or None if it is done."""
+        """Return the error for its caller, or None if it is done."""
         error = self.error or ErrorReport("an unknown error")
         if self.state == "failed":
-            return TaskFailed(task_id, error.type, error.message, error.traceback)
+            message = error.message
+            if error.type == _RETRY:
+                # Or else nobody learns why it was not tried again, as it had asked.
+                message = f"{message} ({self.reason})"
+            return TaskFailed(task_id, error.type, message, error.traceback)
         if self.state == "dead" and self.refusal:
             return self._refused(task_id)
         if self.state == "dead":
@@ -140,7 +146,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def refusal_of(error: BaseException) -> tuple[str, ...]:
-    """Return what a caller needs to be told this error as such; often nothing."""
+    """Return what a caller needs to raise this error as it is; often nothing."""
     kind = type(error).__name__
     if _REFUSALS.get(kind) is not type(error):
         return ()

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any, TypeVar
 
 from workstealing.errors import ConfigurationError, DuplicateTask, UnknownTask
 from workstealing.tasks.contract import Contract
-from workstealing.tasks.loading import found_in_entry_points, found_in_module
-from workstealing.tasks.task import TaskDefinition
+from workstealing.tasks.definition import TaskDefinition
 
-__all__ = ("Registry",)
+__all__ = (
+    "GROUP",
+    "Registry",
+    "found_in_entry_points",
+    "found_in_module",
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,11 +41,11 @@ class Registry:
         self._accepting: dict[tuple[str, int], TaskDefinition] = {}
 
     def add(self, definition: TaskDefinition) -> None:
-        """Take up a definition; a name and version that are taken are refused."""
+        """Add a definition; a name and version that are taken are refused."""
         key = (definition.name, definition.version)
         if self._definitions.setdefault(key, definition) is not definition:
             raise DuplicateTask(
-                f"there is a task {definition.ability} already: give another name=,"
+                f"a task {definition.ability} exists already: give another name=,"
                 " or a higher version= if the parameters changed"
             )
         self._note(*key)
@@ -51,16 +58,16 @@ class Registry:
     def contract(
         self, name: str, payload: Any, result: Any = None, **options: Any
     ) -> Contract:
-        """Agree on a task, whoever implements it; options are those of `Contract`."""
+        """Add a contract and return it; options are those of `Contract`."""
         contract = Contract(name, payload, result, **options)
         self.agree(contract)
         return contract
 
     def agree(self, contract: Contract) -> None:
-        """Take up a contract; a name and version that are taken are refused."""
+        """Add a contract; a name and version that are taken are refused."""
         key = (contract.name, contract.version)
         if self._contracts.setdefault(key, contract) is not contract:
-            raise DuplicateTask(f"there is a contract of {contract.ability} already")
+            raise DuplicateTask(f"a contract of {contract.ability} exists already")
         self._note(*key)
 
     def implements(self, contract: Contract, **options: Any) -> Callable[[F], F]:
@@ -92,20 +99,20 @@ class Registry:
                 self._definitions[key] = real
 
     def include(self, other: Registry) -> None:
-        """Take up all that another registry has."""
+        """Add everything that another registry has."""
         for contract in tuple(other._contracts.values()):
             self.agree(contract)
         for definition in other:
             self.add(definition)
 
     def load(self, module: str) -> None:
-        """Import a module and take up its contracts and those of its registries."""
-        self._take_up(found_in_module(module), module)
+        """Import a module; add its contracts, and what its registries have."""
+        self._add_all(found_in_module(module), module)
 
     def load_entry_points(self) -> None:
-        """Take up what installed packages offer in the group `workstealing.tasks`."""
+        """Add what installed packages offer in the group `workstealing.tasks`."""
         for name, found in found_in_entry_points():
-            self._take_up(found, name)
+            self._add_all(found, name)
 
     def callee(
         self, name: str, version: int | None = None
@@ -146,7 +153,7 @@ class Registry:
     def __len__(self) -> int:
         return len(self._definitions)
 
-    def _take_up(self, found: list[Any], name: str) -> None:
+    def _add_all(self, found: list[Any], name: str) -> None:
         offered = [part for part in found if isinstance(part, (Contract, Registry))]
         for part in offered:
             if isinstance(part, Contract):
@@ -169,3 +176,29 @@ def _missing(name: str, version: int, versions: set[int]) -> str:
         known = ", ".join(map(str, sorted(versions)))
         return f"task '{name}' has no version {version} here, only {known}"
     return f"no task '{name}' here: import the module that defines it"
+
+
+GROUP = "workstealing.tasks"
+"""The group of entry points; each names a module, or a registry in one."""
+
+
+def found_in_module(name: str) -> list[Any]:
+    """Import a module and return all that it has."""
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError as error:
+        # A module that is there, and imports one that is not, is another problem.
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise ConfigurationError(
+            f"there is no module {name} to load tasks from"
+        ) from error
+    return list(vars(module).values())
+
+
+def found_in_entry_points() -> Iterator[tuple[str, list[Any]]]:
+    """Import what installed packages offer; return each with its name."""
+    for entry_point in entry_points(group=GROUP):
+        found = entry_point.load()
+        is_module = isinstance(found, ModuleType)
+        yield entry_point.name, list(vars(found).values()) if is_module else [found]

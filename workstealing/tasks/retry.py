@@ -8,20 +8,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast, get_args
 
+from workstealing._checks import checked_seconds, checked_whole
 from workstealing.chance import Chance
 from workstealing.errors import ConfigurationError, WorkStealingError
-from workstealing.tasks.checking import checked_seconds, checked_whole
 
-__all__ = ("GiveUp", "Retry", "RetryAfter", "RetryPolicy")
+__all__ = (
+    "OUTCOME_UNKNOWN",
+    "GiveUp",
+    "Restart",
+    "Retry",
+    "RetryAfter",
+    "RetryPolicy",
+    "checked_restart",
+    "stricter",
+)
 
 
 class Retry(WorkStealingError):
     """Raised by a task that wants to be tried again, `after` so many seconds.
 
-    It takes one of the retries, like an error; without `after` the wait is drawn as
-    for an error.
+    It counts as one of the `retries=` of the task, like an error: a task without
+    retries is given up. `retry_on` and `give_up_on` do not matter to it. Without
+    `after`, the wait is drawn as for an error.
     """
 
     def __init__(
@@ -56,15 +66,21 @@ class GiveUp:
 class RetryPolicy:
     """How often a task is tried again, how long it waits, and after which errors.
 
-    `give_up_on` wins over `retry_on`. The first wait is at most `first` seconds, no
-    wait is longer than `most`.
+    Given as `retries=` of a task. The wait before a retry is drawn evenly from zero to
+    a bound that doubles with each attempt ("full jitter"), so that tasks that failed
+    together do not come back together.
     """
 
     retries: int = 0
+    """How often it is tried again after its first attempt."""
     first: float = 1.0
+    """Seconds that it waits at most before the first retry."""
     most: float = 300.0
+    """Seconds that it waits at most before any retry."""
     retry_on: tuple[type[BaseException], ...] = (Exception,)
+    """After which errors it is tried again."""
     give_up_on: tuple[type[BaseException], ...] = ()
+    """After which errors it is not, whatever `retry_on` says."""
 
     def __post_init__(self) -> None:
         checked_whole(self.retries, "retries", 0)
@@ -87,12 +103,16 @@ class RetryPolicy:
         if not asked and not isinstance(error, self.retry_on):
             return GiveUp(f"{type(error).__qualname__} is not among retry_on")
         if attempt > self.retries:
-            return GiveUp(
-                f"failed at attempt {attempt}, with {self.retries} retries allowed"
-            )
+            return GiveUp(self._exhausted(asked, attempt))
         if isinstance(error, Retry) and error.after is not None:
             return RetryAfter(error.after)
         return RetryAfter(chance.random() * self._longest_wait(attempt))
+
+    def _exhausted(self, asked: bool, attempt: int) -> str:
+        if asked and not self.retries:
+            return "Retry was raised, but the task has retries=0"
+        what = "Retry was raised" if asked else "failed"
+        return f"{what} in attempt {attempt}, and the task has retries={self.retries}"
 
     def _longest_wait(self, attempt: int) -> float:
         # Beyond 2**1000 a float overflows; no wait is that long.
@@ -106,3 +126,37 @@ def _check_classes(classes: Any, what: str) -> None:
         raise ConfigurationError(
             f"{what} must be a tuple of exception classes, not {classes!r}"
         )
+
+
+Restart: TypeAlias = Literal["always", "on-crash", "never"]
+
+OUTCOME_UNKNOWN = "outcome unknown"
+"""How the reason begins for which a task that is never run twice was given up."""
+
+_KINDS = get_args(Restart)
+
+
+def checked_restart(restart: Any, idempotent: bool, retries: int) -> Restart:
+    """Return what `restart=` and `idempotent=` mean together."""
+    if restart is None:
+        restart = "always" if idempotent else "never"
+    if restart not in _KINDS:
+        raise ConfigurationError(
+            f"restart must be one of {', '.join(_KINDS)}, not {restart!r}"
+        )
+    if not idempotent and restart != "never":
+        raise ConfigurationError(
+            f'a task that is not idempotent must not have restart="{restart}"'
+        )
+    if restart != "always" and retries:
+        said = f'restart="{restart}"' if idempotent else "idempotent=False"
+        raise ConfigurationError(
+            f"a task with {retries} retries is tried again when it raised, which"
+            f" {said} forbids: leave one of the two out"
+        )
+    return cast("Restart", restart)
+
+
+def stricter(one: Restart, other: Restart) -> Restart:
+    """Return the one that repeats less: neither side can loosen what the other says."""
+    return max(one, other, key=_KINDS.index)

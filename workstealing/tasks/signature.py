@@ -32,7 +32,7 @@ from msgspec.inspect import (
 
 from workstealing.errors import NotATask, PayloadInvalid, ResultInvalid
 from workstealing.tasks.context import ExecutionContext
-from workstealing.tasks.values import (
+from workstealing.tasks.json_values import (
     NOT_JSON,
     Decode,
     Hook,
@@ -184,7 +184,7 @@ class Signature:
         except NOT_JSON as error:
             kind = with_article(type(value).__qualname__)
             raise ResultInvalid(
-                f"task '{self.task}' returned {kind} that cannot be told in JSON:"
+                f"task '{self.task}' returned {kind} that has no form in JSON:"
                 f" {error}; return plain values, or nothing"
             ) from error
 

@@ -1,4 +1,4 @@
-"""Signatures: whoever can write to Redis still cannot act as somebody else.
+"""Signatures: a program that can write to Redis cannot act as somebody else.
 
 A signed envelope is the envelope with one more field, which stands first:
 
@@ -10,8 +10,8 @@ it was without the field. So the bytes are checked as they stand: nothing is rea
 it is verified, and nothing is written anew to verify it. `docs/envelope.md` has an
 example for other languages.
 
-It does not hide anything, and it does not prevent that the same task is put back under
-the same id while it has not expired.
+It does not hide anything, and it does not prevent anybody from putting the same task
+back under the same id before it expires.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from workstealing.errors import BadSignature, ConfigurationError
 
-__all__ = ("LIFETIME_MS", "SHORTEST_SECRET", "Keyring", "Seal")
+__all__ = ("LIFETIME_MS", "SHORTEST_SECRET", "Keyring", "Signer")
 
 LIFETIME_MS = 7 * 86_400_000
 """How long after it is due a signed envelope may be begun."""
@@ -62,16 +62,16 @@ class Keyring:
         """Return the public names of the secrets; the first is the one that signs."""
         return (self._first, *(name for name in self._keys if name != self._first))
 
-    def seal(self, queue: str, run: str) -> Seal:
+    def signer(self, queue: str, run: str) -> Signer:
         """Return what signs and verifies the envelopes of one run of a queue."""
-        return Seal(self, queue, run)
+        return Signer(self, queue, run)
 
     def sign(self, message: bytes) -> str:
         """Return the id of the first secret and what it makes of a message."""
         return f"{self._first}:{_mac(self._keys[self._first], message)}"
 
     def verifies(self, key_id: str, mac: str, message: bytes) -> bool | None:
-        """Tell whether a secret made this of a message; None if it is not here."""
+        """Return whether a secret made this of a message; None if it is unknown."""
         secret = self._keys.get(key_id)
         if secret is None:
             return None
@@ -84,7 +84,7 @@ class Keyring:
         raise TypeError("a Keyring is not pickled: it would write its secrets down")
 
 
-class Seal:
+class Signer:
     """Signs and verifies the envelopes of one run of a queue."""
 
     __slots__ = ("_keyring", "_place")
@@ -102,21 +102,25 @@ class Seal:
         """Return the signature of an envelope that it holds for, or refuse it."""
         found = _SIGNED.match(envelope)
         if found is None:
-            raise BadSignature(task_id, "the envelope is not signed, or not as it must")
+            raise BadSignature(
+                task_id, "the envelope is not signed, or its signature is malformed"
+            )
         key_id, mac = found[1].decode(), found[2].decode()
         rest = b"{" + envelope[found.end() :]
         message = self._place + _netstring(task_id) + rest
         holds = self._keyring.verifies(key_id, mac, message)
         if holds is None:
-            raise BadSignature(task_id, f"signed with a key that is not here, {key_id}")
+            raise BadSignature(
+                task_id, f"it is signed with key {key_id}, which is not in the keyring"
+            )
         if not holds:
             raise BadSignature(
-                task_id, "the envelope was changed, or is of another id or queue"
+                task_id, "the envelope was changed, or signed for another id or queue"
             )
         return f"{key_id}:{mac}"
 
     def __repr__(self) -> str:
-        return f"<Seal {self._place.decode()} {self._keyring!r}>"
+        return f"<Signer {self._place.decode()} {self._keyring!r}>"
 
 
 _SIGNED = re.compile(rb'\{"sig":"([0-9a-f]{8}):([0-9a-f]{64})",')

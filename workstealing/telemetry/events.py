@@ -2,9 +2,9 @@
 
 | event | when |
 | --- | --- |
-| `SliceEnded` | a recruit has worked, found nothing, met a conflict, or failed |
-| `SliceRefused` | a job was drawn, but a protection spared the host |
-| `SetupFailed` | a setup function raised; it is tried again later |
+| `SliceEnded` | a slice worked, found nothing, met a conflict, or failed |
+| `SliceRefused` | a job was drawn, but a protection kept it from running |
+| `SetupFailed` | a setup function raised; it is called again later |
 | `BreakerOpened` | a target failed and is left alone for some seconds |
 | `BreakerClosed` | a target answered again |
 """
@@ -26,14 +26,14 @@ __all__ = (
 
 
 class Outcome(str, Enum):
-    """How a drawn slice ended, finer than the two duties that a host sees."""
+    """How a drawn slice ended, in more detail than the `Duty` that a host gets."""
 
     RECRUITED = "recruited"
     """It worked."""
     EMPTY = "empty"
     """It found nothing to do."""
     CONFLICT = "conflict"
-    """Another recruit was at it."""
+    """The job raised `Conflict`: another recruit was doing the same work."""
     ERROR = "error"
     """The job raised."""
     INTERRUPTED = "interrupted"
@@ -43,7 +43,7 @@ class Outcome(str, Enum):
     OPEN = "open"
     """Refused: the breaker of its target is open."""
     BUDGET = "budget"
-    """Refused: side work has had its share of time, or the caller has none."""
+    """Refused: side work has used up its share of time, or the caller has none."""
     STORE = "store"
     """Refused: the store is slower than usual."""
 
@@ -54,7 +54,7 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SliceEnded:
-    """A slice was done, for better or worse."""
+    """A slice has ended, however it went."""
 
     job: str
     outcome: Outcome

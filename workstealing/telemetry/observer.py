@@ -1,6 +1,6 @@
-"""The seam between what happens and who wants to know.
+"""Observers: objects that receive the events of a recruiter.
 
-An observer is called in the thread that did the work, so it must be quick. One that
+An observer is called in the thread that did the work, so it must be quick. What it
 raises is logged, at most once a minute, and never reaches the host.
 """
 
@@ -21,15 +21,15 @@ logger = logging.getLogger(__name__)
 
 
 class Observer(Protocol):
-    """Is told of every event."""
+    """Receives every event."""
 
     def observe(self, event: Event) -> None:
-        """Take note; be quick, do not wait."""
+        """Handle one event; be quick, do not wait."""
         ...
 
 
 class FanOut:
-    """Tells several observers, and survives each of them."""
+    """Passes events on to several observers, whatever these raise."""
 
     def __init__(self, observers: Iterable[Observer], clock: Clock) -> None:
         self._observers = tuple(observers)
@@ -40,7 +40,7 @@ class FanOut:
         return bool(self._observers)
 
     def observe(self, event: Event) -> None:
-        """Tell all, whatever one of them does."""
+        """Call every observer, even if one of them raises."""
         for observer in self._observers:
             try:
                 observer.observe(event)
@@ -48,6 +48,6 @@ class FanOut:
                 self._log(f"observer {type(observer).__name__}", error)
 
     def _log(self, subject: str, error: Exception) -> None:
-        # A logging handler may fail too, and then there is nobody left to tell.
+        # A logging handler may raise, too, and then there is nowhere left to report it.
         with suppress(Exception):
             self._throttle.report(logger, subject, error, self._clock.monotonic())

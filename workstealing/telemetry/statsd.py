@@ -1,4 +1,4 @@
-"""StatsD metrics of the events. Needs the extra `statsd`, or any client alike.
+"""StatsD metrics of the events. Needs the extra `statsd`, or a client like it.
 
 Counters `workstealing_enlist_calls`, `workstealing_slices.<job>.<outcome>`,
 `workstealing_slice_overruns.<job>`, `workstealing_setup_failures`; the timer

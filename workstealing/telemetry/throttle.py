@@ -1,4 +1,4 @@
-"""Logs what fails again and again: the first time in full, then a line a minute."""
+"""Logs repeated failures: the first with its traceback, then one line a minute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Past:
 
 
 class Throttle:
-    """Remembers for each subject when it was last logged, and what was kept back."""
+    """Remembers when each subject was last logged, and how many failures since."""
 
     def __init__(self) -> None:
         self._past: dict[str, _Past] = {}
@@ -26,7 +26,7 @@ class Throttle:
     def report(
         self, logger: logging.Logger, subject: str, error: BaseException, now: float
     ) -> None:
-        """Log with the traceback, or with a count, or keep it back."""
+        """Log a failure with its traceback, or with a count, or only count it."""
         past = self._past.get(subject)
         if past is None or self._is_over(past, now):
             if len(self._past) >= _MOST_SUBJECTS:
@@ -42,5 +42,5 @@ class Throttle:
 
     @staticmethod
     def _is_over(past: _Past, now: float) -> bool:
-        """Tell whether a quiet minute has passed: the next failure is news again."""
+        """Tell whether a minute passed without a failure: the next is news again."""
         return now - past.reported_at >= _QUIET_SECONDS and not past.unreported

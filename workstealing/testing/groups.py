@@ -1,6 +1,6 @@
-"""Starts servers that belong together: a Cluster of three, or a watched primary.
+"""Starts servers that belong together: a Cluster of three, or a primary with Sentinel.
 
-All run the binary that `Server` runs, on 127.0.0.1, and die with their test process.
+All run the binary that `Server` runs, on 127.0.0.1, and end with their test process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SLOTS = 16_384
 _READY_SECONDS = 30.0
 
 
-class _Group:
+class _ServerGroup:
     """Servers that start and stop together."""
 
     def __init__(self) -> None:
@@ -29,12 +29,12 @@ class _Group:
         self._stack.close()
 
     def _add(self, server: Server) -> Server:
-        # Stopped even if its start fails, so that its folder does not stay behind.
+        # Stopped even if its start fails, so that its folder is removed.
         self._stack.callback(server.stop)
         return server.start()
 
 
-class ClusterOfThree(_Group):
+class ClusterOfThree(_ServerGroup):
     """Three primaries without replicas, which share the 16,384 slots."""
 
     def __init__(self, **options: object) -> None:
@@ -47,11 +47,11 @@ class ClusterOfThree(_Group):
 
     @property
     def url(self) -> str:
-        """What to give to `connect()`."""
+        """The URL for `connect()`."""
         return "redis+cluster://" + ",".join(f"{HOST}:{n.port}" for n in self.nodes)
 
     def start(self) -> ClusterOfThree:
-        """Start the nodes, share out the slots, and wait until all agree."""
+        """Start the nodes, assign the slots, and wait until all nodes agree."""
         try:
             for _ in range(3):
                 self.nodes.append(self._add(Server(tcp=True, **self._options)))
@@ -75,7 +75,7 @@ class ClusterOfThree(_Group):
     def _join(self) -> None:
         borders = [_SLOTS * part // 3 for part in range(4)]
         for index, node in enumerate(self.nodes):
-            # Epochs that differ from the start spare the nodes a quarrel about them.
+            # Different epochs from the start: the nodes need not resolve conflicts.
             _ask(node, "CLUSTER", "SET-CONFIG-EPOCH", index + 1)
             _ask(
                 node,
@@ -88,8 +88,8 @@ class ClusterOfThree(_Group):
         )
 
 
-class SentinelGroup(_Group):
-    """A primary, its replica, and one Sentinel that needs no second opinion."""
+class SentinelGroup(_ServerGroup):
+    """A primary, its replica, and one Sentinel with a quorum of one."""
 
     service = "workstealing"
 
@@ -103,7 +103,7 @@ class SentinelGroup(_Group):
 
     @property
     def url(self) -> str:
-        """What to give to `connect()`."""
+        """The URL for `connect()`."""
         return f"redis+sentinel://{HOST}:{self.sentinel.port}/{self.service}/0"
 
     def start(self) -> SentinelGroup:

@@ -1,14 +1,14 @@
 """pytest fixtures: `pytest_plugins = ["workstealing.testing.plugin"]`.
 
-Servers live for a test run, clients and key prefixes for a test. What a machine lacks
-(a server's binary, fakeredis) skips the test there, and fails it where `CI` is set.
+Servers live for a test run, clients and key prefixes for a test. If the machine lacks
+something (a server binary, fakeredis), the test is skipped; if `CI` is set, it fails.
 
 | fixture | what it is |
 |---|---|
-| `redis_server`, `redis_cluster`, `redis_sentinel` | a server, three nodes, a watched primary; with `.url` |
+| `redis_server`, `redis_cluster`, `redis_sentinel` | a server, three nodes, a primary with Sentinel; with `.url` |
 | `redis_client`, `async_redis_client` | redis-py clients of `redis_server`; replies are bytes |
 | `cluster_client`, `async_cluster_client` | redis-py clients of `redis_cluster` |
-| `fake_redis`, `async_fake_redis` | fakeredis with Lua, and nothing in it |
+| `fake_redis`, `async_fake_redis` | an empty fakeredis with Lua |
 | `key_prefix` | fresh for each test; keys that contain it are removed afterwards |
 """  # noqa: E501 - a table
 
@@ -53,8 +53,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _async_fixture(function: Function) -> Function:
-    """Make a fixture of a coroutine, in whatever mode pytest-asyncio runs."""
-    # Without it another plugin (anyio) runs them, or nobody asks for them.
+    """Make a fixture of a coroutine, in any mode of pytest-asyncio."""
+    # Without pytest-asyncio, another plugin (anyio) may run them.
     installed = find_spec("pytest_asyncio") is not None
     maker = import_module("pytest_asyncio") if installed else pytest
     return cast("Function", maker.fixture(function))
@@ -178,7 +178,7 @@ def _need_fakeredis() -> None:
 
 
 def missing(what: str) -> NoReturn:
-    """Skip a test for what this machine lacks, or fail it where `CI` is set."""
+    """Skip a test because the machine lacks something; if `CI` is set, fail it."""
     verdict: Callable[[str], NoReturn] = pytest.skip
     if os.environ.get("CI"):
         verdict = pytest.fail

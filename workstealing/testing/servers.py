@@ -1,6 +1,6 @@
 """Starts a real Redis or Valkey server for a test, from a binary.
 
-Each server has a private folder and dies with the process that started it: at exit by
+Each server has a private folder and ends with the process that started it: at exit by
 `atexit`, and after a SIGKILL by a small shell that waits for the end of its parent.
 """
 
@@ -66,7 +66,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What to give to `connect()`."""
+        """The URL for `connect()`."""
         if self.port:
             return f"redis://{HOST}:{self.port}/0"
         return f"unix://{self.address}?db=0"
@@ -78,7 +78,7 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What the server wrote so far."""
+        """The log of the server so far."""
         path = self.folder / "log"
         return path.read_text(errors="replace") if path.exists() else ""
 
@@ -91,7 +91,7 @@ class Server:
             try:
                 self._launch()
             except ServerStartError:
-                # Somebody else may have taken the port in the meantime.
+                # Another process may have taken the port in the meantime.
                 if "already in use" not in self.log or attempt == _PORT_ATTEMPTS - 1:
                     self.stop()
                     raise
@@ -101,7 +101,7 @@ class Server:
         return self
 
     def stop(self) -> None:
-        """End it and remove its folder; harmless when it is stopped already."""
+        """End it and remove its folder; harmless if it is stopped already."""
         if os.getpid() != self._owner:
             return
         atexit.unregister(self.stop)
@@ -113,7 +113,7 @@ class Server:
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """End it in order and start it at the same address, with its files."""
+        """Shut it down and start it at the same address, with its files."""
         self._end(signal.SIGTERM)
         self._launch()
 
@@ -174,7 +174,7 @@ class Server:
         return arguments
 
     def _end(self, with_signal: signal.Signals) -> None:
-        # The watch goes first: it must not see a pid that is free for reuse.
+        # The watcher ends first: it must not kill a pid that may be reused.
         if self._watch is not None and self._watch.stdin is not None:
             self._watch.kill()
             self._watch.wait()
@@ -206,7 +206,11 @@ def free_port() -> int:
 
 
 def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
-    """Ask again and again until the answer is true, or *seconds* have passed."""
+    """Poll a condition until it is true; return its value.
+
+    Raises:
+        TimeoutError: *seconds* have passed.
+    """
     end = time.monotonic() + seconds
     while True:
         answer = condition()

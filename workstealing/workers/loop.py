@@ -1,322 +1,398 @@
-"""One worker's life as a flow: own deque, inbox, steal, upkeep, rest.
+"""The loop of one worker: join, exchange, steal, route, rest.
 
-It does no I/O: it yields what it wants from Redis, and when its tasks are to be run.
-A failure of Redis enters as an exception; the worker then doubts what it holds, waits a
-little, and goes on, for ever.
+It is the only code that speaks to Redis for a worker: reports out, tasks and
+cancellations in. One thread runs it. While that thread itself runs a task (an inline
+slot), a heartbeat may `stand_in`; a lock keeps the two from speaking at a time.
+
+A failure of Redis ends nothing: the loop doubts what it holds, waits a little, and
+goes on, for ever.
 """
 
 from __future__ import annotations
 
-import logging
 import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from threading import Lock
+from typing import Literal
 
+from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.clock import Clock
-from workstealing.errors import RedisError, ServerTooOld
-from workstealing.queue import presence
-from workstealing.queue.call import Consult, Flow, Nap, Step, ask
-from workstealing.queue.consuming import Exchanged, exchange, release, steal
-from workstealing.queue.maintaining import unpark
-from workstealing.tasks.attempt import Report, Taken, Unable
-from workstealing.workers.handing import hand_over
-from workstealing.workers.lifecycle import HAND_BACK_SECONDS, Phase
-from workstealing.workers.member import Member
-from workstealing.workers.stealing import choose_victim
+from workstealing.drivers.connect import timeout_of
+from workstealing.drivers.sync_driver import Driver
+from workstealing.errors import PoolBroken, RedisError, ServerTooOld
+from workstealing.queue import worker_calls
+from workstealing.queue.upkeep_calls import unpark
+from workstealing.queue.worker_calls import Exchanged
+from workstealing.tasks.attempt import Delivery, Ending, Unroutable
+from workstealing.tasks.context import control_of
+from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
+from workstealing.workers.in_flight import InFlight
+from workstealing.workers.slots import Slots, tell_lease_lost
+from workstealing.workers.supervisor import Lease
 from workstealing.workers.upkeep import upkeep
 
-__all__ = ("Crew", "Life", "LifeStats")
+__all__ = ("UntilEmpty", "WorkerLoop", "choose_victim", "rest_seconds")
 
-logger = logging.getLogger(__name__)
+logger = BackgroundLogger(__name__)
 
+UntilEmpty = bool | Literal["all"]
+"""Whether to end when nothing can run now, or ("all") when nothing is left at all."""
+
+_REST_SECONDS = 1.0
 _HURRIED_REST = 0.1
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
-_TELL_SECONDS = 60.0
+_LOG_SECONDS = 60.0
+# A worker that takes no more may still be fed by others, who do not know.
+_HAND_BACK_SECONDS = 1.0
+_UNPARK_BATCH = 500
+_LOCK_SECONDS = 1.0
 
 
-@dataclass(slots=True)
-class LifeStats:
-    """What a worker counted since it began."""
-
-    exchanges: int = 0
-    taken: int = 0
-    stolen: int = 0
-    refused: int = 0
-    lost_leases: int = 0
-    failures: int = 0
-    """Exchanges that Redis did not answer."""
-    due: int = 0
-    """Tasks in the queue that wanted to be run by then, at the last exchange."""
-
-
-class Crew(Protocol):
-    """Those who do the work of a worker, and what they hold.
-
-    A life tells Redis and the crew about each other. One thread leads the life; what it
-    asks of the crew must be safe while the crew works.
-    """
-
-    def room(self) -> int:
-        """How many more tasks it would take now."""
-        ...
-
-    def keep(self) -> int:
-        """How many to have in the deque, where thieves reach them."""
-        ...
-
-    def take(self, exchanged: Exchanged) -> None:
-        """Hold more tasks, and hear which of those that it holds are cancelled."""
-        ...
-
-    def known(self) -> Sequence[str] | None:
-        """What to name in an exchange as held; None if that is not worth it."""
-        ...
-
-    def doubt(self) -> None:
-        """A reply was lost: Redis may think that it holds more."""
-        ...
-
-    def take_reports(self) -> Sequence[Report]:
-        """Take out what is to be delivered."""
-        ...
-
-    def keep_reports(self, reports: Sequence[Report]) -> None:
-        """Hold reports whose delivery is in doubt."""
-        ...
-
-    def delivered(self, reports: Sequence[Report]) -> None:
-        """Forget what Redis was told."""
-        ...
-
-    def put_down(self) -> Sequence[Taken]:
-        """Let go of what is not begun and out of reach for longer than it should."""
-        ...
-
-    def put_all_down(self) -> Sequence[Taken]:
-        """Let go of all that is not begun."""
-        ...
-
-    def drop_all(self) -> None:
-        """Let go of everything: it is another's by now."""
-        ...
-
-    def is_busy(self) -> bool:
-        """Whether it has anything to run, or runs it."""
-        ...
-
-    def work(self) -> Sequence[Unable]:
-        """Run what it holds, or wait a while for it to be run; tell what it cannot."""
-        ...
-
-    def rest(self, seconds: float) -> Step:
-        """Return the step that waits for the bell, if there is nothing to do."""
-        ...
-
-
-class Life:
-    """The life of one worker, from joining to leaving.
+class WorkerLoop:
+    """Works for one worker, from joining to leaving.
 
     Args:
-        member: who it is.
-        crew: who does the work.
-        idle: what to do with a moment before a rest.
-        phase: how far along it is; after working it comes to an end.
-        renewed: is told that an exchange renewed the lease.
-        until_empty: end when nothing is left in the queue.
-        rest: seconds to wait for work before it looks again.
+        identity: which worker.
+        driver: where Redis is; only the thread of the loop uses it.
+        in_flight: what the worker holds.
+        slots: where tasks run.
+        lease: is told of each renewal.
+        phase: returns how far along the worker is.
+        idle: what to do with a spare moment before a rest.
+        is_supervised: returns whether the supervisor still answers.
+        until_empty: when to end by itself.
+        rest: seconds to wait for a wake-up before it looks again.
         chance: jitter for pauses.
         clock: how long Redis has been away.
+        sleep: waits.
     """
 
     def __init__(
         self,
-        member: Member,
-        crew: Crew,
+        identity: WorkerIdentity,
+        driver: Driver,
+        in_flight: InFlight,
+        slots: Slots,
+        lease: Lease,
         *,
-        idle: Callable[[], object],
         phase: Callable[[], Phase],
-        renewed: Callable[[], None],
-        until_empty: bool,
+        idle: Callable[[], object],
+        is_supervised: Callable[[], bool],
+        until_empty: UntilEmpty,
         rest: float,
         chance: Chance,
         clock: Clock,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._member = member
-        self._crew = crew
-        self._idle = idle
+        self._identity = identity
+        self._driver = driver
+        self._in_flight = in_flight
+        self._slots = slots
+        self._lease = lease
         self._phase = phase
-        self._renewed = renewed
+        self._idle = idle
+        self._is_supervised = is_supervised
         self._until_empty = until_empty
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
         self._chance = chance
         self._clock = clock
-        self._is_over = False
+        self._sleep = sleep
+        self._speaking = Lock()
+        self._is_member = False
+        self._is_empty = False
         self._failures_in_a_row = 0
-        self._told_at: float | None = None
+        self._logged_at = -math.inf
         self._hand_back_at = -math.inf
-        self.stats = LifeStats()
+        self.stats = LoopStats()
 
-    def live(self) -> Flow[None]:
+    def run(self) -> None:
         """Join, work until the end, hand back, leave."""
-        is_member = False
-        while not (self._is_over or self._is_to_end()):
+        while not self._is_over():
             try:
-                if not is_member:
-                    yield from self._join()
-                    is_member = True
+                if not self._is_member:
+                    self._join()
                 if self._is_hand_back_due():
-                    yield from self._hand_back(final=False)
-                is_member = yield from self._turn()
+                    self._hand_back(self._driver, final=False)
+                self._turn()
                 self._failures_in_a_row = 0
             except ServerTooOld:
                 raise
             except RedisError as error:
-                yield from self._doubt(error)
-        if is_member:
-            yield from self.leave()
+                self._pause(error)
+        if self._is_member:
+            self.leave()
 
-    def leave(self) -> Flow[None]:
-        """Report what is finished, hand back the rest; never at any price."""
+    def leave(self) -> None:
+        """Report what is finished and hand back the rest, as well as possible."""
+        self._leave(self._driver)
+
+    def abandon(
+        self, driver: Driver, delivery: Delivery | None, ending: Ending = None
+    ) -> None:
+        """Report on a task that cannot be stopped, and leave, as well as possible.
+
+        For a process that ends right afterwards; from another thread.
+        """
+        if delivery is not None:
+            self._in_flight.finish(delivery, ending, 0.0)
+        self._leave(driver)
+
+    def stand_in(self, driver: Driver) -> None:
+        """Do what cannot wait while the loop's own thread runs a task.
+
+        Reports are delivered, what waits behind a long task is put back into the deque
+        where thieves reach it, and the lease is renewed.
+        """
+        if not self._speaking.acquire(blocking=False):
+            return
         try:
-            yield from self._exchange(0)
-            yield from self._hand_back(final=True)
+            if not self._is_member:
+                return
+            stuck = self._in_flight.put_down_if_stuck()
+            is_due = stuck or self._in_flight.is_report_overdue()
+            if is_due or self._lease.silence >= self._lease.beat:
+                exchanged = self._exchange(driver, want=0, keep=0)
+                self._release(driver, stuck)
+                if exchanged is not None and exchanged.is_overdue:
+                    self._do_upkeep(driver)
+            if self._is_member and self._is_hand_back_due():
+                self._hand_back(driver, final=False)
+        finally:
+            self._speaking.release()
+
+    def _leave(self, driver: Driver) -> None:
+        # Not for ever: the other thread may wait for a server that never answers.
+        has_lock = self._speaking.acquire(timeout=_LOCK_SECONDS)
+        try:
+            self._exchange(driver, want=0, keep=0)
+            self._hand_back(driver, final=True)
         except RedisError as error:
             logger.warning(
-                "worker %s could not hand back; others will, when its lease ends: %s",
-                self._member.name,
+                "worker %s could not hand back its tasks, which others take over when"
+                " its lease ends: %s",
+                self._identity.name,
                 error,
             )
+        finally:
+            self._is_member = False
+            if has_lock:
+                self._speaking.release()
 
-    def _is_to_end(self) -> bool:
+    def _is_over(self) -> bool:
+        if not self._is_supervised():
+            raise PoolBroken(
+                f"the supervisor of worker {self._identity.name} does not answer, so"
+                " the worker ends; other workers take over its tasks"
+            )
         phase = self._phase()
         if phase is Phase.STOPPING:
-            return not self._crew.is_busy()
-        return phase is Phase.ENDING
+            return not self._in_flight.is_busy()
+        return self._is_empty or phase is Phase.ENDING
+
+    def _join(self) -> None:
+        identity, call = self._identity, self._driver.call
+        call(
+            worker_calls.join(
+                identity.keys,
+                identity.settings,
+                identity.name,
+                identity.incarnation,
+                identity.description,
+            )
+        )
+        for ability in identity.abilities:
+            unparked = _UNPARK_BATCH
+            while unparked >= _UNPARK_BATCH:
+                unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
+        self._is_member = True
+
+    def _turn(self) -> None:
+        """Exchange once, and do what comes of it."""
+        in_flight, driver = self._in_flight, self._driver
+        want = in_flight.room() if self._phase() is Phase.WORKING else 0
+        with self._speaking:
+            exchanged = self._exchange(driver, want=want, keep=in_flight.keep())
+        if exchanged is None:
+            return
+        has_worked = self._steal(exchanged) > 0
+        if not has_worked and in_flight.is_busy():
+            has_worked = True
+            self._slots.work()
+            # Each goes to the front of a deque, so the first of them comes last.
+            for unroutable in reversed(in_flight.take_unroutable()):
+                self._route(unroutable)
+            self._release(driver, in_flight.put_down_if_stuck())
+        if exchanged.is_overdue:
+            self._do_upkeep(driver)
+        if not has_worked:
+            self._rest(exchanged)
+
+    def _exchange(self, driver: Driver, *, want: int, keep: int) -> Exchanged | None:
+        """Report, renew the lease and take tasks; None if the lease was lost."""
+        identity, in_flight, stats = self._identity, self._in_flight, self.stats
+        reports = in_flight.take_reports()
+        stats.exchanges += 1
+        call = worker_calls.exchange(
+            identity.keys,
+            identity.settings,
+            identity.name,
+            identity.incarnation,
+            want=want,
+            keep=keep,
+            reports=reports,
+            known=in_flight.known(reports),
+        )
+        try:
+            exchanged = driver.call(call)
+        except BaseException:
+            # Whether Redis has them is not known. A worker that is interrupted here
+            # leaves with them.
+            in_flight.keep_reports(reports)
+            raise
+        in_flight.delivered(reports)
+        if exchanged is None:
+            self._lose_lease()
+            return None
+        if exchanged.refused:
+            stats.refused += len(exchanged.refused)
+            logger.warning(
+                "worker %s reported too late, other workers have the tasks %s",
+                identity.name,
+                ", ".join(exchanged.refused),
+            )
+        self._lease.renewed()
+        stats.taken += len(exchanged.tasks)
+        stats.due = exchanged.unfinished - exchanged.delayed
+        self._take(exchanged)
+        return exchanged
+
+    def _take(self, exchanged: Exchanged) -> None:
+        fed = self._in_flight.take(exchanged.tasks, exchanged.cancelled)
+        if fed:
+            self._slots.feed(fed)
+        if exchanged.cancelled:
+            for slot in self._slots.all():
+                attempt = slot.attempt
+                if attempt is not None and attempt.task.id in exchanged.cancelled:
+                    control_of(attempt.context).is_cancelled = True
+
+    def _lose_lease(self) -> None:
+        self.stats.lost_leases += 1
+        self._is_member = False
+        self._in_flight.drop_all()
+        tell_lease_lost(self._slots)
+        logger.warning(
+            "worker %s lost its lease: other workers have its tasks. It joins again.",
+            self._identity.name,
+        )
+
+    def _steal(self, exchanged: Exchanged) -> int:
+        identity = self._identity
+        victim = choose_victim(exchanged.victims, identity.name)
+        if victim is None:
+            return 0
+        stolen = self._driver.call(
+            worker_calls.steal(identity.keys, victim, identity.name)
+        )
+        self.stats.stolen += stolen
+        return stolen
+
+    def _route(self, unroutable: Unroutable) -> None:
+        """Give a task to a live worker that can run it, or park it until one joins.
+
+        No attempt is counted. So old and new releases may run side by side.
+        """
+        identity, call = self._identity, self._driver.call
+        keys, task, ability = identity.keys, unroutable.task, unroutable.ability
+        capable = call(worker_calls.find_capable(keys, ability, but=identity.name))
+        if capable and call(worker_calls.route(keys, identity.name, task, capable)):
+            logger.debug("task %s needs %s: routed to %s", task.id, ability, capable)
+        elif call(worker_calls.park(keys, identity.name, task, ability)):
+            logger.warning(
+                "task %s is parked: no live worker can run %s", task.id, ability
+            )
+
+    def _release(self, driver: Driver, deliveries: Sequence[Delivery]) -> None:
+        if deliveries:
+            identity = self._identity
+            try:
+                driver.call(
+                    worker_calls.release(identity.keys, identity.name, deliveries)
+                )
+            except BaseException:
+                # The next exchange clears up whether Redis has them.
+                self._in_flight.doubt()
+                raise
 
     def _is_hand_back_due(self) -> bool:
         now = self._clock.monotonic()
         if self._phase() < Phase.QUIET or now < self._hand_back_at:
             return False
-        self._hand_back_at = now + HAND_BACK_SECONDS
+        self._hand_back_at = now + _HAND_BACK_SECONDS
         return True
 
-    def _hand_back(self, *, final: bool) -> Flow[None]:
-        member = self._member
-        yield from self._release(self._crew.put_all_down())
+    def _hand_back(self, driver: Driver, *, final: bool) -> None:
+        identity = self._identity
+        self._release(driver, self._in_flight.put_all_down())
         left = 1
         while left:
-            _, left = yield from ask(
-                presence.leave(
-                    member.keys, member.name, member.incarnation, final=final
+            _, left = driver.call(
+                worker_calls.leave(
+                    identity.keys, identity.name, identity.incarnation, final=final
                 )
             )
 
-    def _join(self) -> Flow[None]:
-        member = self._member
-        yield from ask(
-            presence.join(
-                member.keys,
-                member.settings,
-                member.name,
-                member.incarnation,
-                member.description,
-            )
-        )
-        abilities = member.description["abilities"]
-        assert isinstance(abilities, list)
-        for ability in abilities:
-            while (yield from ask(unpark(member.keys, ability, most=500))) >= 500:
-                pass
+    def _do_upkeep(self, driver: Driver) -> None:
+        identity = self._identity
+        driver.run(upkeep(identity.keys, identity.settings, "worker"))
 
-    def _turn(self) -> Flow[bool]:
-        """Exchange once and do what comes of it; False if struck off meanwhile."""
-        crew = self._crew
-        want = crew.room() if self._phase() is Phase.WORKING else 0
-        exchanged = yield from self._exchange(want)
-        if exchanged is None:
-            return False
-        worked = (yield from self._steal(exchanged)) > 0
-        if not worked and crew.is_busy():
-            worked = True
-            unable: Sequence[Unable] = yield Consult(crew.work, ())
-            # Each goes to the front of a deque: the first of them comes last.
-            for one in reversed(unable):
-                yield from hand_over(self._member, one)
-            yield from self._release(crew.put_down())
-        if exchanged.is_overdue:
-            member = self._member
-            yield from upkeep(member.keys, member.settings, "worker")
-        if not worked:
-            yield from self._rest(exchanged)
-        return True
-
-    def _exchange(self, want: int) -> Flow[Exchanged | None]:
-        member, crew, stats = self._member, self._crew, self.stats
-        reports = crew.take_reports()
-        stats.exchanges += 1
-        call = exchange(
-            member.keys,
-            member.settings,
-            member.name,
-            member.incarnation,
-            want=want,
-            keep=crew.keep(),
-            reports=reports,
-            known=crew.known(),
-        )
+    def _rest(self, exchanged: Exchanged) -> None:
+        if self._until_empty:
+            left = exchanged.unfinished
+            if self._until_empty != "all":
+                left -= exchanged.delayed
+            if left <= 0:
+                self._is_empty = True
+                return
         try:
-            exchanged = yield from ask(call)
-        except BaseException:
-            # Whether Redis has them is not known. A worker that is interrupted here
-            # leaves with them.
-            crew.keep_reports(reports)
-            crew.doubt()
-            raise
-        crew.delivered(reports)
-        if exchanged is None:
-            stats.lost_leases += 1
-            logger.warning("worker %s was taken for dead; it joins anew", member.name)
-            crew.drop_all()
-            return None
-        if exchanged.refused:
-            stats.refused += len(exchanged.refused)
-            logger.warning("too late, another has them: %s", exchanged.refused)
-        self._renewed()
-        stats.taken += len(exchanged.tasks)
-        stats.due = exchanged.unfinished - exchanged.delayed
-        crew.take(exchanged)
-        return exchanged
+            self._idle()
+        except Exception as error:  # noqa: BLE001 - it is the user's
+            logger.error(
+                "side work of worker %s failed", self._identity.name, error=error
+            )
+        self._slots.rest(self._rest_seconds)
 
-    def _release(self, tasks: Sequence[Taken]) -> Flow[None]:
-        if tasks:
-            member = self._member
-            yield from ask(release(member.keys, member.name, tasks))
-
-    def _steal(self, exchanged: Exchanged) -> Flow[int]:
-        victim = choose_victim(exchanged.victims, self._member.name)
-        if victim is None:
-            return 0
-        moved = yield from ask(steal(self._member.keys, victim, self._member.name))
-        self.stats.stolen += moved
-        return moved
-
-    def _rest(self, exchanged: Exchanged) -> Flow[None]:
-        if self._until_empty and exchanged.unfinished <= 0:
-            self._is_over = True
-            return
-        yield Consult(self._idle, ())
-        yield self._crew.rest(self._rest_seconds)
-
-    def _doubt(self, error: RedisError) -> Flow[None]:
-        self._crew.doubt()
+    def _pause(self, error: RedisError) -> None:
+        self._in_flight.doubt()
         self.stats.failures += 1
         now = self._clock.monotonic()
-        if self._told_at is None or now - self._told_at >= _TELL_SECONDS:
-            self._told_at = now
-            logger.warning("worker %s has no Redis: %s", self._member.name, error)
+        if now - self._logged_at >= _LOG_SECONDS:
+            self._logged_at = now
+            logger.warning(
+                "worker %s cannot reach Redis and tries again: %s",
+                self._identity.name,
+                error,
+            )
         longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
         self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)
-        yield Nap(longest * (0.5 + 0.5 * self._chance.random()))
+        self._sleep(longest * (0.5 + 0.5 * self._chance.random()))
+
+
+def rest_seconds(driver: Driver) -> float:
+    """Return how long a worker waits for a wake-up before it looks again."""
+    # A client that gives up earlier would take every rest for a failure.
+    timeout = timeout_of(driver.client)
+    return _REST_SECONDS if not timeout else min(_REST_SECONDS, timeout / 2)
+
+
+def choose_victim(drawn: Sequence[tuple[str, int]], thief: str) -> str | None:
+    """Return the richer of the first two workers that are not the thief itself.
+
+    Two choices are nearly as balanced as looking at everybody, at a constant cost.
+    Redis has drawn them among those who have something.
+    """
+    others = [(load, worker) for worker, load in drawn if worker != thief and load > 0]
+    return max(others[:2])[1] if others else None

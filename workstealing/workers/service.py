@@ -14,9 +14,10 @@ from contextlib import suppress
 from enum import Enum
 from threading import Event, Thread
 
+from workstealing._checks import checked_seconds
 from workstealing.errors import PoolStopped
-from workstealing.tasks.checking import checked_seconds
-from workstealing.workers.lifecycle import STOP_SECONDS
+from workstealing.workers.identity import STOP_SECONDS
+from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.signals import SignalWatch
 from workstealing.workers.worker_pool import WorkerPool
 
@@ -57,7 +58,7 @@ class Service:
         """Whether it ended only to begin anew, with new code."""
         return self._wish is _Wish.RESTART
 
-    def run(self, *, until_empty: bool = False) -> int:
+    def run(self, *, until_empty: UntilEmpty = False) -> int:
         """Work; return the exit code that tells the truth.
 
         0: all that was begun has ended. 1: tasks were cut off and handed back. 128 and

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
+from workstealing._checks import checked_whole
+from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.client.queue import AsyncTaskQueue, TaskQueue
+from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import dedicated
+from workstealing.drivers.connection import shut_down_sockets
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.tasks.checking import checked_whole
-from workstealing.tasks.executing import Executor
+from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.batching import LARGEST_BATCH, Batching
-from workstealing.workers.hands import Hands
-from workstealing.workers.heart import Heart
-from workstealing.workers.intent import intent
-from workstealing.workers.lifecycle import Phase
-from workstealing.workers.loop import Life, LifeStats
-from workstealing.workers.member import executor_of, member_of, rest_seconds
-from workstealing.workers.naming import default_pool, new_incarnation, worker_name
-from workstealing.workers.plain import plain
-from workstealing.workers.running import Runner
-from workstealing.workers.scribe import Scribe
-from workstealing.workers.solo import Solo
+from workstealing.workers.identity import (
+    LoopStats,
+    Phase,
+    default_pool,
+    identity_of,
+    worker_name,
+)
+from workstealing.workers.in_flight import InFlight
+from workstealing.workers.loop import UntilEmpty, WorkerLoop, rest_seconds
+from workstealing.workers.redis_threads import Heartbeat
+from workstealing.workers.slots import InlineSlot, tell_lease_lost
+from workstealing.workers.supervisor import Lease, Supervisor
+from workstealing.workers.task_output import TaskOutput
 
 __all__ = ("Worker",)
 
@@ -41,8 +45,6 @@ class Worker:
         clock: where time comes from.
     """
 
-    _is_interruptible = True
-
     def __init__(
         self,
         queue: TaskQueue | AsyncTaskQueue,
@@ -55,60 +57,87 @@ class Worker:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = worker_name(pool or default_pool(), index)
-        self._queue = plain(queue)
+        self._queue = queue.sync()
         self._batch = checked_whole(batch, "batch", 1, LARGEST_BATCH)
         self._recruiter = recruiter
         self._chance = chance
         self._clock = clock
         self._is_stopping = False
-        self.stats = LifeStats()
+        self.stats = LoopStats()
 
-    def run(self, *, until_empty: bool = False) -> None:
-        """Work until `stop()`, or until nothing is left in the queue."""
-        queue, hands, clock = self._queue, Hands(), self._clock
-        member = member_of(queue, self.name, self._incarnation())
-        executor = executor_of(queue, self.name, self._chance)
-        runner = Runner(
-            executor,
-            begin=intent(queue.driver, member),
-            scribe=Scribe(queue.driver, member, clock),
-            is_interruptible=self._is_interruptible,
+    def run(self, *, until_empty: UntilEmpty = False) -> None:
+        """Work until `stop()`, or until the queue is empty.
+
+        Args:
+            until_empty: end when nothing can run now, whatever is due later; `"all"`
+                waits for that, too.
+        """
+        queue, parts, clock = self._queue, parts_of(self._queue), self._clock
+        identity = identity_of(queue, self.name)
+        lease = Lease(identity.lease, clock)
+        in_flight = InFlight(Batching(self._batch), clock)
+        driver = dedicated(parts.driver)
+        runner = TaskRunner(
+            parts.admission,
+            self.name,
+            queue.name,
+            self._chance,
+            TaskOutput(parts.driver, identity, clock),
+            max_result=parts.settings.max_result,
+            # Ctrl-C is meant for the worker, wherever it happens to be.
+            reraised=(KeyboardInterrupt,),
         )
-        heart = Heart(queue.driver, member, hands, runner, self._phase, clock)
-        heart.also = self._watch(heart, executor, runner)
-        solo = Solo(
-            hands,
-            Batching(self._batch),
-            executor,
+        slot = InlineSlot(
             runner,
-            bell=queue.keys.bell,
-            is_stopping=self._is_to_stop,
+            in_flight,
+            driver,
+            parts.keys.bell,
+            may_begin=lambda: not self._is_stopping,
             clock=clock,
         )
-        life = Life(
-            member,
-            solo,
-            idle=self._use_idle_moment,
+        supervisor = Supervisor(
+            self.name,
+            # Nothing can make a task stop in the thread of the caller.
+            lambda: (),
+            lease,
+            lease_lost=partial(tell_lease_lost, slot),
+            give_up=lambda _, __: None,
+            shut_down=partial(shut_down_sockets, parts.driver.client),
+            tick=lambda: None,
+            clock=clock,
+        )
+        loop = WorkerLoop(
+            identity,
+            driver,
+            in_flight,
+            slot,
+            lease,
             phase=self._phase,
-            renewed=heart.renewed,
+            idle=self._use_idle_moment,
+            is_supervised=supervisor.answers,
             until_empty=until_empty,
-            rest=rest_seconds(queue.driver),
+            rest=rest_seconds(parts.driver),
             chance=self._chance,
             clock=clock,
         )
-        self.stats = life.stats
-        heart.start()
-        own = dedicated(queue.driver)
+        heartbeat = Heartbeat(
+            self.name, lease.seconds, partial(loop.stand_in, parts.driver)
+        )
+        self.stats = loop.stats
+        supervisor.start()
+        heartbeat.start()
         try:
-            own.run(life.live())
+            loop.run()
         except BaseException:
             # An interrupt, for one: what it held need not wait for the lease to end.
-            own.run(life.leave())
+            loop.leave()
             raise
         finally:
-            own.close()
-            heart.stop()
-            runner.close()
+            driver.close()
+            heartbeat.stop()
+            supervisor.stop()
+            slot.close()
+            flush_logs()
             self._is_stopping = False
 
     def stop(self) -> None:
@@ -117,22 +146,6 @@ class Worker:
         A worker that has not begun to run will end at once when it does.
         """
         self._is_stopping = True
-
-    def _incarnation(self) -> str:
-        return new_incarnation()
-
-    def _watch(
-        self,
-        heart: Heart,  # noqa: ARG002 - for a worker that is a process of a pool
-        executor: Executor,  # noqa: ARG002
-        runner: Runner,  # noqa: ARG002
-    ) -> Callable[[], None]:
-        """Return what is to be looked at beside the work; here, nothing."""
-        return lambda: None
-
-    def _is_to_stop(self) -> bool:
-        """Tell, before each task, whether it is not to be begun."""
-        return self._is_stopping
 
     def _phase(self) -> Phase:
         return Phase.STOPPING if self._is_stopping else Phase.WORKING

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import math
 from threading import Lock
 from types import TracebackType
 from typing import Literal, get_args
 
+from workstealing._checks import checked_number, checked_seconds, checked_whole
+from workstealing._logs import BackgroundLogger
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.client.queue import AsyncTaskQueue, TaskQueue
+from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolStopped
+from workstealing.pool.autoscale import Autoscale, BacklogScaler
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.tasks.checking import checked_seconds, checked_whole
-from workstealing.workers.autoscaling import Autoscaling, Scaler
 from workstealing.workers.batching import LARGEST_BATCH
-from workstealing.workers.lifecycle import STOP_SECONDS
-from workstealing.workers.naming import default_pool, worker_name
-from workstealing.workers.placing import place_of
-from workstealing.workers.plain import plain
-from workstealing.workers.processes import Children, StartMethod
-from workstealing.workers.statistics import PoolStats
-from workstealing.workers.teamwork import Teamwork
+from workstealing.workers.identity import (
+    STOP_SECONDS,
+    WorkerStats,
+    default_pool,
+    worker_name,
+)
+from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.process_pool import ProcessPool, StartMethod
+from workstealing.workers.queue_location import location_of
+from workstealing.workers.slot_pool import SlotPool
 
 __all__ = ("Kind", "WorkerPool")
 
-logger = logging.getLogger(__name__)
+logger = BackgroundLogger(__name__)
 
 Kind = Literal["threads", "processes", "asyncio"]
 
@@ -43,6 +45,7 @@ class WorkerPool:
         kind: `"threads"`: slots of one worker of this process; `"processes"`: a child
             process each; `"asyncio"`: coroutines of one event loop, with threads for
             `def` tasks.
+        autoscale: adapt the number of workers to the backlog; None leaves it as it is.
         name: the first part of the names of its workers; one of its own unless given.
         batch: tasks that each takes at once, at most. With 1 a crash repeats only the
             task that ran.
@@ -60,6 +63,7 @@ class WorkerPool:
         workers: int = 4,
         kind: Kind = "threads",
         *,
+        autoscale: Autoscale | None = None,
         name: str | None = None,
         batch: int = 100,
         recruiter: Recruiter | None = None,
@@ -83,13 +87,19 @@ class WorkerPool:
         self._chance = chance
         self._clock = clock
         self._mutex = Lock()
-        self._engine: Teamwork | Children | None = None
+        self._engine: SlotPool | ProcessPool | None = None
         self._is_stopped = False
-        self._scaler: Scaler | None = None
+        self._scaler: BacklogScaler | None = None
         self._scaled_at = 0.0
+        self.autoscale = autoscale
 
-    def start(self, *, until_empty: bool = False) -> None:
-        """Begin to work, in the background; a pool starts once."""
+    def start(self, *, until_empty: UntilEmpty = False) -> None:
+        """Begin to work, in the background; a pool starts once.
+
+        Args:
+            until_empty: end when nothing can run now, whatever is due later; `"all"`
+                waits for that, too.
+        """
         self._start(until_empty, None)
 
     def scale(self, workers: int, *, hot: bool = False) -> None:
@@ -103,21 +113,26 @@ class WorkerPool:
             raise PoolStopped("the pool was stopped: make another")
         self._scale(number, hot=hot)
 
-    def autoscale(
-        self,
-        least: int,
-        most: int,
-        *,
-        backlog: int = 10,
-        cooldown: float = 10.0,
-    ) -> None:
-        """Scale by itself from now on: a worker per *backlog* tasks that are due.
+    @property
+    def autoscale(self) -> Autoscale | None:
+        """How the number of workers adapts; None leaves it as it is."""
+        return None if self._scaler is None else self._scaler.rule
 
-        It grows at once, and shrinks to what was enough all through a *cooldown*.
-        """
-        plan = Autoscaling(least, most, backlog, cooldown)
-        self._scaler = Scaler(plan)
-        self.scale(min(max(self._workers, least), most))
+    @autoscale.setter
+    def autoscale(self, rule: Autoscale | None) -> None:
+        if rule is None:
+            self._scaler = None
+            return
+        if not isinstance(rule, Autoscale):
+            raise ConfigurationError(f"autoscale must be an Autoscale, not {rule!r}")
+        self._scaler = BacklogScaler(rule)
+        if not self._is_stopped:
+            self._scale(min(max(self._workers, rule.least), rule.most), hot=False)
+
+    @property
+    def workers(self) -> int:
+        """How many workers it has, or would have if it ran."""
+        return self._workers
 
     def quiet(self) -> None:
         """Take no more, hand back what waits; what runs goes on. For good."""
@@ -126,7 +141,7 @@ class WorkerPool:
     def reload(self) -> None:
         """Replace the processes one by one, so that they import the code anew."""
         engine = self._running()
-        if not isinstance(engine, Children):
+        if not isinstance(engine, ProcessPool):
             raise ConfigurationError(
                 f"a pool of {self.kind} cannot reload its code: start another process,"
                 " or use kind='processes'"
@@ -155,9 +170,9 @@ class WorkerPool:
         """Wait until it has ended; tell whether it has."""
         return self._running().wait(timeout)
 
-    def stats(self) -> PoolStats:
+    def stats(self) -> WorkerStats:
         """Return what was counted since it began."""
-        return PoolStats() if self._engine is None else self._engine.stats()
+        return WorkerStats() if self._engine is None else self._engine.stats()
 
     def __enter__(self) -> WorkerPool:
         self.start()
@@ -193,41 +208,45 @@ class WorkerPool:
         if error is None and engine is not None and engine.error is not None:
             raise engine.error
 
-    def _start(self, until_empty: bool, loop: asyncio.AbstractEventLoop | None) -> None:
+    def _start(
+        self, until_empty: UntilEmpty, loop: asyncio.AbstractEventLoop | None
+    ) -> None:
         with self._mutex:
             if self._engine is not None or self._is_stopped:
                 raise PoolStopped("a pool starts once: make another")
-            self._engine = self._new_engine(loop)
-        self._engine.start(self._workers, until_empty=until_empty)
+            self._engine = self._new_engine(until_empty, loop)
+        self._engine.start(self._workers)
 
     def _new_engine(
-        self, loop: asyncio.AbstractEventLoop | None
-    ) -> Teamwork | Children:
-        queue = plain(self._queue)
+        self, until_empty: UntilEmpty, loop: asyncio.AbstractEventLoop | None
+    ) -> SlotPool | ProcessPool:
+        queue = self._queue.sync()
         if self.kind == "processes":
-            return Children(
+            return ProcessPool(
                 queue,
-                place_of(self._queue),
+                location_of(self._queue),
                 self.name,
                 batch=self._batch,
+                until_empty=until_empty,
                 max_tasks=self._max_tasks,
                 max_memory=self._max_memory,
                 start_method=self._start_method,
                 tick=self._tick,
             )
-        return Teamwork(
+        return SlotPool(
             queue,
             worker_name(self.name, 0),
             is_asyncio=self.kind == "asyncio",
             batch=self._batch,
+            until_empty=until_empty,
             idle=self._use_idle_moment,
             tick=self._tick,
             chance=self._chance,
             clock=self._clock,
-            loop=loop,
+            event_loop=loop,
         )
 
-    def _running(self) -> Teamwork | Children:
+    def _running(self) -> SlotPool | ProcessPool:
         if self._engine is None:
             raise PoolStopped("the pool was not started: call start()")
         return self._engine
@@ -238,7 +257,7 @@ class WorkerPool:
             return
         self._scaled_at = now
         seen = self.stats()
-        workers = self._scaler.decide(now, self._workers, seen.due)
+        workers = self._scaler.decide(now, self._workers, seen.waiting)
         if workers != self._workers and not self._is_stopped:
             logger.info(
                 "pool %s scales from %d to %d", self.name, self._workers, workers
@@ -278,9 +297,8 @@ def _check_kind(
         )
     if max_tasks is not None:
         checked_whole(max_tasks, "max_tasks", 1)
-    is_number = isinstance(max_memory, int | float) and math.isfinite(max_memory)
-    if max_memory is not None and not (is_number and max_memory > 0):
-        raise ConfigurationError(f"max_memory is above 0 MiB, unlike {max_memory!r}")
+    if max_memory is not None:
+        checked_number(max_memory, "max_memory", unit=" MiB")
     if start_method not in get_args(StartMethod):
         known = ", ".join(map(repr, get_args(StartMethod)))
         raise ConfigurationError(

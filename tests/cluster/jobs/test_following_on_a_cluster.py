@@ -11,7 +11,7 @@ from redis.cluster import RedisCluster
 
 import workstealing.jobs
 from workstealing import Duty
-from workstealing.drivers.sync import Driver
+from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import Conflict
 from workstealing.jobs import (
     AsyncCounterFlush,
@@ -27,8 +27,8 @@ from workstealing.jobs import (
     QueueTracker,
     RefreshAhead,
 )
-from workstealing.jobs.slots import slot_of
-from workstealing.queue.call import Call
+from workstealing.jobs.job_keys import slot_of
+from workstealing.queue.steps import Call
 
 LUA = Path(workstealing.jobs.__file__).parent / "lua"
 ROWS = [str(row) for row in range(10, 70)]

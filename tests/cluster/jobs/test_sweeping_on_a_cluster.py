@@ -10,7 +10,7 @@ from redis.cluster import RedisCluster
 from redis.exceptions import ResponseError
 
 from workstealing import Duty
-from workstealing.drivers.sync import Driver
+from workstealing.drivers.sync_driver import Driver
 from workstealing.jobs import (
     AsyncDeadMembers,
     AsyncIndexRepair,
@@ -23,7 +23,7 @@ from workstealing.jobs import (
     VolatileHash,
     WindowTrimmer,
 )
-from workstealing.queue.call import Call, Step
+from workstealing.queue.steps import Call, Step
 
 NAMES = [f"n{n}" for n in range(8)]
 """Enough names that their own hashes would be spread over all three nodes."""

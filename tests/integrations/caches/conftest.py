@@ -91,11 +91,11 @@ def _cachetools(
 ) -> Host:
     from cachetools import LRUCache
 
-    from workstealing.integrations.caches.cachetools import enlists_on_hits
+    from workstealing.integrations.cachetools import enlist_on_hits
 
     cache: LRUCache[str, str] = LRUCache(100)
     if recruiter:
-        cache = enlists_on_hits(cache, recruiter, **hooks)
+        cache = enlist_on_hits(cache, recruiter, **hooks)
     return Host(cache.get, lambda name: cache.update({name: f"value of {name}"}))
 
 
@@ -104,12 +104,12 @@ def _cachetools_cached(
 ) -> Host:
     import cachetools
 
-    from workstealing.integrations.caches.cachetools import cached
+    from workstealing.integrations.cachetools import cached
 
     cache: cachetools.TTLCache[Any, Any] = cachetools.TTLCache(100, 60)
     decorate = cachetools.cached(cache)
     if recruiter:
-        decorate = cached(recruiter, cache, **hooks)
+        decorate = cached(cache, recruiter, **hooks)
     compute = decorate(_compute)
     return Host(compute, lambda name: cache.update({_key(name): f"value of {name}"}))
 
@@ -121,7 +121,7 @@ def _flask_caching(kind: str) -> Any:
         from flask import Flask
         from flask_caching import Cache
 
-        from workstealing.integrations.caches.flask_caching import enlists_on_hits
+        from workstealing.integrations.flask_caching import enlist_on_hits
 
         app = Flask(prefix)
         config = {"CACHE_TYPE": kind, "CACHE_KEY_PREFIX": prefix}
@@ -129,7 +129,7 @@ def _flask_caching(kind: str) -> Any:
             config["CACHE_REDIS_URL"] = url
         cache = Cache(app, config=config)
         if recruiter:
-            enlists_on_hits(cache, app, recruiter, **hooks)
+            enlist_on_hits(cache, recruiter, app=app, **hooks)
 
         def read(name: str) -> Any:
             with app.app_context():
@@ -150,9 +150,9 @@ def _dogpile(kind: str) -> Any:
     ) -> Host:
         from dogpile.cache import make_region
 
-        from workstealing.integrations.caches.dogpile import EnlistingProxy
+        from workstealing.integrations.dogpile import DogpileEnlistProxy
 
-        wrap = [EnlistingProxy(recruiter, **hooks)] if recruiter else []
+        wrap = [DogpileEnlistProxy(recruiter, **hooks)] if recruiter else []
         arguments = {"url": url} if kind == "dogpile.cache.redis" else {}
         region = make_region(key_mangler=lambda name: name).configure(
             kind, arguments=arguments, wrap=wrap
@@ -171,23 +171,23 @@ def _redis(
 ) -> Host:
     from redis import Redis
 
-    from workstealing.integrations.caches.redis_client import enlists_on_hits
+    from workstealing.integrations.redis_client import enlist_on_hits
 
     client = Redis.from_url(url, decode_responses=True)
     stack.callback(client.close)
     if recruiter:
-        enlists_on_hits(client, recruiter, **hooks)
+        enlist_on_hits(client, recruiter, **hooks)
     return Host(client.get, lambda name: client.set(name, f"value of {name}"))
 
 
 def _memoized(
     recruiter: Recruiter | None, hooks: Any, url: str, prefix: str, stack: ExitStack
 ) -> Host:
-    from workstealing.integrations.caches.memoize import memoized
+    from workstealing.integrations.memoize import memoized
 
     decorate: Any = lru_cache(maxsize=100)
     if recruiter:
-        decorate = memoized(recruiter, decorate, **hooks)
+        decorate = memoized(decorate, recruiter, **hooks)
     compute = decorate(_compute)
     return Host(compute, compute)
 
@@ -195,11 +195,11 @@ def _memoized(
 def _memoized_already(
     recruiter: Recruiter | None, hooks: Any, url: str, prefix: str, stack: ExitStack
 ) -> Host:
-    from workstealing.integrations.caches.memoize import enlists_on_hits
+    from workstealing.integrations.memoize import enlist_on_hits
 
     compute: Any = lru_cache(maxsize=100)(_compute)
     if recruiter:
-        compute = enlists_on_hits(recruiter, **hooks)(compute)
+        compute = enlist_on_hits(compute, recruiter, **hooks)
     return Host(compute, compute)
 
 

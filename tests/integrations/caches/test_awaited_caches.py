@@ -14,9 +14,9 @@ from redis.asyncio import Redis
 
 from workstealing import AsyncRecruiter, Recruiter, StoreGate
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.caches.aiocache import EnlistingPlugin
-from workstealing.integrations.caches.memoize import memoized
-from workstealing.integrations.caches.redis_client import enlists_on_hits
+from workstealing.integrations.aiocache import AiocacheEnlistPlugin
+from workstealing.integrations.memoize import memoized
+from workstealing.integrations.redis_client import enlist_on_hits
 from workstealing.testing import Server
 
 Missed = list[tuple[Any, ...]]
@@ -49,7 +49,7 @@ async def begin(
 
     def begin(recruiter: AsyncRecruiter, **options: Any) -> BaseCache:
         timeout = options.pop("timeout", 5)
-        plugins = [EnlistingPlugin(recruiter, **options)]
+        plugins = [AiocacheEnlistPlugin(recruiter, **options)]
         if request.param == "memory":
             cache = Cache(Cache.MEMORY, plugins=plugins, timeout=timeout)
         else:
@@ -161,7 +161,9 @@ async def test_only_the_round_trips_to_a_store_are_heard_by_its_gate(
 ) -> None:
     recruiter = AsyncRecruiter(gate=StoreGate())
     trips: list[float] = []
-    monkeypatch.setattr(recruiter._guard, "heard", lambda rtt, now: trips.append(rtt))
+    monkeypatch.setattr(
+        recruiter._guard, "note_round_trip", lambda rtt, now: trips.append(rtt)
+    )
     cache = begin(recruiter)
     await cache.set(key_prefix, "value")
 
@@ -180,7 +182,7 @@ async def test_a_client_that_is_awaited_enlists_on_hits(
     missed: Missed,
     note: Any,
 ) -> None:
-    client = enlists_on_hits(async_redis_client, async_recruiter, on_miss=note)
+    client = enlist_on_hits(async_redis_client, async_recruiter, on_miss=note)
     await client.set(key_prefix, "value")
     other = f"{key_prefix}-other"
 
@@ -197,7 +199,7 @@ async def test_a_client_that_is_awaited_enlists_on_hits(
 async def test_a_memoized_coroutine_enlists_on_hits(
     async_recruiter: AsyncRecruiter, missed: Missed, note: Any
 ) -> None:
-    @memoized(async_recruiter, alru_cache(maxsize=8), on_miss=note)
+    @memoized(alru_cache(maxsize=8), async_recruiter, on_miss=note)
     async def square(number: int) -> int:
         """Multiply a number by itself."""
         await asyncio.sleep(0)
@@ -215,6 +217,6 @@ async def test_an_awaited_cache_refuses_a_recruiter_that_would_block_its_loop(
     recruiter: Recruiter, async_redis_client: Redis
 ) -> None:
     with pytest.raises(ConfigurationError, match="block the event loop"):
-        EnlistingPlugin(recruiter)  # type: ignore[arg-type]
+        AiocacheEnlistPlugin(recruiter)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="block the event loop"):
-        enlists_on_hits(async_redis_client, recruiter)
+        enlist_on_hits(async_redis_client, recruiter)

@@ -10,7 +10,7 @@ import pytest
 
 from workstealing import Recruiter
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.caches.cachetools import cached, enlists_on_hits
+from workstealing.integrations.cachetools import cached, enlist_on_hits
 
 KINDS = [
     cachetools.Cache,
@@ -28,7 +28,7 @@ def test_a_cache_stays_the_same_object_of_the_same_kind(
     cache = kind(2)
     cache["kept"] = 1
 
-    hooked = enlists_on_hits(cache, recruiter)
+    hooked = enlist_on_hits(cache, recruiter)
 
     assert hooked is cache
     assert isinstance(hooked, kind)
@@ -40,7 +40,7 @@ def test_a_cache_stays_the_same_object_of_the_same_kind(
 def test_every_way_to_read_a_cache_is_a_hit(
     kind: type[Any], recruiter: Recruiter
 ) -> None:
-    cache = enlists_on_hits(kind(8), recruiter)
+    cache = enlist_on_hits(kind(8), recruiter)
     cache["a"] = 1
 
     assert cache["a"] == cache.get("a") == cache.setdefault("a", 2) == 1
@@ -53,7 +53,7 @@ def test_a_cache_evicts_and_expires_as_before(recruiter: Recruiter) -> None:
     now = 0.0
     cache = cachetools.TTLCache[str, int](2, 10, timer=lambda: now)
     missed: list[str] = []
-    enlists_on_hits(cache, recruiter, on_miss=missed.append)
+    enlist_on_hits(cache, recruiter, on_miss=missed.append)
     cache.update(a=1, b=2, c=3)
 
     assert cache.get("a") is None
@@ -72,7 +72,7 @@ def test_what_a_cache_makes_of_a_missing_key_is_a_miss(recruiter: Recruiter) -> 
             return value
 
     missed: list[int] = []
-    squares = enlists_on_hits(Squares(8), recruiter, on_miss=missed.append)
+    squares = enlist_on_hits(Squares(8), recruiter, on_miss=missed.append)
 
     assert squares[3] == 9
     assert recruiter.stats().calls == 0
@@ -83,15 +83,15 @@ def test_what_a_cache_makes_of_a_missing_key_is_a_miss(recruiter: Recruiter) -> 
 
 
 def test_a_cache_takes_its_hooks_once(recruiter: Recruiter) -> None:
-    cache = enlists_on_hits(cachetools.LRUCache[str, int](8), recruiter)
+    cache = enlist_on_hits(cachetools.LRUCache[str, int](8), recruiter)
 
     with pytest.raises(ConfigurationError, match="already"):
-        enlists_on_hits(cache, recruiter)
+        enlist_on_hits(cache, recruiter)
 
 
 def test_hooks_go_on_a_cache_only(recruiter: Recruiter) -> None:
-    with pytest.raises(ConfigurationError, match="no cachetools"):
-        enlists_on_hits({}, recruiter)  # type: ignore[type-var]
+    with pytest.raises(ConfigurationError, match="not a cachetools"):
+        enlist_on_hits({}, recruiter)  # type: ignore[type-var]
 
 
 def test_a_slice_runs_when_the_lock_of_the_decorator_is_free() -> None:
@@ -100,7 +100,7 @@ def test_a_slice_runs_when_the_lock_of_the_decorator_is_free() -> None:
     recruiter.install(lambda: held.append(lock.locked()), "look", rate=1.0)
     cache = cachetools.LRUCache[Any, int](8)
 
-    @cached(recruiter, cache, lock=lock)
+    @cached(cache, recruiter, lock=lock)
     def square(number: int) -> int:
         return number * number
 

@@ -10,7 +10,7 @@ from dogpile.cache.api import NO_VALUE
 from dogpile.cache.region import CacheRegion
 
 from workstealing import Recruiter
-from workstealing.integrations.caches.dogpile import EnlistingProxy
+from workstealing.integrations.dogpile import DogpileEnlistProxy
 from workstealing.testing import Server
 
 KINDS = ["dogpile.cache.memory", "dogpile.cache.redis"]
@@ -37,7 +37,7 @@ def region(
     return make_region(key_mangler=lambda key: f"{key_prefix}:{key}").configure(
         request.param,
         arguments=arguments,
-        wrap=[EnlistingProxy(recruiter, on_miss=missed.append)],
+        wrap=[DogpileEnlistProxy(recruiter, on_miss=missed.append)],
     )
 
 

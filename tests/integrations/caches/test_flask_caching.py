@@ -10,7 +10,7 @@ from flask_caching import Cache
 
 from workstealing import Recruiter
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.caches.flask_caching import enlists_on_hits
+from workstealing.integrations.flask_caching import enlist_on_hits
 from workstealing.testing import Server
 
 TEMPLATE = "{% cache 60, 'fragment' %}{{ next(numbers) }}{% endcache %}"
@@ -62,7 +62,7 @@ def test_a_request_that_is_served_from_the_cache_enlists(
     path: str, app: Flask, cache: Cache, recruiter: Recruiter
 ) -> None:
     missed: list[str] = []
-    assert enlists_on_hits(cache, app, recruiter, on_miss=missed.append) is cache
+    assert enlist_on_hits(cache, recruiter, app=app, on_miss=missed.append) is cache
     client = app.test_client()
 
     first = client.get(path)
@@ -78,4 +78,4 @@ def test_an_application_that_was_not_told_of_its_cache_is_refused(
     recruiter: Recruiter,
 ) -> None:
     with pytest.raises(ConfigurationError, match="init_app"):
-        enlists_on_hits(Cache(), Flask("site"), recruiter)
+        enlist_on_hits(Cache(), recruiter, app=Flask("site"))

@@ -9,11 +9,11 @@ import pytest
 
 from workstealing import Recruiter
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.caches.memoize import enlists_on_hits, memoized
+from workstealing.integrations.memoize import enlist_on_hits, memoized
 
 
 def test_a_memoized_function_looks_like_itself(recruiter: Recruiter) -> None:
-    @memoized(recruiter, lru_cache(maxsize=8))
+    @memoized(lru_cache(maxsize=8), recruiter)
     def square(number: int) -> int:
         """Multiply a number by itself."""
         return number * number
@@ -38,7 +38,7 @@ def test_a_function_that_is_memoized_already_keeps_what_it_knows(
         return number * number
 
     square(2)
-    enlisting = enlists_on_hits(recruiter)(square)
+    enlisting = enlist_on_hits(square, recruiter)
 
     assert enlisting(2) == 4
 
@@ -52,7 +52,7 @@ def test_a_function_that_calls_itself_tells_its_hits_from_its_misses(
 ) -> None:
     missed: list[int] = []
 
-    @memoized(recruiter, cache, on_miss=missed.append)
+    @memoized(cache, recruiter, on_miss=missed.append)
     def fibonacci(number: int) -> int:
         return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
 
@@ -67,7 +67,7 @@ def test_a_memoized_method_knows_its_object(recruiter: Recruiter) -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        @memoized(recruiter, lru_cache(maxsize=8))
+        @memoized(lru_cache(maxsize=8), recruiter)
         def title(self, suffix: str) -> str:
             return self.name + suffix
 
@@ -84,7 +84,7 @@ def test_what_a_function_raises_is_neither_a_hit_nor_a_miss(
 ) -> None:
     missed: list[int] = []
 
-    @memoized(recruiter, lru_cache(maxsize=8), on_miss=missed.append)
+    @memoized(lru_cache(maxsize=8), recruiter, on_miss=missed.append)
     def reciprocal(number: int) -> float:
         return 1 / number
 
@@ -97,4 +97,4 @@ def test_what_a_function_raises_is_neither_a_hit_nor_a_miss(
 
 def test_hits_that_nobody_counts_are_refused(recruiter: Recruiter) -> None:
     with pytest.raises(ConfigurationError, match="memoized"):
-        enlists_on_hits(recruiter)(len)
+        enlist_on_hits(len, recruiter)

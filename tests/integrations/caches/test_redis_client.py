@@ -10,7 +10,7 @@ from redis.cluster import RedisCluster
 
 from workstealing import Recruiter
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.caches.redis_client import enlists_on_hits
+from workstealing.integrations.redis_client import enlist_on_hits
 
 Missed = list[tuple[Any, ...]]
 
@@ -28,7 +28,7 @@ def client(redis_client: Redis, recruiter: Recruiter, missed: Missed) -> Redis:
     def note(*what: Any) -> None:
         missed.append(what)
 
-    return enlists_on_hits(redis_client, recruiter, on_miss=note)
+    return enlist_on_hits(redis_client, recruiter, on_miss=note)
 
 
 def test_a_client_stays_a_client(client: Redis, redis_client: Redis) -> None:
@@ -104,7 +104,7 @@ def test_what_the_server_refuses_is_raised_as_before(
 def test_a_client_of_a_cluster_enlists_too(
     cluster_client: RedisCluster, recruiter: Recruiter, key_prefix: str
 ) -> None:
-    client = enlists_on_hits(cluster_client, recruiter)
+    client = enlist_on_hits(cluster_client, recruiter)
     client.set(key_prefix, "value")
 
     assert client.get(key_prefix) == b"value"
@@ -113,5 +113,5 @@ def test_a_client_of_a_cluster_enlists_too(
 
 
 def test_hooks_go_on_a_client_only(recruiter: Recruiter) -> None:
-    with pytest.raises(ConfigurationError, match="no Redis client"):
-        enlists_on_hits({}, recruiter)
+    with pytest.raises(ConfigurationError, match="not a Redis client"):
+        enlist_on_hits({}, recruiter)

@@ -10,9 +10,9 @@ import pytest
 from redis.asyncio import Redis
 
 from workstealing import AsyncTaskQueue
+from workstealing.dashboard.access_guard import AccessGuard
 from workstealing.dashboard.app import create_app
-from workstealing.dashboard.board import Board
-from workstealing.dashboard.guarding import Guard
+from workstealing.dashboard.dashboard_data import DashboardData
 from workstealing.testing import Server
 
 TOKEN = "a-token-that-is-long-enough"
@@ -44,9 +44,9 @@ async def app(
     redis_server: Server, queue: AsyncTaskQueue, clock: Clock
 ) -> AsyncIterator[Any]:
     client = Redis.from_url(redis_server.url)
-    board = Board(client, [AsyncTaskQueue(queue.name, client)])
-    yield create_app(board, Guard(TOKEN, ["dash.example"], clock))
-    await board.close()
+    data = DashboardData(client, [AsyncTaskQueue(queue.name, client)])
+    yield create_app(data, AccessGuard(TOKEN, ["dash.example"], clock))
+    await data.close()
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def _address(process: subprocess.Popen[str]) -> tuple[str, str]:
 def test_the_printed_token_opens_the_dashboard_and_ctrl_c_ends_it(
     begin: Begin, redis_client: Redis, key_prefix: str
 ) -> None:
-    TaskQueue(key_prefix, redis_client).close()
+    TaskQueue(key_prefix, redis_client).end_input()
     process = begin()
     address, token = _address(process)
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from workstealing import AsyncTaskQueue
-from workstealing.dashboard.guarding import Guard
+from workstealing.dashboard.access_guard import AccessGuard
 from workstealing.errors import ConfigurationError
 
 from .conftest import ORIGIN, TOKEN, Clock
@@ -65,7 +65,7 @@ async def test_a_wrong_token_opens_nothing(
     answer = await stranger.post("/login", data={"token": token}, headers=headers)
 
     assert answer.status_code == 403
-    assert "This is not the token." in answer.text
+    assert "That is not the token." in answer.text
     assert "set-cookie" not in answer.headers
 
 
@@ -278,10 +278,10 @@ async def test_no_token_is_ever_logged(
 
 def test_a_token_that_could_be_guessed_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="16 characters or more"):
-        Guard("secret")
+        AccessGuard("secret")
 
 
 def test_a_guard_does_not_show_its_token() -> None:
-    guard: Any = Guard(TOKEN)
+    guard: Any = AccessGuard(TOKEN)
 
     assert TOKEN not in repr(guard)

@@ -13,11 +13,11 @@ import pytest
 from redis.asyncio import Redis
 
 from workstealing import AsyncTaskQueue
+from workstealing.client.task_queue import parts_of
+from workstealing.dashboard.access_guard import AccessGuard
 from workstealing.dashboard.app import create_app
-from workstealing.dashboard.board import Board
-from workstealing.dashboard.guarding import Guard
-from workstealing.queue.consuming import exchange
-from workstealing.queue.presence import join
+from workstealing.dashboard.dashboard_data import DashboardData
+from workstealing.queue.worker_calls import exchange, join
 from workstealing.tasks.attempt import Report
 from workstealing.tasks.outcome import ErrorReport, TaskOutcome
 
@@ -40,20 +40,26 @@ class Mill:
 
     async def join(self, worker: str = "mill.0") -> None:
         description = {"abilities": ["echo@1"], "host": EVIL, "pid": 4711}
-        call = join(self.queue.keys, self.queue.settings, worker, "1", description)
-        await self.queue.driver.call(call)
+        call = join(
+            parts_of(self.queue).keys,
+            parts_of(self.queue).settings,
+            worker,
+            "1",
+            description,
+        )
+        await parts_of(self.queue).driver.call(call)
 
     async def take(self, want: int, *reports: Report) -> Any:
         call = exchange(
-            self.queue.keys,
-            self.queue.settings,
+            parts_of(self.queue).keys,
+            parts_of(self.queue).settings,
             "mill.0",
             "1",
             want=want,
             keep=0,
             reports=reports,
         )
-        taken = await self.queue.driver.call(call)
+        taken = await parts_of(self.queue).driver.call(call)
         assert taken is not None
         return taken.tasks
 
@@ -107,7 +113,7 @@ async def test_the_first_page_lists_the_queues_of_the_server(
     browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
 ) -> None:
     other = AsyncTaskQueue(mill.queue.name, async_redis_client, run="nightly")
-    await other.close()
+    await other.end_input()
     await mill.echo.submit_many([()] * 1234)
 
     page = (await browser.get("/")).text
@@ -127,7 +133,7 @@ async def test_a_queue_shows_counts_workers_and_upkeep(
     words = _words((await browser.get(mill.path("/queue"))).text)
 
     assert "2 waiting 0 assigned 1 running 0 delayed 0 parked 0 dead" in words
-    assert "mill.0 runs 0 1 0" in words
+    assert "mill.0 running 0 1 0" in words
     assert "3 submitted, 0 done" in words
     assert "Upkeep" in words
 
@@ -170,7 +176,7 @@ async def test_a_place_lists_its_tasks(
     words = _words((await browser.get(mill.path("/queue", place=place))).text)
 
     told = {"inbox": "one echo@1 waiting", "later": "two echo@1 delayed in"}
-    assert told.get(place, f"Nothing in {place}.") in words
+    assert told.get(place, f"No tasks in {place}.") in words
 
 
 async def test_dead_letters_stand_with_their_tracebacks(
@@ -196,7 +202,7 @@ async def test_a_task_shows_all_that_is_known_of_it(
     words = _words(page.text)
     assert page.status_code == 200
     assert "a/b?c=d#e% waiting" in words
-    assert "It does not run because no worker lives." in words
+    assert "It is not running because no worker is alive." in words
     assert '"text": "hi"' in words
     assert "Cancel" in words
     assert "Replay" not in words
@@ -211,7 +217,7 @@ async def test_cancel_cancels_and_says_so(
         "/act", data=mill.form("cancel", "one"), follow_redirects=True
     )
 
-    assert "It is cancelled." in answer.text
+    assert "It was cancelled." in answer.text
     assert (await handle.state()).state == "cancelled"
 
 
@@ -226,7 +232,7 @@ async def test_a_running_task_is_asked_to_stop(
         "/act", data=mill.form("cancel", "one"), follow_redirects=True
     )
 
-    assert "its worker is asked to stop it" in answer.text
+    assert "its worker was asked to stop it" in answer.text
 
 
 async def test_replay_puts_a_dead_letter_back(
@@ -247,7 +253,7 @@ async def test_replay_puts_a_dead_letter_back(
     again = await browser.post(
         "/act", data=mill.form("replay", "bad"), follow_redirects=True
     )
-    assert "no dead letter any more" in again.text
+    assert "not a dead letter any more" in again.text
 
 
 async def test_delete_forgets_a_dead_letter(
@@ -260,8 +266,8 @@ async def test_delete_forgets_a_dead_letter(
         "/act", data=mill.form("delete", "bad"), follow_redirects=True
     )
 
-    assert "It is gone for good." in answer.text
-    assert "Nothing in dead." in answer.text
+    assert "It was deleted." in answer.text
+    assert "No tasks in dead." in answer.text
     assert (await mill.queue.counts()).dead == 0
 
 
@@ -270,7 +276,7 @@ async def test_what_a_notice_says_is_ours(
 ) -> None:
     await mill.echo.options(id="one").submit()
 
-    page = await browser.get(mill.path("/task", id="one", told=EVIL))
+    page = await browser.get(mill.path("/task", id="one", notice=EVIL))
 
     assert "alert" not in page.text
 
@@ -280,7 +286,7 @@ async def test_nothing_that_a_task_or_worker_says_becomes_markup(
 ) -> None:
     await mill.join()
     await mill.fail("bad", EVIL)
-    keys = mill.queue.keys
+    keys = parts_of(mill.queue).keys
     envelope = {"v": 1, "name": EVIL, "version": 1, "payload": {EVIL: EVIL}}
     for name in ("<img/onerror=alert(1)>", "'onclick='alert(1)'"):
         await async_redis_client.hset(keys.task, name, json.dumps(envelope))
@@ -374,8 +380,8 @@ async def test_metrics_are_text_that_prometheus_reads(
 
 
 async def test_a_server_that_is_away_is_told_and_the_dashboard_goes_on() -> None:
-    board = Board(Redis.from_url("unix:///nowhere/socket"))
-    transport = httpx.ASGITransport(create_app(board, Guard(TOKEN)))
+    data = DashboardData(Redis.from_url("unix:///nowhere/socket"))
+    transport = httpx.ASGITransport(create_app(data, AccessGuard(TOKEN)))
     headers = {"Authorization": f"Bearer {TOKEN}"}
 
     async with httpx.AsyncClient(
@@ -386,7 +392,7 @@ async def test_a_server_that_is_away_is_told_and_the_dashboard_goes_on() -> None
         health = await client.get("/healthz")
 
     assert page.status_code == 503
-    assert "Redis does not answer" in page.text
+    assert "Redis is not available" in page.text
     assert (api.status_code, list(api.json())) == (503, ["error"])
     assert health.status_code == 200
 
@@ -394,10 +400,10 @@ async def test_a_server_that_is_away_is_told_and_the_dashboard_goes_on() -> None
 async def test_a_crash_tells_nothing_and_browsers_are_careful_all_the_same(
     browser: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def crash(self: Board) -> None:
+    async def crash(self: DashboardData) -> None:
         raise RuntimeError("a secret of the inside")
 
-    monkeypatch.setattr(Board, "overview", crash)
+    monkeypatch.setattr(DashboardData, "overview", crash)
 
     answer = await browser.get("/")
 
@@ -410,43 +416,49 @@ PLACES = ("", "inbox", "later", "running", "done", "dead", "parked")
 
 
 async def _spoil_stats(redis: Redis, queue: AsyncTaskQueue) -> None:
-    await redis.hset(queue.keys.stats, mapping={"done": "abc", b"\xff": EVIL})
+    await redis.hset(parts_of(queue).keys.stats, mapping={"done": "abc", b"\xff": EVIL})
 
 
 async def _spoil_upkeep(redis: Redis, queue: AsyncTaskQueue) -> None:
-    await redis.hset(queue.keys.upkeep, mapping={"expire": "nan", "promote": "inf"})
+    await redis.hset(
+        parts_of(queue).keys.upkeep, mapping={"expire": "nan", "promote": "inf"}
+    )
 
 
 async def _spoil_ids(redis: Redis, queue: AsyncTaskQueue) -> None:
-    for key in (queue.keys.dead, queue.keys.later, queue.keys.outbox):
+    for key in (
+        parts_of(queue).keys.dead,
+        parts_of(queue).keys.later,
+        parts_of(queue).keys.outbox,
+    ):
         await redis.zadd(key, {b"\xff\xfe": 1e12})
-    await redis.hset(queue.keys.task, b"\xff\xfe", b"\xff")
-    await redis.rpush(queue.keys.inboxes[0], b"\xff\xfe")
+    await redis.hset(parts_of(queue).keys.task, b"\xff\xfe", b"\xff")
+    await redis.rpush(parts_of(queue).keys.inboxes[0], b"\xff\xfe")
 
 
 async def _spoil_times(redis: Redis, queue: AsyncTaskQueue) -> None:
-    for key in (queue.keys.dead, queue.keys.later):
+    for key in (parts_of(queue).keys.dead, parts_of(queue).keys.later):
         await redis.zadd(key, {"odd": float("inf")})
-    await redis.hset(queue.keys.task, "odd", b'{"at":-1%s}' % (b"0" * 400))
-    await redis.rpush(queue.keys.inboxes[0], "odd")
+    await redis.hset(parts_of(queue).keys.task, "odd", b'{"at":-1%s}' % (b"0" * 400))
+    await redis.rpush(parts_of(queue).keys.inboxes[0], "odd")
 
 
 async def _spoil_history(redis: Redis, queue: AsyncTaskQueue) -> None:
-    await redis.hset(queue.keys.task, "odd", b"{}")
-    await redis.zadd(queue.keys.dead, {"odd": 1e12})
-    await redis.hset(queue.keys.history, "odd", "a:b")
-    await redis.hset(queue.keys.lock, "odd", b"\xff#1")
+    await redis.hset(parts_of(queue).keys.task, "odd", b"{}")
+    await redis.zadd(parts_of(queue).keys.dead, {"odd": 1e12})
+    await redis.hset(parts_of(queue).keys.history, "odd", "a:b")
+    await redis.hset(parts_of(queue).keys.lock, "odd", b"\xff#1")
 
 
 async def _spoil_workers(redis: Redis, queue: AsyncTaskQueue) -> None:
     told = {"host": "\ud800", "pid": "x", "since": None, "lease_ms": [1]}
-    await redis.hset(queue.keys.members, "odd.0", "1|" + json.dumps(told))
-    await redis.hset(queue.keys.members, "odd.1", "1|" + "[" * 100_000)
+    await redis.hset(parts_of(queue).keys.members, "odd.0", "1|" + json.dumps(told))
+    await redis.hset(parts_of(queue).keys.members, "odd.1", "1|" + "[" * 100_000)
     for name in (b"odd.0", b"odd.1", b"\xff"):
-        await redis.zadd(queue.keys.workers, {name: 9e15})
-    await redis.hset(queue.keys.task, "odd", b"{}")
-    await redis.hset(queue.keys.lock, "odd", "odd.0#1")
-    await redis.hset(queue.keys.running("odd.0"), "odd", "soon")
+        await redis.zadd(parts_of(queue).keys.workers, {name: 9e15})
+    await redis.hset(parts_of(queue).keys.task, "odd", b"{}")
+    await redis.hset(parts_of(queue).keys.lock, "odd", "odd.0#1")
+    await redis.hset(parts_of(queue).keys.running("odd.0"), "odd", "soon")
 
 
 @pytest.mark.parametrize(
@@ -489,8 +501,10 @@ async def test_a_dead_letter_with_an_id_that_is_not_utf8_is_shown(
 async def test_a_task_that_is_due_never_is_delayed(
     browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
 ) -> None:
-    await async_redis_client.hset(mill.queue.keys.task, "odd", b"{}")
-    await async_redis_client.zadd(mill.queue.keys.later, {"odd": float("inf")})
+    await async_redis_client.hset(parts_of(mill.queue).keys.task, "odd", b"{}")
+    await async_redis_client.zadd(
+        parts_of(mill.queue).keys.later, {"odd": float("inf")}
+    )
 
     page = (await browser.get(mill.path("/task", id="odd"))).text
 
@@ -501,7 +515,7 @@ async def test_a_queue_that_cannot_be_read_does_not_hide_the_others(
     browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
 ) -> None:
     other = AsyncTaskQueue(mill.queue.name, async_redis_client, run="spoilt")
-    await async_redis_client.set(other.keys.stats, "no hash")
+    await async_redis_client.set(parts_of(other).keys.stats, "no hash")
     await mill.echo.submit()
 
     page = (await browser.get("/")).text

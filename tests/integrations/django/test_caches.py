@@ -16,9 +16,9 @@ Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 
 OURS = "workstealing.integrations.django"
 BACKENDS = {
-    "locmem": f"{OURS}.caches.LocMemCache",
-    "redis": f"{OURS}.caches.RedisCache",
-    "django-redis": f"{OURS}.caches_django_redis.DjangoRedisCache",
+    "locmem": f"{OURS}.LocMemCache",
+    "redis": f"{OURS}.RedisCache",
+    "django-redis": f"{OURS}.DjangoRedisCache",
 }
 ALL = pytest.mark.parametrize("kind", BACKENDS)
 BEGINNING = """
@@ -144,7 +144,7 @@ except Exception as error: print(json.dumps(str(error)))
 """
 
     told = run("locmem", program, ON_MISS=7)
-    assert 'write the dotted path of a function as "ON_MISS"' in told
+    assert '"ON_MISS" must be a function' in told
 
 
 def test_a_hit_on_an_event_loop_does_not_enlist(run: Any) -> None:

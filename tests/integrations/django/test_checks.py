@@ -12,8 +12,8 @@ import pytest
 
 Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 
-OURS = "workstealing.integrations.django.middleware.EnlistMiddleware"
-HOOKED = "workstealing.integrations.django.caches"
+OURS = "workstealing.integrations.django.DjangoEnlistMiddleware"
+HOOKED = "workstealing.integrations.django"
 
 
 def said(manage: Manage, more: Any = None, **settings: Any) -> str:
@@ -89,7 +89,67 @@ def test_two_servers_are_told_without_their_passwords(manage: Manage) -> None:
     assert "hunter" not in done.stderr
 
 
-def test_a_module_that_needs_what_is_not_there_is_left_out(
+QUEUES = json.dumps({"QUEUES": {"parcels": {}}})
+
+
+def test_queues_without_a_redis_are_an_error_in_production(manage: Manage) -> None:
+    done = manage("check", MORE=QUEUES)
+
+    assert done.returncode != 0
+    assert "workstealing.E003" in done.stderr
+    assert 'Set WORKSTEALING["REDIS"]' in done.stderr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"SETTINGS": json.dumps({"DEBUG": True})},
+        {"WORKSTEALING_EMBEDDED": "allow"},
+        {"REDIS": "redis://localhost/0"},
+        {"WORKSTEALING_URL": "redis://localhost/0"},
+        {"REDIS_URL": "redis://localhost/0"},
+        {"MORE": "{}"},
+    ],
+)
+def test_queues_with_a_redis_or_in_development_pass(
+    settings: dict[str, str], manage: Manage
+) -> None:
+    assert "no issues" in manage("check", **{"MORE": QUEUES, **settings}).stdout
+
+
+@pytest.mark.parametrize(("debug", "embedded"), [(False, "'never'"), (True, "None")])
+def test_a_site_in_production_forbids_the_embedded_server(
+    debug: bool, embedded: str, manage: Manage
+) -> None:
+    program = (
+        "import os, django; django.setup();"
+        "print(repr(os.environ.get('WORKSTEALING_EMBEDDED')))"
+    )
+
+    done = manage("-c", program, SETTINGS=json.dumps({"DEBUG": debug}))
+    assert done.stdout.strip() == embedded, done.stderr
+
+
+def test_without_a_redis_a_queue_in_production_says_so(manage: Manage) -> None:
+    program = (
+        "import django; django.setup();"
+        "from workstealing.integrations.django import get_queue;"
+        "get_queue('parcels').counts()"
+    )
+
+    done = manage("-c", program, MORE=QUEUES)
+    assert "ConfigurationError: no Redis server is named" in done.stderr
+    assert "WORKSTEALING_EMBEDDED=never" in done.stderr
+
+
+def test_a_middleware_is_known_by_any_path(manage: Manage) -> None:
+    module = "workstealing.integrations.django.middleware"
+    inner = f"{module}.DjangoEnlistMiddleware"
+
+    assert "workstealing.E001" in said(manage, MIDDLEWARE=[OURS, inner])
+
+
+def test_a_module_that_needs_what_is_not_installed_is_skipped(
     manage: Manage, tmp_path: Path
 ) -> None:
     app = tmp_path / "stranger"
@@ -106,7 +166,7 @@ def test_a_module_that_needs_what_is_not_there_is_left_out(
 
     done = manage("-c", program)
     assert done.returncode == 0, done.stderr
-    assert "stranger.tasks was left out: No module named 'no_such_queue'" in done.stderr
+    assert "stranger.tasks was skipped: No module named 'no_such_queue'" in done.stderr
     assert "workstealing.W004" in done.stderr
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +22,8 @@ Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 if find_spec("django") is None or find_spec("django.tasks") is None:
     pytest.skip("django.tasks needs Django 6.0, Python 3.12", allow_module_level=True)
 
-BACKEND = "workstealing.integrations.django.tasks.TaskBackend"
+ROOT = Path(__file__).parents[3]
+BACKEND = "workstealing.integrations.django.TaskBackend"
 TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": ["default", "letters"]}}
 BEGINNING = """
 import asyncio, json
@@ -220,14 +225,62 @@ def test_signals_are_sent(shop: Shop) -> None:
 def test_a_queue_that_is_not_in_the_settings_is_refused(shop: Shop) -> None:
     refusal = shop.refusal("", MORE="{}")
     assert "there is no queue 'default'" in refusal
-    assert "InvalidTask" in shop.refusal("add.using(queue_name='other')")
+    refusal = shop.refusal("add.using(queue_name='other')")
+    assert "InvalidTask: bazaar.errands.add uses the queue 'other'" in refusal
+    assert "has 'default', 'letters': add 'other' to WORKSTEALING" in refusal
+
+
+def test_all_queues_of_the_settings_are_valid_if_django_names_none(shop: Shop) -> None:
+    tasks = json.dumps({"TASKS": {"default": {"BACKEND": BACKEND}}})
+
+    queues = "[add.queue_name, greet.queue_name]"
+    assert shop.ask(queues, SETTINGS=tasks) == ["default", "letters"]
+
+
+def test_the_settings_of_the_page_are_enough_for_a_task(
+    redis_server: Server, key_prefix: str
+) -> None:
+    page = (ROOT / "docs/integrations/django.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    settings = [text for text in blocks if re.match(r"INSTALLED_APPS|TASKS", text)]
+    program = f"""
+{"".join(settings)}
+from django.conf import settings
+for queue in WORKSTEALING["QUEUES"].values(): queue["run"] = {key_prefix!r}
+settings.configure(INSTALLED_APPS=INSTALLED_APPS, MIDDLEWARE=MIDDLEWARE,
+    WORKSTEALING=WORKSTEALING, TASKS=TASKS)
+import django; django.setup()
+from django.tasks import task
+import math
+math.add = lambda one, other: one + other
+math.add.__module__, math.add.__qualname__ = "math", "add"
+add = task(math.add)
+result = add.enqueue(20, other=22)
+from workstealing import Worker
+from workstealing.integrations.django import get_queue
+Worker(get_queue("default")).run(until_empty=True)
+result.refresh()
+print(result.status, result.return_value)
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "WORKSTEALING_URL": redis_server.url},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+    assert len(settings) == 2
+    assert done.stdout.split() == ["SUCCESSFUL", "42"], done.stderr
 
 
 def test_options_are_refused(shop: Shop) -> None:
     tasks = {"default": {**TASKS["default"], "OPTIONS": {"retries": 3}}}
 
     refusal = shop.refusal("", SETTINGS=json.dumps({"TASKS": tasks}))
-    assert 'TASKS["default"]["OPTIONS"]: leave it out' in refusal
+    assert 'remove TASKS["default"]["OPTIONS"]' in refusal
 
 
 def test_a_task_that_is_not_known_here_is_not_imported(
@@ -235,11 +288,11 @@ def test_a_task_that_is_not_known_here_is_not_imported(
 ) -> None:
     queue = TaskQueue("default", redis_server.url, run=key_prefix)
 
-    def strange(order: dict[str, Any]) -> None: ...
+    def strange(call: dict[str, Any]) -> None: ...
 
     strange_task = queue.task(name="antigravity.fly")(strange)
-    order = {"args": [], "kwargs": {}, "enqueued": 0}
-    given = strange_task.submit(order)
+    call = {"args": [], "kwargs": {}, "enqueued": 0}
+    given = strange_task.submit(call)
 
     refusal = shop.refusal(f"default_task_backend.get_result({given.id!r})")
-    assert "no task antigravity.fly is known here" in refusal
+    assert "no task antigravity.fly is registered here" in refusal

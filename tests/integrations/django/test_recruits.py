@@ -103,7 +103,7 @@ def test_each_worker_of_gunicorn_has_a_recruiter_of_its_own(
 
 @SERVERS
 def test_a_hit_of_the_cache_enlists(server: str, recruits: Any) -> None:
-    hooked = '"workstealing.integrations.django.caches.LocMemCache"'
+    hooked = '"workstealing.integrations.django.LocMemCache"'
     settings = f'{{"CACHES": {{"default": {{"BACKEND": {hooked}}}}}}}'
 
     # One by the hit and one after the request; none on the event loop.

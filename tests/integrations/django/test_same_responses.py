@@ -99,7 +99,7 @@ def test_pages_are_the_same_with_all_pages_in_a_cache(
         '{"MIDDLEWARE": ["django.middleware.cache.UpdateCacheMiddleware", %s'
         '"django.middleware.cache.FetchFromCacheMiddleware"]}'
     )
-    ours = '"workstealing.integrations.django.middleware.EnlistMiddleware", '
+    ours = '"workstealing.integrations.django.DjangoEnlistMiddleware", '
     without = serve(server, OURS="no", SETTINGS=caching % "")
     # Behind the cache middleware it is in the wrong place, and must do no harm.
     with_us = serve(server, SETTINGS=caching % ours)

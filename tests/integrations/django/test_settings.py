@@ -8,8 +8,8 @@ import pytest
 
 from workstealing import Breaker, StoreGate
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.django.settings import read_settings
-from workstealing.integrations.moments import When
+from workstealing.integrations import When
+from workstealing.integrations.django.site_settings import read_settings
 
 
 def test_nothing_needs_to_be_said() -> None:
@@ -51,7 +51,7 @@ def test_everything_can_be_said() -> None:
         ([], "WORKSTEALING: write a dictionary, not a list"),
         ({"RECRUTER": {}}, "WORKSTEALING has no key 'RECRUTER': did you mean 'RECRUI"),
         ({"redis": None}, "WORKSTEALING has no key 'redis': did you mean 'REDIS'"),
-        ({7: None}, "WORKSTEALING: its keys are strings, not 7"),
+        ({7: None}, "WORKSTEALING: keys must be strings, not 7"),
         ({"REDIS": 6379}, 'WORKSTEALING["REDIS"]: write a URL such as redis://'),
         ({"REDIS": "localhost"}, 'WORKSTEALING["REDIS"]: '),
         ({"RECRUITER": {"shares": 1}}, "no key 'shares': did you mean 'share'"),

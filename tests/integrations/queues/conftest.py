@@ -65,17 +65,19 @@ QUEUES = {
             import asyncio
             from arq import create_pool
             from arq.connections import RedisSettings
-            from workstealing.integrations.arq import enlists
+            from workstealing.integrations.arq import enlist_after_tasks
 
             async def task(context):
                 task_done()
 
-            @enlists(installed(AsyncRecruiter(share=None)), idle_every=IDLE)
             class WorkerSettings:
                 functions = [task]
                 queue_name = NAME
                 poll_delay = 0.05
                 redis_settings = RedisSettings(unix_socket_path=SOCKET)
+
+            recruiter = installed(AsyncRecruiter(share=None))
+            enlist_after_tasks(WorkerSettings, recruiter, idle_every=IDLE)
 
             async def submitting():
                 pool = await create_pool(WorkerSettings.redis_settings)
@@ -91,13 +93,13 @@ QUEUES = {
     "celery": Queue(
         """
             from celery import Celery
-            from workstealing.integrations.celery import enlists
+            from workstealing.integrations.celery import enlist_after_tasks
 
             app = Celery("app", broker=f"redis+socket://{SOCKET}")
             app.conf.task_default_queue = NAME
             app.conf.worker_enable_remote_control = False
             app.conf.worker_hijack_root_logger = False
-            enlists(app, installed(Recruiter(share=None)), idle_every=IDLE)
+            enlist_after_tasks(app, installed(Recruiter(share=None)), idle_every=IDLE)
 
             @app.task
             def task():
@@ -116,11 +118,11 @@ QUEUES = {
         """
             import dramatiq
             from dramatiq.brokers.redis import RedisBroker
-            from workstealing.integrations.dramatiq import Enlisting
+            from workstealing.integrations.dramatiq import DramatiqEnlistMiddleware
 
             broker = RedisBroker(url=URL, namespace=NAME)
             recruiter = installed(Recruiter(share=None))
-            broker.add_middleware(Enlisting(recruiter, idle_every=IDLE))
+            broker.add_middleware(DramatiqEnlistMiddleware(recruiter, idle_every=IDLE))
             dramatiq.set_broker(broker)
 
             @dramatiq.actor
@@ -137,11 +139,11 @@ QUEUES = {
         """
             import math
             import rq
-            from workstealing.integrations.rq import EnlistsWhenIdle
+            from workstealing.integrations.rq import RqEnlistMixin
 
-            class Worker(EnlistsWhenIdle, rq.Worker):
+            class Worker(RqEnlistMixin, rq.Worker):
                 recruiter = installed(Recruiter(share=None))
-                idle_seconds = math.ceil(IDLE or 1000)
+                idle_every = math.ceil(IDLE or 1000)
 
             connection = Redis.from_url(URL)
 
@@ -159,16 +161,16 @@ QUEUES = {
             import asyncio
             from redis.asyncio import Redis as AsyncRedis
             from saq.queue.redis import RedisQueue
-            from workstealing.integrations.saq import enlists
+            from workstealing.integrations.saq import enlist_after_tasks
 
             queue = RedisQueue(AsyncRedis.from_url(URL), name=NAME)
 
             async def task(context):
                 task_done()
 
-            settings = enlists(installed(AsyncRecruiter(share=None)), idle_every=IDLE)(
-                {"queue": queue, "functions": [task], "concurrency": 2}
-            )
+            recruiter = installed(AsyncRecruiter(share=None))
+            settings = {"queue": queue, "functions": [task], "concurrency": 2}
+            enlist_after_tasks(settings, recruiter, idle_every=IDLE)
 
             async def submitting():
                 await queue.enqueue("task")

@@ -48,7 +48,7 @@ async def test_the_settings_of_arq_keep_their_hooks(
     hooks = {"after_job_end": theirs, "on_startup": theirs}
     settings: Any = type("WorkerSettings", (), hooks) if is_class else dict(hooks)
 
-    assert arq.enlists(recruiter)(settings) is settings
+    assert arq.enlist_after_tasks(settings, recruiter) is settings
     added = vars(settings) if is_class else settings
     context = _named("start")
     await added["on_startup"](context)
@@ -69,7 +69,7 @@ async def test_the_settings_of_saq_keep_their_hooks(
     hook = [theirs] if several else theirs
     settings = {"after_process": hook, "startup": hook}
 
-    assert saq.enlists(recruiter)(settings) is settings
+    assert saq.enlist_after_tasks(settings, recruiter) is settings
     context = _named("start")
     for name, given in (
         ("startup", context),
@@ -87,4 +87,4 @@ async def test_the_settings_of_saq_keep_their_hooks(
 @pytest.mark.parametrize("module", [arq, saq])
 def test_a_recruiter_that_would_block_the_loop_is_refused(module: Any) -> None:
     with pytest.raises(ConfigurationError, match="AsyncRecruiter"):
-        module.enlists(Recruiter())
+        module.enlist_after_tasks({}, Recruiter())

@@ -11,7 +11,7 @@ celery = pytest.importorskip("celery")
 
 
 def test_tasks_of_another_application_do_not_enlist() -> None:
-    from workstealing.integrations.celery import enlists
+    from workstealing.integrations.celery import enlist_after_tasks
 
     recruiters = []
     tasks = []
@@ -19,7 +19,7 @@ def test_tasks_of_another_application_do_not_enlist() -> None:
         app = celery.Celery(name, broker="memory://", set_as_current=False)
         app.conf.task_always_eager = True
         recruiters.append(Recruiter())
-        enlists(app, recruiters[-1])
+        enlist_after_tasks(app, recruiters[-1])
         tasks.append(app.task(_nothing, name=f"{name}.task"))
 
     tasks[0].delay()
@@ -30,12 +30,12 @@ def test_tasks_of_another_application_do_not_enlist() -> None:
 
 
 def test_an_interval_that_is_none_is_refused_at_once() -> None:
-    from workstealing.integrations.celery import enlists
+    from workstealing.integrations.celery import enlist_after_tasks
 
     app = celery.Celery("app", broker="memory://", set_as_current=False)
 
     with pytest.raises(ConfigurationError):
-        enlists(app, Recruiter(), idle_every=0)
+        enlist_after_tasks(app, Recruiter(), idle_every=0)
 
 
 def _nothing() -> None:

@@ -25,10 +25,10 @@ def broker(recruiter: Recruiter) -> Iterator[Any]:
     """A broker in memory, with the middleware that we would have last."""
     from dramatiq.brokers.stub import StubBroker
 
-    from workstealing.integrations.dramatiq import Enlisting
+    from workstealing.integrations.dramatiq import DramatiqEnlistMiddleware
 
     broker = StubBroker()
-    broker.add_middleware(Enlisting(recruiter, idle_every=0.01))
+    broker.add_middleware(DramatiqEnlistMiddleware(recruiter, idle_every=0.01))
     yield broker
     broker.close()
 
@@ -84,9 +84,9 @@ def test_a_message_is_acknowledged_before_its_slice(broker: Any, worker: Any) ->
         "look",
         rate=1.0,
     )
-    from workstealing.integrations.dramatiq import Enlisting
+    from workstealing.integrations.dramatiq import DramatiqEnlistMiddleware
 
-    broker.add_middleware(Enlisting(recruiter, idle_every=None))
+    broker.add_middleware(DramatiqEnlistMiddleware(recruiter, idle_every=None))
 
     @dramatiq.actor(broker=broker)
     def task() -> None:
@@ -100,13 +100,13 @@ def test_a_message_is_acknowledged_before_its_slice(broker: Any, worker: Any) ->
 
 
 def test_a_worker_with_a_message_is_not_idle(broker: Any, worker: Any) -> None:
-    from workstealing.integrations.dramatiq import Enlisting
+    from workstealing.integrations.dramatiq import DramatiqEnlistMiddleware
 
     begun, end = Event(), Event()
     slices: list[int] = []
     recruiter = Recruiter()
     recruiter.install(lambda: slices.append(1), "slices", rate=1e-9)
-    enlisting = Enlisting(recruiter, idle_every=1000)
+    enlisting = DramatiqEnlistMiddleware(recruiter, idle_every=1000)
     broker.add_middleware(enlisting)
 
     @dramatiq.actor(broker=broker)
@@ -115,7 +115,7 @@ def test_a_worker_with_a_message_is_not_idle(broker: Any, worker: Any) -> None:
         end.wait(10)
 
     worker.start()
-    look_in = enlisting._patrol._muster  # as the patrol does after its interval
+    look_in = enlisting._ticker._run_now  # as the ticker does after its interval
     look_in()
     task.send()
     assert begun.wait(10)
@@ -136,5 +136,7 @@ def test_the_slices_of_an_idle_worker_end_with_it(
 
     worker.stop()
 
-    [enlisting] = [m for m in broker.middleware if type(m).__name__ == "Enlisting"]
-    assert enlisting._patrol is None
+    [enlisting] = [
+        m for m in broker.middleware if type(m).__name__ == "DramatiqEnlistMiddleware"
+    ]
+    assert enlisting._ticker is None

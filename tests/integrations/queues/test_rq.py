@@ -15,15 +15,15 @@ rq = pytest.importorskip("rq")
 @pytest.fixture(params=["SimpleWorker", "Worker"])
 def make(request: pytest.FixtureRequest, redis_client: Redis, key_prefix: str) -> Any:
     """Make a worker of each kind that RQ has, and a recruiter that always recruits."""
-    from workstealing.integrations.rq import EnlistsWhenIdle
+    from workstealing.integrations.rq import RqEnlistMixin
 
     kind = getattr(rq, request.param)
 
     def make() -> tuple[Any, Recruiter]:
         recruiter = Recruiter(share=None)
         recruiter.install(lambda: None, "slices", rate=1.0)
-        attributes = {"recruiter": recruiter, "idle_seconds": 1}
-        worker_class = type("Worker", (EnlistsWhenIdle, kind), attributes)
+        attributes = {"recruiter": recruiter, "idle_every": 1}
+        worker_class = type("Worker", (RqEnlistMixin, kind), attributes)
         return worker_class([key_prefix], connection=redis_client), recruiter
 
     return make

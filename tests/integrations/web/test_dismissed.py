@@ -12,11 +12,10 @@ import pytest
 import uvicorn
 
 from workstealing import AsyncRecruiter, Recruiter
-from workstealing.integrations import asgi, starlette, wsgi
-from workstealing.integrations.moments import When
+from workstealing.integrations import When, asgi, starlette, wsgi
 
 ASGI = pytest.mark.parametrize(
-    "middleware", [asgi.EnlistMiddleware, starlette.EnlistMiddleware]
+    "middleware", [asgi.AsgiEnlistMiddleware, starlette.StarletteEnlistMiddleware]
 )
 RATE, REQUESTS = 0.1, 4_000
 # Half of the requests are fine, and six standard deviations are 81.
@@ -34,7 +33,7 @@ def test_a_dismissed_response_is_the_very_one_of_the_application() -> None:
         start_response("200 OK", [])
         return body
 
-    app: Any = wsgi.EnlistMiddleware(plain, recruiter)
+    app: Any = wsgi.WsgiEnlistMiddleware(plain, recruiter)
 
     assert app({}, lambda *given: started.append(given)) is body
     assert started == [("200 OK", [])]
@@ -89,7 +88,7 @@ def test_what_is_no_moment_takes_no_slice_from_what_is(where: str) -> None:
         start_response("404 Not Found" if wrong == "status" else "200 OK", [])
         return Breaking(wrong)
 
-    app: Any = wsgi.EnlistMiddleware(plain, recruiter, When.fine())
+    app: Any = wsgi.WsgiEnlistMiddleware(plain, recruiter, When.fine())
     for wrong in ["", where] * (REQUESTS // 2):
         with suppress(OSError), closing(app({"wrong": wrong}, lambda *_: None)) as body:
             list(body)

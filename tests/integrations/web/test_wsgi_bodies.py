@@ -12,10 +12,10 @@ from flask import Flask
 
 from workstealing import AsyncRecruiter, Recruiter
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.asgi import EnlistMiddleware as ASGIMiddleware
-from workstealing.integrations.flask import Enlist
-from workstealing.integrations.uwsgi import EnlistMiddleware as UWSGIMiddleware
-from workstealing.integrations.wsgi import EnlistMiddleware
+from workstealing.integrations.asgi import AsgiEnlistMiddleware
+from workstealing.integrations.flask import FlaskEnlist
+from workstealing.integrations.uwsgi import UwsgiEnlistMiddleware
+from workstealing.integrations.wsgi import WsgiEnlistMiddleware
 
 
 class Body:
@@ -50,7 +50,7 @@ def serve(recruiter: Recruiter, body: Any, status: str = "200 OK") -> Any:
         start_response(status, [("Content-Type", "text/plain")])
         return body
 
-    return call(EnlistMiddleware(app, recruiter))
+    return call(WsgiEnlistMiddleware(app, recruiter))
 
 
 def call(app: Any) -> Any:
@@ -127,7 +127,7 @@ def test_a_file_of_a_type_that_cannot_be_hooked_passes(recruiter: Recruiter) -> 
         start_response("200 OK", [])
         return Sealed()
 
-    assert type(call(EnlistMiddleware(app, recruiter))) is Sealed
+    assert type(call(WsgiEnlistMiddleware(app, recruiter))) is Sealed
 
 
 def test_a_status_that_is_none_reaches_nobody(recruiter: Recruiter) -> None:
@@ -142,7 +142,7 @@ def test_both_sides_keep_to_the_letter_of_wsgi(recruiter: Recruiter) -> None:
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [b"a"]
 
-    served = call(validator(EnlistMiddleware(validator(app), recruiter)))
+    served = call(validator(WsgiEnlistMiddleware(validator(app), recruiter)))
 
     assert list(served) == [b"a"]
     served.close()
@@ -152,7 +152,7 @@ def test_both_sides_keep_to_the_letter_of_wsgi(recruiter: Recruiter) -> None:
 def test_the_configuration_of_flask_can_switch_it_off(recruiter: Recruiter) -> None:
     app = Flask("quiet")
     app.config["WORKSTEALING_WHEN"] = None
-    Enlist(recruiter=recruiter).init_app(app)
+    FlaskEnlist(recruiter=recruiter).init_app(app)
 
     response = app.test_client().get("/")
     assert response.status_code == 404
@@ -165,31 +165,31 @@ def test_two_extensions_on_one_flask_application_are_refused(
     recruiter: Recruiter,
 ) -> None:
     app = Flask("twice")
-    Enlist(app, recruiter=recruiter)
+    FlaskEnlist(app, recruiter=recruiter)
 
     with pytest.raises(ConfigurationError, match="already"):
-        Enlist(app, recruiter=recruiter)
+        FlaskEnlist(app, recruiter=recruiter)
 
 
 @pytest.mark.parametrize("wrong", [None, AsyncRecruiter(), "recruiter"])
 def test_a_wsgi_host_needs_a_recruiter(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="Recruiter"):
-        EnlistMiddleware(call, wrong)
+        WsgiEnlistMiddleware(call, wrong)
 
 
 def test_an_asgi_host_refuses_a_recruiter_that_would_block_it() -> None:
     with pytest.raises(ConfigurationError, match="AsyncRecruiter"):
-        ASGIMiddleware(call, Recruiter())  # type: ignore[arg-type]
+        AsgiEnlistMiddleware(call, Recruiter())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", [EnlistMiddleware, ASGIMiddleware])
+@pytest.mark.parametrize("kind", [WsgiEnlistMiddleware, AsgiEnlistMiddleware])
 def test_a_wrong_when_is_refused(kind: Any) -> None:
-    recruiter = Recruiter() if kind is EnlistMiddleware else AsyncRecruiter()
+    recruiter = Recruiter() if kind is WsgiEnlistMiddleware else AsyncRecruiter()
 
     with pytest.raises(ConfigurationError, match="when"):
         kind(call, recruiter, "always")
 
 
 def test_outside_of_uwsgi_its_module_says_so(recruiter: Recruiter) -> None:
-    with pytest.raises(ConfigurationError, match="no uWSGI server"):
-        UWSGIMiddleware(call, recruiter)
+    with pytest.raises(ConfigurationError, match="not a uWSGI server"):
+        UwsgiEnlistMiddleware(call, recruiter)

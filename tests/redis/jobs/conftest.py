@@ -11,8 +11,8 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import Duty
-from workstealing.drivers.sync import Driver
-from workstealing.queue.call import Flow, Nodes, Step
+from workstealing.drivers.sync_driver import Driver
+from workstealing.queue.steps import Flow, Nodes, Step
 
 
 @pytest.fixture(params=["redis_client", "fake_redis"], ids=["embedded", "fakeredis"])

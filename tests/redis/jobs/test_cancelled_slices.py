@@ -126,9 +126,9 @@ def test_a_slice_that_is_cut_off_before_it_hears_of_its_lease_gives_it_back(
     redis_client.set(f"{key_prefix}k1", "")
     budget.add(f"{key_prefix}k1")
 
-    cut_off(counters._driver, counters._body.flush(), steps=1)
-    cut_off(values._driver, values._body.get("a"), steps=2)
-    cut_off(budget._driver, budget._body.hold(), steps=1)
+    cut_off(counters._driver, counters._steps.flush(), steps=1)
+    cut_off(values._driver, values._steps.get("a"), steps=2)
+    cut_off(budget._driver, budget._steps.enforce(), steps=1)
 
     assert counters.recruited() is Duty.RECRUITED
     assert values.get("a") == "A"
@@ -142,9 +142,9 @@ def test_a_lease_that_is_held_by_another_now_is_not_taken_away(
         CounterFlush(any_redis, key_prefix, lambda *_: None) for _ in range(2)
     )
     cut.increment("a")
-    cut_off(cut._driver, cut._body.flush(), steps=1)
+    cut_off(cut._driver, cut._steps.flush(), steps=1)
     any_redis.unlink(f"{{{key_prefix}}}:lease")  # it runs out
-    flush = stepped(other._driver, other._body.flush())
+    flush = stepped(other._driver, other._steps.flush())
     flush.step()
 
     with pytest.raises(Conflict):

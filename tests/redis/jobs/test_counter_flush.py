@@ -116,7 +116,7 @@ def test_a_later_recruit_takes_over_the_batch_of_one_that_died(
     stepped: Callable[..., Any],
 ) -> None:
     counters.increment("a", 3)
-    died = stepped(counters._driver, counters._body.flush())
+    died = stepped(counters._driver, counters._steps.flush())
     died.step()
     died.step()
     del died
@@ -133,7 +133,7 @@ def test_the_keys_of_a_batch_are_there_until_the_sink_has_it(
     counters: CounterFlush, stepped: Callable[..., Any]
 ) -> None:
     counters.increment("a")
-    flush = stepped(counters._driver, counters._body.flush())
+    flush = stepped(counters._driver, counters._steps.flush())
 
     flush.step()
     assert counters.pending() == 1
@@ -147,7 +147,7 @@ def test_a_recruit_that_finds_another_at_it_says_so(
     counters: CounterFlush, stepped: Callable[..., Any], store: Store
 ) -> None:
     counters.increment("a")
-    flush = stepped(counters._driver, counters._body.flush())
+    flush = stepped(counters._driver, counters._steps.flush())
     flush.step()
 
     with pytest.raises(Conflict):
@@ -165,13 +165,13 @@ def test_a_slow_recruit_does_not_forget_the_batch_of_the_next_one(
     stepped: Callable[..., Any],
 ) -> None:
     counters.increment("a")
-    slow = stepped(counters._driver, counters._body.flush())
+    slow = stepped(counters._driver, counters._steps.flush())
     slow.step()
     slow.step()
     any_redis.unlink(f"{{{key_prefix}}}:lease")
     counters.recruited()
     counters.increment("a", 10)
-    following = stepped(counters._driver, counters._body.flush())
+    following = stepped(counters._driver, counters._steps.flush())
     following.step()
 
     slow.finish()
@@ -186,7 +186,7 @@ def test_a_slow_recruit_does_not_forget_the_batch_of_the_next_one(
 def test_a_lease_has_an_end(any_redis: Redis, key_prefix: str, store: Store) -> None:
     counters = CounterFlush(any_redis, key_prefix, store, lease=5)
     ends: list[int] = []
-    counters._body._sink = lambda *_: ends.append(
+    counters._steps._sink = lambda *_: ends.append(
         any_redis.pttl(f"{{{key_prefix}}}:lease")
     )
     counters.increment("a")

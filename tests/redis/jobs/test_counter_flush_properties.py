@@ -75,7 +75,7 @@ def test_every_count_reaches_the_sink_once_per_batch_id(
             counters.increment(f"c{number}", number + 1)
             counted[f"c{number}"] += number + 1
         elif change == "begin":
-            slices.append(stepped(counters._driver, counters._body.flush()))
+            slices.append(stepped(counters._driver, counters._steps.flush()))
             advance(slices[-1], number)
         elif change == "sink fails":
             failures = 1

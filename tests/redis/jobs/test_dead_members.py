@@ -30,8 +30,8 @@ def silence(client: Redis, key: str, *members: str) -> None:
 
 def run_out(client: Redis, key: str) -> None:
     """Let all claims to tell a death run out."""
-    untold = f"{{{key}}}:untold"
-    client.zadd(untold, dict.fromkeys(client.zrange(untold, 0, -1), 1))
+    unreported = f"{{{key}}}:unreported"
+    client.zadd(unreported, dict.fromkeys(client.zrange(unreported, 0, -1), 1))
 
 
 def pass_a_moment(client: Redis) -> None:
@@ -81,7 +81,7 @@ def test_a_slice_removes_silent_members_and_tells_of_each(
 
     assert sorted(told) == [b"ann", b"eve"]
     assert any_redis.zrange(key_prefix, 0, -1) == [b"bob"]
-    assert not any_redis.exists(f"{{{key_prefix}}}:untold")
+    assert not any_redis.exists(f"{{{key_prefix}}}:unreported")
     assert not workers.beat("ann")
     assert workers.join("ann")
 
@@ -119,7 +119,7 @@ def test_a_full_slice_asks_for_more(any_redis: Redis, key_prefix: str) -> None:
     assert workers.recruited() is Duty.MORE
     assert workers.recruited() is Duty.RECRUITED
     assert workers.recruited() is Duty.DISMISSED
-    assert not any_redis.exists(key_prefix, f"{{{key_prefix}}}:untold")
+    assert not any_redis.exists(key_prefix, f"{{{key_prefix}}}:unreported")
 
 
 def test_a_death_that_a_dying_recruit_did_not_tell_is_told_by_a_later_one(
@@ -131,7 +131,7 @@ def test_a_death_that_a_dying_recruit_did_not_tell_is_told_by_a_later_one(
 ) -> None:
     workers.join("ann")
     silence(any_redis, key_prefix, "ann")
-    stepped(workers._driver, workers._body.bury()).step()
+    stepped(workers._driver, workers._steps.remove_dead()).step()
 
     assert workers.recruited() is Duty.DISMISSED, "the claim still holds"
     assert told == []
@@ -164,7 +164,7 @@ def test_a_failing_hook_is_asked_again_and_the_others_are_told(
     workers.recruited()
 
     assert asked == [b"ann", b"bob", b"ann"]
-    assert not any_redis.exists(f"{{{key_prefix}}}:untold")
+    assert not any_redis.exists(f"{{{key_prefix}}}:unreported")
 
 
 def test_deaths_left_by_others_count_toward_the_batch(
@@ -176,7 +176,7 @@ def test_deaths_left_by_others_count_toward_the_batch(
     for member in "ab":
         workers.join(member)
     silence(any_redis, key_prefix, *"ab")
-    stepped(workers._driver, workers._body.bury()).step()
+    stepped(workers._driver, workers._steps.remove_dead()).step()
     run_out(any_redis, key_prefix)
     for member in "cd":
         workers.join(member)
@@ -197,13 +197,13 @@ def test_a_second_death_is_not_forgotten_with_the_first(
 ) -> None:
     workers.join("ann")
     silence(any_redis, key_prefix, "ann")
-    slow = stepped(workers._driver, workers._body.bury())
+    slow = stepped(workers._driver, workers._steps.remove_dead())
     slow.step()
     pass_a_moment(any_redis)
     workers.join("ann")
     silence(any_redis, key_prefix, "ann")
     run_out(any_redis, key_prefix)
-    stepped(workers._driver, workers._body.bury()).step()
+    stepped(workers._driver, workers._steps.remove_dead()).step()
 
     slow.finish()
     told.clear()
@@ -262,7 +262,7 @@ async def test_the_asyncio_face_tells_the_same_story(
     assert await workers.recruited() is Duty.RECRUITED
 
     assert told == [b"ann"]
-    assert not await any_async_redis.exists(f"{{{key_prefix}}}:untold")
+    assert not await any_async_redis.exists(f"{{{key_prefix}}}:unreported")
 
 
 def drain(job: DeadMembers) -> None:

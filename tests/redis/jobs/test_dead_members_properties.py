@@ -31,7 +31,7 @@ def test_no_slice_removes_a_living_member_and_every_death_is_told(
     batch: int,
 ) -> None:
     key = f"{key_prefix}:{uuid4().hex}"
-    untold = f"{{{key}}}:untold"
+    unreported = f"{{{key}}}:unreported"
     told: list[bytes] = []
     registry = DeadMembers(
         any_redis, key, silence=3600, batch=batch, on_dead=told.append
@@ -44,12 +44,12 @@ def test_no_slice_removes_a_living_member_and_every_death_is_told(
     def bury() -> Any:
         """Begin a slice; what it buries must have been silent."""
         pass_a_moment(any_redis)
-        recruit = stepped(registry._driver, registry._body.bury())
+        recruit = stepped(registry._driver, registry._steps.remove_dead())
         recruit.step()
         left = set(any_redis.zrange(key, 0, -1))
         assert alive <= left
         buried = silent - left
-        assert len(buried) == min(len(silent), batch) or any_redis.exists(untold)
+        assert len(buried) == min(len(silent), batch) or any_redis.exists(unreported)
         owed.update(dict.fromkeys(buried, len(told)))
         silent.difference_update(buried)
         return recruit
@@ -85,10 +85,10 @@ def test_no_slice_removes_a_living_member_and_every_death_is_told(
 
     for recruit in slices:
         recruit.finish()
-    while silent or any_redis.exists(untold):
-        claims = any_redis.zrange(untold, 0, -1)
+    while silent or any_redis.exists(unreported):
+        claims = any_redis.zrange(unreported, 0, -1)
         if claims:
-            any_redis.zadd(untold, dict.fromkeys(claims, 1))
+            any_redis.zadd(unreported, dict.fromkeys(claims, 1))
         bury().finish()
     assert registry.recruited() is Duty.DISMISSED
     assert all(member in told[before:] for member, before in owed.items())

@@ -21,7 +21,7 @@ from workstealing.jobs import (
     RefreshAhead,
     VolatileHash,
 )
-from workstealing.recruiting.protection import is_absence
+from workstealing.recruiting.protection import is_outage
 
 
 class Away(ConnectionError):
@@ -98,7 +98,7 @@ def test_a_hook_whose_own_store_is_away_does_not_look_like_redis_being_away(
         job.recruited()
 
     assert isinstance(caught.value.__cause__, Away)
-    assert not is_absence(caught.value)
+    assert not is_outage(caught.value)
 
 
 @pytest.mark.parametrize("job_with", [follow, forget])
@@ -132,7 +132,7 @@ async def test_a_coroutine_hook_is_blamed_alike(
     with pytest.raises(HookFailed, match="TimeoutError: my SQL is slow") as caught:
         await counters.recruited()
 
-    assert not is_absence(caught.value)
+    assert not is_outage(caught.value)
 
 
 def test_a_reader_gets_what_its_own_function_raised(

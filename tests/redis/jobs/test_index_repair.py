@@ -10,7 +10,7 @@ from redis.asyncio import Redis as AsyncRedis
 from workstealing import Duty
 from workstealing.errors import RedisUnavailable
 from workstealing.jobs import AsyncIndexRepair, IndexRepair
-from workstealing.queue.call import Command
+from workstealing.queue.steps import RedisCommand
 from workstealing.testing import Server
 
 OTHER_NODES = ("a:1", "b:2")
@@ -55,7 +55,7 @@ def index(any_redis: Redis, key_prefix: str, request: pytest.FixtureRequest) -> 
 def apart(index: Index, stepped: Callable[..., Any]) -> Any:
     """A slice of a Cluster, where keys and index are apart, step by step."""
     repair = index.repair
-    return stepped(repair._driver, repair._body.repair(), nodes=OTHER_NODES)
+    return stepped(repair._driver, repair._steps.repair(), nodes=OTHER_NODES)
 
 
 def test_a_member_whose_key_is_gone_is_removed(index: Index) -> None:
@@ -123,7 +123,7 @@ def test_a_member_added_again_in_the_middle_of_a_slice_stays(
 ) -> None:
     index.add("ann")
     index.drop_key("ann")
-    recruit = stepped(index.repair._driver, index.repair._body.repair())
+    recruit = stepped(index.repair._driver, index.repair._steps.repair())
     recruit.step()
 
     index.add("ann")
@@ -165,7 +165,7 @@ def test_a_member_of_a_sorted_set_with_a_new_score_is_not_removed_at_all(
     index.add("ann", score=1)
     index.drop_key("ann")
     recruit = stepped(
-        index.repair._driver, index.repair._body.repair(), nodes=OTHER_NODES
+        index.repair._driver, index.repair._steps.repair(), nodes=OTHER_NODES
     )
     for _ in ("sample", "nodes", "exists"):
         recruit.step()
@@ -187,14 +187,14 @@ def test_members_go_back_when_the_second_look_at_their_keys_fails(
 
     class FailingSecondLook:
         def _perform(self, step: Any) -> Any:
-            if isinstance(step, Command):
+            if isinstance(step, RedisCommand):
                 looks.append(step)
                 if len(looks) == 2:
                     raise RedisUnavailable("the node of the key is down")
             return real._perform(step)
 
     recruit = stepped(
-        FailingSecondLook(), index.repair._body.repair(), nodes=OTHER_NODES
+        FailingSecondLook(), index.repair._steps.repair(), nodes=OTHER_NODES
     )
     with pytest.raises(RedisUnavailable):
         recruit.finish()

@@ -55,7 +55,7 @@ def test_no_slice_loses_a_member_whose_key_was_written_first(
             keys.discard(member)
             members.discard(member)
         elif change == "begin":
-            slices.append(stepped(repair._driver, repair._body.repair(), nodes=nodes))
+            slices.append(stepped(repair._driver, repair._steps.repair(), nodes=nodes))
         else:
             for recruit in slices:
                 recruit.step()

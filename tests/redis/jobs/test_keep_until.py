@@ -100,7 +100,7 @@ def test_a_value_set_anew_in_the_middle_of_a_slice_stays(
 ) -> None:
     leases.set("report", "old", 60)
     lapse(any_redis, key_prefix, "report")
-    recruit = stepped(leases._driver, leases._body.sweep())
+    recruit = stepped(leases._driver, leases._steps.sweep())
     recruit.step()
 
     getattr(leases, revive)("report", "new", 60)

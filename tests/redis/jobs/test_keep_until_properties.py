@@ -52,7 +52,7 @@ def test_no_slice_removes_a_living_value_or_leaves_the_index_wrong(
             any_redis.zadd(index, {name: 1}, xx=True)
             alive.pop(name, None)
         elif change == "begin":
-            slices.append(stepped(kept._driver, kept._body.sweep()))
+            slices.append(stepped(kept._driver, kept._steps.sweep()))
         elif change == "crash":
             slices = slices[1:]
         else:

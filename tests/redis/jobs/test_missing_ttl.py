@@ -169,7 +169,7 @@ def test_two_recruits_on_one_page_count_it_once(
 ) -> None:
     redis_client.mset({f"{key_prefix}:{n}": "" for n in range(20)})
     ttl = job(redis_client, key_prefix, dry_run=False, batch=1000)
-    late = stepped(ttl._driver, ttl._body.look())
+    late = stepped(ttl._driver, ttl._steps.scan())
     for _ in range(3):
         late.step()  # the nodes, the place, the page
     ttl.recruited()

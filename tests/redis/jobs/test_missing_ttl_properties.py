@@ -78,7 +78,7 @@ def test_no_slice_changes_a_ttl_or_a_value_and_in_the_end_no_key_lacks_one(
     for change, number in history:
         key = f"{prefix}:{number}"
         if change == "begin":
-            slices.append(stepped(job._driver, job._body.look(), nodes=nodes))
+            slices.append(stepped(job._driver, job._steps.scan(), nodes=nodes))
             advance(slices[-1], number)
         elif change == "step" and slices:
             advance(slices[number % len(slices)])

@@ -172,7 +172,7 @@ def test_a_key_that_is_used_after_the_look_is_spared(
 ) -> None:
     job = budget(redis_client, key_prefix, most_keys=1)
     job.add(*fill(redis_client, key_prefix, {"cold": 100, "warm": 50}))
-    eviction = stepped(job._driver, job._body.hold())
+    eviction = stepped(job._driver, job._steps.enforce())
     for _ in range(4):
         eviction.step()  # the turn, the nodes, the look, the note
     assert job.touch(f"{key_prefix}:cold", f"{key_prefix}:none") == 1
@@ -189,7 +189,7 @@ def test_a_key_that_is_added_again_after_its_eviction_stays_in_the_index(
 ) -> None:
     job = budget(redis_client, key_prefix, most_keys=1)
     job.add(*fill(redis_client, key_prefix, {"cold": 100, "warm": 50}))
-    eviction = stepped(job._driver, job._body.hold())
+    eviction = stepped(job._driver, job._steps.enforce())
     while redis_client.exists(f"{key_prefix}:cold"):
         eviction.step()
     job.add(*fill(redis_client, key_prefix, {"cold": 0}))
@@ -215,7 +215,7 @@ def test_an_entry_of_the_same_millisecond_as_the_look_is_dropped_with_its_key(
 
 def scanning(job: NamespaceBudget, stepped: Callable[..., Any]) -> Any:
     """Begin a slice that has read a page with all keys."""
-    scan = stepped(job._driver, job._body.hold())
+    scan = stepped(job._driver, job._steps.enforce())
     for _ in range(4):
         scan.step()  # the turn, the nodes, the place, the page
     return scan
@@ -244,7 +244,7 @@ def test_a_scan_does_not_renew_an_entry_whose_key_is_being_evicted(
         roomy.add(*fill(client, key_prefix, {"cold": 100, "warm": 50}))
         scan = scanning(roomy, stepped)
         tight = budget(client, key_prefix, most_keys=1)
-        eviction = stepped(tight._driver, tight._body.hold())
+        eviction = stepped(tight._driver, tight._steps.enforce())
         while client.exists(f"{key_prefix}:cold"):
             eviction.step()
         scan.finish()
@@ -260,7 +260,7 @@ def test_a_recruit_that_dies_while_it_evicts_leaves_an_index_that_heals(
     job = budget(redis_client, key_prefix, most_keys=2, most_bytes=10_000)
     job.add(*fill(redis_client, key_prefix, {"a": 9, "b": 8, "c": 7}))
     dying = budget(redis_client, key_prefix, most_keys=2, most_bytes=10_000)
-    died = stepped(dying._driver, dying._body.hold())
+    died = stepped(dying._driver, dying._steps.enforce())
     while redis_client.exists(f"{key_prefix}:a"):
         died.step()
     del died
@@ -280,7 +280,7 @@ def test_the_lease_has_an_end_and_is_given_back(
     lease = f"{{{key_prefix}-budget}}:lease"
     job = budget(redis_client, key_prefix, most_keys=0)
     job.add(*fill(redis_client, key_prefix, {"a": 1}))
-    eviction = stepped(job._driver, job._body.hold())
+    eviction = stepped(job._driver, job._steps.enforce())
 
     eviction.step()
     assert 0 < redis_client.pttl(lease) <= 10_000

@@ -52,9 +52,9 @@ class Story:
     def play(self, change: str, number: int) -> None:
         key = f"{self.prefix}:{number}"
         if change == "begin":
-            body = self.job._body
+            steps = self.job._steps
             self.slices.append(
-                self.stepped(self.job._driver, body.hold(), nodes=self.nodes)
+                self.stepped(self.job._driver, steps.enforce(), nodes=self.nodes)
             )
             self.advance(self.slices[-1], number)
         elif change == "step" and self.slices:

@@ -156,7 +156,7 @@ def test_burying_an_entry_twice_writes_one_letter(
     slices = []
     for _ in range(2):
         silence(any_redis, key_prefix)
-        slices.append(stepped(job._driver, job._body.reclaim()))
+        slices.append(stepped(job._driver, job._steps.reclaim()))
         slices[-1].step()
 
     for each in slices:
@@ -188,7 +188,7 @@ def test_what_a_dead_recruit_claimed_is_claimed_again(
     begin(any_redis, key_prefix, 3)
     job = reclaim_from(any_redis, key_prefix, handler)
     silence(any_redis, key_prefix)
-    died = stepped(job._driver, job._body.reclaim())
+    died = stepped(job._driver, job._steps.reclaim())
     died.step()
     del died
     assert job.pending() == 3

@@ -100,7 +100,7 @@ def test_every_entry_is_pending_handled_or_one_dead_letter(
             failures = number
         elif change == "begin":
             silence()
-            slices.append(stepped(job._driver, job._body.reclaim()))
+            slices.append(stepped(job._driver, job._steps.reclaim()))
             advance(slices[-1])  # it has claimed
         elif slices:
             place = number % len(slices)

@@ -57,7 +57,7 @@ def test_no_slice_loses_an_added_row_and_in_the_end_the_set_is_the_table(
         if change in ("add next", "ask"):
             # Which of the two it will be is a matter of turns.
             redis_client.hset(f"{{{key}}}:tracking", "turn", int(change == "ask"))
-            recruit = stepped(tracker._driver, tracker._body.follow())
+            recruit = stepped(tracker._driver, tracker._steps.follow())
             slices.append(recruit)
             for _ in range(row):
                 recruit.step()

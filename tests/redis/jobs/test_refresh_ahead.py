@@ -99,7 +99,7 @@ def test_others_are_served_the_old_value_while_one_computes(
 ) -> None:
     values.get("a")
     age(any_redis, key_prefix, "a", 101)
-    slow = stepped(values._driver, values._body.get("a"))
+    slow = stepped(values._driver, values._steps.get("a"))
     slow.step()
     slow.step()
 
@@ -112,7 +112,7 @@ def test_others_are_served_the_old_value_while_one_computes(
 def test_nobody_waits_for_the_first_value(
     values: RefreshAhead, stepped: Callable[..., Any], source: Source
 ) -> None:
-    first = stepped(values._driver, values._body.get("a"))
+    first = stepped(values._driver, values._steps.get("a"))
     first.step()
     first.step()
 
@@ -130,7 +130,7 @@ def test_two_readers_that_saw_the_same_end_compute_once(
 ) -> None:
     values.get("a")
     age(any_redis, key_prefix, "a", 101)
-    late = stepped(values._driver, values._body.get("a"))
+    late = stepped(values._driver, values._steps.get("a"))
     late.step()
     values.get("a")
 
@@ -146,7 +146,7 @@ def test_what_was_computed_under_a_lost_lease_is_discarded(
 ) -> None:
     values.get("a")
     age(any_redis, key_prefix, "a", 101)
-    slow = stepped(values._driver, values._body.get("a"))
+    slow = stepped(values._driver, values._steps.get("a"))
     for _ in range(3):
         slow.step()
     any_redis.unlink(f"{{{key_prefix}}}:lease:a")  # it runs out
@@ -164,7 +164,7 @@ def test_one_that_fails_under_a_lost_lease_leaves_the_lease_of_the_next(
     stepped: Callable[..., Any],
     source: Source,
 ) -> None:
-    slow = stepped(values._driver, values._body.get("a"))
+    slow = stepped(values._driver, values._steps.get("a"))
     slow.step()
     slow.step()
     any_redis.set(f"{{{key_prefix}}}:lease:a", "the next")
@@ -179,7 +179,7 @@ def test_one_that_fails_under_a_lost_lease_leaves_the_lease_of_the_next(
 def test_a_name_that_is_forgotten_while_it_is_computed_stays_forgotten(
     values: RefreshAhead, stepped: Callable[..., Any], any_redis: Redis, key_prefix: str
 ) -> None:
-    slow = stepped(values._driver, values._body.get("a"))
+    slow = stepped(values._driver, values._steps.get("a"))
     for _ in range(3):
         slow.step()
 
@@ -276,7 +276,7 @@ def test_a_crashed_computer_is_followed_when_its_lease_ends(
     values.get("a")
     values.get("a")
     age(any_redis, key_prefix, "a", 95)
-    died = stepped(values._driver, values._body.refresh())
+    died = stepped(values._driver, values._steps.refresh())
     died.step()
     died.step()
     del died
@@ -298,7 +298,7 @@ def test_a_recruit_that_finds_all_names_taken_says_so(
     values.get("a")
     values.get("a")
     age(any_redis, key_prefix, "a", 95)
-    late = stepped(values._driver, values._body.refresh())
+    late = stepped(values._driver, values._steps.refresh())
     late.step()
     any_redis.set(f"{{{key_prefix}}}:lease:a", "somebody")
 

@@ -75,10 +75,10 @@ def test_no_old_value_replaces_a_newer_one_and_nothing_unread_stays(
         if change == "get":
             values.get(name)
         elif change == "begin to get":
-            slices.append(stepped(values._driver, values._body.get(name)))
+            slices.append(stepped(values._driver, values._steps.get(name)))
             advance(slices[-1], number)
         elif change == "begin slice":
-            slices.append(stepped(values._driver, values._body.refresh()))
+            slices.append(stepped(values._driver, values._steps.refresh()))
             advance(slices[-1], number)
         elif change == "grow old":
             grow_old(name)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from workstealing.drivers.sync import Driver
+from workstealing.drivers.sync_driver import Driver
 from workstealing.jobs import (
     DeadMembers,
     IndexRepair,
@@ -16,7 +16,7 @@ from workstealing.jobs import (
     VolatileHash,
     WindowTrimmer,
 )
-from workstealing.queue.call import Call, Step
+from workstealing.queue.steps import Call, Step
 
 
 class TwiceDriver(Driver):
@@ -95,7 +95,7 @@ def test_a_death_whose_burial_came_twice_is_told_when_the_claim_runs_out(
     assert told == []
 
     registry._driver = Driver(any_redis)
-    any_redis.zadd(f"{{{key_prefix}}}:untold", {"b": 1}, xx=True)
+    any_redis.zadd(f"{{{key_prefix}}}:unreported", {"b": 1}, xx=True)
     registry.recruited()
 
     assert told == [b"b"]
@@ -121,7 +121,7 @@ def test_a_member_removed_twice_while_its_key_comes_to_be_is_put_back(
     key = f"{key_prefix}:a"
     any_redis.sadd(key_prefix, "a")
     job = twice(IndexRepair(any_redis, key_prefix, key_of=lambda _: key))
-    recruit = stepped(job._driver, job._body.repair(), nodes=("a:1", "b:2"))
+    recruit = stepped(job._driver, job._steps.repair(), nodes=("a:1", "b:2"))
     for _ in ("sample", "nodes", "exists"):
         recruit.step()
 

@@ -22,7 +22,8 @@ import pytest
 from redis import Redis
 
 import workstealing
-from workstealing.queue import presence
+from workstealing.client.task_queue import parts_of
+from workstealing.queue import worker_calls
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker_pool import WorkerPool
 
@@ -212,8 +213,7 @@ def make_app(
 
     yield make
     for app in made:
-        app.queue.driver.close()
-        app.queue.driver.client.close()
+        app.queue.close()
         app.notes.close()
         del sys.modules[app.__name__]
 
@@ -252,8 +252,10 @@ def with_a_full_deque(
         queue = app.queue
         # With a fellow, real or not, a worker takes its share of the inbox in advance.
         settings: dict[str, list[str]] = {"abilities": []}
-        call = presence.join(queue.keys, queue.settings, "other.0", "i", settings)
-        queue.driver.call(call)
+        call = worker_calls.join(
+            parts_of(queue).keys, parts_of(queue).settings, "other.0", "i", settings
+        )
+        parts_of(queue).driver.call(call)
         app.hold.submit_many([(n,) for n in range(9)])
         pool = pools(queue, 1, kind, name="mill")
         pool.start()

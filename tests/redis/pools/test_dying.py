@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from workstealing._logs import flush_logs
 from workstealing.errors import TaskDead
-from workstealing.inspecting.inspector import Inspector
+from workstealing.inspecting import Inspector
 from workstealing.testing import wait_until
 from workstealing.workers.worker_pool import WorkerPool
 
@@ -67,7 +68,7 @@ def test_a_process_that_ends_in_a_task_is_replaced_and_nothing_is_lost(
     assert_all_done_once(app, 201)
     assert pool.stats().replaced == 1
     cause = {"leave": "exit code 3", "crash": "SIGSEGV"}[task]
-    assert f"died: {cause}" in caplog.text
+    assert f"died of {cause}" in caplog.text
 
 
 @pytest.mark.parametrize(("task", "code"), [("leave", 3), ("crash", -signal.SIGSEGV)])
@@ -206,9 +207,10 @@ def test_a_script_may_hold_queue_tasks_and_pool(script: Script) -> None:
     process = script(
         """
         from workstealing import TaskQueue, WorkerPool
+        from workstealing.client.task_queue import parts_of
         from APP import queue as other
 
-        queue = TaskQueue(other.name + "-own", other.redis)
+        queue = TaskQueue(other.name + "-own", parts_of(other).redis)
 
         @queue.task
         def double(n: int) -> int:
@@ -217,7 +219,7 @@ def test_a_script_may_hold_queue_tasks_and_pool(script: Script) -> None:
         if __name__ == "__main__":
             with WorkerPool(queue, 1, "processes"):
                 print(double.submit(3).result(timeout=30))
-            queue.disconnect()
+            queue.close()
         """
     )
     told, errors = process.communicate(timeout=50)
@@ -234,9 +236,9 @@ def test_a_child_that_holds_the_interpreter_beyond_its_limit_is_killed(
     app = make_app(
         more="""
         import ctypes
-        from workstealing.workers import child
+        from workstealing.workers import process_child
 
-        child.GRACE_SECONDS = 0.1
+        process_child.GRACE_SECONDS = 0.1
 
         @queue.task(name="seize", timeout=0.2)
         def seize() -> None:
@@ -244,7 +246,7 @@ def test_a_child_that_holds_the_interpreter_beyond_its_limit_is_killed(
             ctypes.PyDLL(None).usleep(20_000_000)
         """
     )
-    monkeypatch.setattr("workstealing.workers.processes.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("workstealing.workers.process_pool.GRACE_SECONDS", 0.5)
     pool = pools(app.queue, 1, "processes")
     pool.start()
     seized = app.seize.submit()
@@ -252,7 +254,8 @@ def test_a_child_that_holds_the_interpreter_beyond_its_limit_is_killed(
     wait_until(lambda: pool.stats().replaced, 30, "it to be killed")
     seized.cancel()
 
-    assert "holds the interpreter beyond its task's time limit" in caplog.text
+    assert flush_logs(10)
+    assert "its task holds the interpreter beyond the time limit" in caplog.text
     assert app.add.submit(1, 2).result(timeout=30) == 3
 
 

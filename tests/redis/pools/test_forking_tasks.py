@@ -19,7 +19,7 @@ from workstealing.testing import Server
 def queue(redis_server: Server, key_prefix: str) -> Iterator[TaskQueue]:
     queue = TaskQueue(key_prefix, redis_server.url)
     yield queue
-    queue.disconnect()
+    queue.close()
 
 
 @pytest.fixture

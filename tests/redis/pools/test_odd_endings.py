@@ -28,7 +28,7 @@ class NastyError(Exception):
 def queue(redis_server: Server, key_prefix: str) -> Any:
     queue = TaskQueue(key_prefix, redis_server.url, max_result=1000)
     yield queue
-    queue.disconnect()
+    queue.close()
 
 
 @IN_THIS_PROCESS

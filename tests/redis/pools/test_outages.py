@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workstealing import TaskQueue
-from workstealing.inspecting.inspector import Inspector
+from workstealing.inspecting import Inspector
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker_pool import WorkerPool
 
@@ -45,7 +45,7 @@ def look(failing: Server, key_prefix: str) -> Iterator[Callable[[], TaskQueue]]:
 
     yield look
     for queue in opened:
-        queue.disconnect()
+        queue.close()
 
 
 def begin_outage(server: Server, outage: str) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from workstealing.queue import presence
-from workstealing.queue.consuming import Exchanged, exchange
-from workstealing.queue.handing import hand_over
+from workstealing.client.task_queue import parts_of
+from workstealing.queue import worker_calls
+from workstealing.queue.worker_calls import Exchanged, exchange, route
 from workstealing.testing import wait_until
 from workstealing.workers.upkeep import WorkStealer
 from workstealing.workers.worker_pool import WorkerPool
@@ -26,7 +26,7 @@ each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 in_this_process = pytest.mark.parametrize("kind", ["threads", "asyncio"])
 
 
-class Fellow:
+class WorkerInfo:
     """Another worker, which does nothing by itself."""
 
     name = "fellow.0"
@@ -34,27 +34,38 @@ class Fellow:
     def __init__(self, queue: Any) -> None:
         self._queue = queue
         description: dict[str, list[str]] = {"abilities": []}
-        call = presence.join(queue.keys, queue.settings, self.name, "i", description)
-        queue.driver.call(call)
+        call = worker_calls.join(
+            parts_of(queue).keys, parts_of(queue).settings, self.name, "i", description
+        )
+        parts_of(queue).driver.call(call)
 
     def take(self, *, want: int, keep: int) -> Exchanged:
         queue = self._queue
         call = exchange(
-            queue.keys, queue.settings, self.name, "i", want=want, keep=keep
+            parts_of(queue).keys,
+            parts_of(queue).settings,
+            self.name,
+            "i",
+            want=want,
+            keep=keep,
         )
-        exchanged = queue.driver.call(call)
+        exchanged = parts_of(queue).driver.call(call)
         assert isinstance(exchanged, Exchanged)
         return exchanged
 
-    def hand_over(self, to: str) -> None:
+    def route(self, to: str) -> None:
         """Take a task and give it to another."""
         (task,) = self.take(want=1, keep=0).tasks
         queue = self._queue
-        assert queue.driver.call(hand_over(queue.keys, self.name, task, to))
+        assert parts_of(queue).driver.call(
+            route(parts_of(queue).keys, self.name, task, to)
+        )
 
     def leave(self) -> None:
         queue = self._queue
-        queue.driver.call(presence.leave(queue.keys, self.name, "i", final=True))
+        parts_of(queue).driver.call(
+            worker_calls.leave(parts_of(queue).keys, self.name, "i", final=True)
+        )
 
 
 def is_without_load(app: Any, worker: str) -> Callable[[], bool]:
@@ -70,10 +81,10 @@ def wait_for_renewal(app: Any, worker: str) -> None:
 
 @each_kind
 @pytest.mark.parametrize("how", ["quiet", "stop"])
-def test_what_is_handed_over_to_one_that_finishes_its_last_task_comes_back(
+def test_what_is_routed_to_one_that_finishes_its_last_task_comes_back(
     app: Any, pools: Pools, see: Any, kind: Any, how: str
 ) -> None:
-    fellow = Fellow(app.queue)
+    fellow = WorkerInfo(app.queue)
     app.hold.submit_many([(n,) for n in range(9)])
     pool = pools(app.queue, 1, kind, name="mill")
     pool.start()
@@ -84,7 +95,7 @@ def test_what_is_handed_over_to_one_that_finishes_its_last_task_comes_back(
     wait_until(is_without_load(app, "mill.0"), 10, "an empty deque")
 
     for _ in range(2):
-        fellow.hand_over("mill.0")
+        fellow.route("mill.0")
         wait_until(is_without_load(app, "mill.0"), 10, "it to be handed back")
         assert app.queue.counts().assigned == 1
 
@@ -105,7 +116,7 @@ def test_what_upkeep_feeds_to_an_idle_quiet_pool_is_run_by_another(
     # What was on its way to Redis before may still have wanted something.
     for _ in range(2):
         wait_for_renewal(app, "mill.0")
-    fellow = Fellow(app.queue)
+    fellow = WorkerInfo(app.queue)
     handles = app.add.submit_many([(n, 0) for n in range(20)])
     fellow.take(want=1, keep=100)
     rich = app.queue.counts().loads[fellow.name]
@@ -133,8 +144,10 @@ def test_a_quiet_pool_leaves_wake_ups_to_others(
     wait_until(lambda: not listeners(), 10, "it to listen no more")
     app.add.submit(1, 2)
 
-    assert redis_client.llen(app.queue.keys.bell) > 0
+    assert redis_client.llen(parts_of(app.queue).keys.bell) > 0
 
 
 def listeners() -> list[Thread]:
-    return [thread for thread in all_threads() if thread.name == "workstealing-bell"]
+    return [
+        thread for thread in all_threads() if thread.name == "workstealing-wake-ups"
+    ]

@@ -15,6 +15,7 @@ from workstealing.errors import (
     PoolStopped,
     TaskFailed,
 )
+from workstealing.pool.autoscale import Autoscale
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker_pool import WorkerPool
@@ -85,8 +86,7 @@ def test_in_an_event_loop_tasks_are_coroutines_of_that_loop(
         return loops == [asyncio.get_running_loop()]
 
     assert asyncio.run(main())
-    queue.driver.close()
-    queue.driver.client.close()
+    queue.close()
 
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
@@ -104,8 +104,7 @@ def test_an_asyncio_queue_has_a_pool_too(
         pool = pools(queue, 2, kind)
         pool.start(until_empty=True)
         results = [await handle.result(timeout=10) for handle in handles]
-        await queue.driver.close()
-        await queue.driver.client.aclose()
+        await queue.close()
         return results
 
     assert asyncio.run(submit()) == [3, 7]
@@ -163,15 +162,15 @@ def test_a_pool_that_never_began_can_be_stopped(app: Any, pools: Pools) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"workers": 0}, "workers must be 1 to"),
+        ({"workers": 0}, "workers must be 1 or more"),
         ({"workers": 2.5}, "workers must be a whole number"),
         ({"workers": True}, "workers must be a whole number"),
         ({"kind": "fibres"}, "kind is one of 'threads', 'processes', 'asyncio'"),
         ({"batch": 0}, "batch must be 1 to 1000"),
         ({"max_tasks": 5}, "mean nothing to threads"),
         ({"max_memory": 5.0, "kind": "asyncio"}, "mean nothing to asyncio"),
-        ({"max_tasks": 0, "kind": "processes"}, "max_tasks must be 1 to"),
-        ({"max_memory": 0, "kind": "processes"}, "max_memory is above 0 MiB"),
+        ({"max_tasks": 0, "kind": "processes"}, "max_tasks must be 1 or more"),
+        ({"max_memory": 0, "kind": "processes"}, "max_memory must be above 0 MiB"),
         ({"max_memory": float("nan"), "kind": "processes"}, "max_memory"),
         ({"max_memory": "1G", "kind": "processes"}, "max_memory"),
         ({"recruiter": Recruiter(), "kind": "processes"}, "a recruiter stays in"),
@@ -193,10 +192,10 @@ def test_a_name_that_is_no_name_is_refused(app: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0, 2), "least must be 1 to"),
-        ((3, 2), "most is at least least"),
-        ((1, 2, {"backlog": 0}), "backlog must be 1 to"),
-        ((1, 2, {"cooldown": -1.0}), "cooldown must be"),
+        ((0, 2), "least must be 1 or more"),
+        ((3, 2), "most must be >= least"),
+        ((1, 2, {"backlog": 0}), "backlog must be 1 or more"),
+        ((1, 2, {"idle": -1.0}), "idle must be"),
     ],
 )
 def test_a_range_that_cannot_be_meant_is_refused(
@@ -206,7 +205,7 @@ def test_a_range_that_cannot_be_meant_is_refused(
     pool = WorkerPool(app.queue)
 
     with pytest.raises(ConfigurationError, match=message):
-        pool.autoscale(least, most, **(options[0] if options else {}))
+        pool.autoscale = Autoscale(least, most, **(options[0] if options else {}))
 
 
 def test_a_timeout_that_cannot_be_meant_is_refused(app: Any) -> None:

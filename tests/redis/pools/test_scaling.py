@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from workstealing.pool.autoscale import Autoscale
 from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
 from workstealing.workers.worker_pool import WorkerPool
@@ -71,7 +72,7 @@ def test_a_pool_scales_by_itself_with_its_backlog(
     app: Any, pools: Pools, see: Any, kind: Any
 ) -> None:
     pool = pools(app.queue, 1, kind)
-    pool.autoscale(1, 3, backlog=1, cooldown=0.0)
+    pool.autoscale = Autoscale(1, 3, backlog=1, idle=0.0)
     pool.start()
 
     app.hold.submit_many([(n,) for n in range(4)])

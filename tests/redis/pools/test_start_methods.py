@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from workstealing.errors import ConfigurationError, TaskFailed
-from workstealing.inspecting.inspector import Inspector
+from workstealing.inspecting import Inspector
 from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
 from workstealing.workers.worker_pool import WorkerPool
@@ -63,7 +63,7 @@ def test_a_child_that_ends_in_a_task_is_replaced_and_the_cause_is_told(
 
     assert getattr(app, task).submit().result(timeout=40) in ("stayed", "sound")
     assert pool.stats().replaced == 1
-    assert f"died: {cause}" in caplog.text
+    assert f"died of {cause}" in caplog.text
 
 
 @each_method
@@ -141,7 +141,7 @@ def test_a_script_may_import_its_queue_where_its_children_do_not(
 
             with WorkerPool(queue, 1, "processes", start_method={method!r}):
                 print(add.submit(1, 2).result(timeout=30))
-            queue.disconnect()
+            queue.close()
         """
     )
     told, errors = process.communicate(timeout=50)

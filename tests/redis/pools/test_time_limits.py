@@ -11,7 +11,7 @@ import pytest
 
 from workstealing.errors import TaskCancelled, TaskFailed
 from workstealing.testing import wait_until
-from workstealing.workers import overseer
+from workstealing.workers import supervisor
 from workstealing.workers.worker_pool import WorkerPool
 
 each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
@@ -58,7 +58,7 @@ def test_a_slot_whose_task_cannot_be_stopped_is_replaced_and_its_outcome_refused
     wait_until(lambda: pool.stats().running, 10, "it to run")
 
     def is_given_up() -> bool:
-        clock.ahead += overseer.GRACE_SECONDS / 50
+        clock.ahead += supervisor.GRACE_SECONDS / 50
         return pool.stats().zombies == 1
 
     wait_until(is_given_up, 20, "it to be given up")
@@ -66,10 +66,10 @@ def test_a_slot_whose_task_cannot_be_stopped_is_replaced_and_its_outcome_refused
         deaf.result(timeout=10)
     assert app.add.submit(1, 2).result(timeout=10) == 3
     assert (pool.stats().zombies, pool.stats().workers) == (1, 1)
-    assert "cannot be stopped; its slot is replaced" in caplog.text
+    assert "cannot be stopped: its slot was replaced" in caplog.text
 
     see.wake()
-    wait_until(lambda: "ended too late, and is refused" in caplog.text, 10, "its end")
+    wait_until(lambda: "ended after it was given up" in caplog.text, 10, "its end")
     with pytest.raises(TaskFailed):
         deaf.result(timeout=1)
     assert app.queue.counts().stats.get("done", 0) == 1
@@ -102,7 +102,7 @@ def test_a_task_that_does_not_heed_its_cancellation_is_interrupted(
     assert [handle.cancel() for handle in handles] == ["asked", "asked"]
 
     def is_over() -> bool:
-        clock.ahead += overseer.GRACE_SECONDS / 50
+        clock.ahead += supervisor.GRACE_SECONDS / 50
         return app.queue.counts().unfinished == 0
 
     wait_until(is_over, 20, "both to end")
@@ -118,9 +118,9 @@ def test_a_process_that_does_not_heed_a_cancellation_ends(
     # Its clock cannot be moved from here, so its patience is shorter.
     app = make_app(
         more="""
-        from workstealing.workers import child
-        Overseer = child.Overseer
-        child.Overseer = lambda *words: Overseer(*words, grace=0.2)
+        from functools import partial
+        from workstealing.workers import process_child
+        process_child.Supervisor = partial(process_child.Supervisor, grace=0.2)
         """
     )
     pool = pools(app.queue, 1, "processes")

@@ -63,8 +63,7 @@ def make_queue(
 
     yield make
     for queue in made:
-        queue.driver.close()
-        queue.driver.client.close()
+        queue.close()
 
 
 @pytest.fixture
@@ -78,5 +77,4 @@ async def async_queue(
 ) -> AsyncIterator[AsyncTaskQueue]:
     queue = AsyncTaskQueue(key_prefix, redis_server.url)
     yield queue
-    await queue.driver.close()
-    await queue.driver.client.aclose()
+    await queue.close()

@@ -12,10 +12,11 @@ import pytest
 from redis import Redis
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker
-from workstealing.client import giving
+from workstealing.client import operations
+from workstealing.client.task_queue import parts_of
 from workstealing.errors import (
+    InputEnded,
     PayloadInvalid,
-    QueueClosed,
     ResultTimeout,
     TaskCancelled,
     TaskDead,
@@ -90,9 +91,9 @@ async def test_every_end_of_a_task_is_an_answer(
     with pytest.raises(ResultTimeout, match="it is waiting"):
         await cancelled.result(timeout=0.01)
     assert await cancelled.cancel() == "cancelled"
-    client: Any = queue.driver.client
-    client.hset(queue.keys.task, "broken", "{")
-    client.rpush(queue.keys.inboxes[1], "broken")
+    client: Any = parts_of(queue).driver.client
+    client.hset(parts_of(queue).keys.task, "broken", "{")
+    client.rpush(parts_of(queue).keys.inboxes[1], "broken")
     crew.start(queue)
 
     with pytest.raises(TaskFailed, match="ValueError"):
@@ -110,13 +111,13 @@ async def test_every_end_of_a_task_is_an_answer(
     assert await async_queue.drop("broken")
 
 
-async def test_a_closed_queue_takes_no_more(
+async def test_a_queue_whose_input_ended_takes_no_more(
     async_queue: AsyncTaskQueue, tasks: Tasks
 ) -> None:
-    await async_queue.close()
-    with pytest.raises(QueueClosed):
+    await async_queue.end_input()
+    with pytest.raises(InputEnded):
         await tasks.double.submit(1)
-    await async_queue.reopen()
+    await async_queue.reopen_input()
     await tasks.double.submit(1)
 
 
@@ -129,21 +130,22 @@ async def test_many_waits_at_once_share_one_subscription_and_are_pushed_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Whoever only looked would come too late.
-    monkeypatch.setattr(giving, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(operations, "_LOOK_SECONDS", 3600.0)
     handles = [await tasks.wait.submit() for _ in range(10)]
     waits = [asyncio.create_task(handle.result(timeout=20)) for handle in handles]
     await until(
-        lambda: redis_client.hlen(queue.keys.awaited) == 10, "all to be awaited"
+        lambda: redis_client.hlen(parts_of(queue).keys.awaited) == 10,
+        "all to be awaited",
     )
-    channels = redis_client.pubsub_channels(queue.keys.channel("*"))
+    channels = redis_client.pubsub_channels(parts_of(queue).keys.channel("*"))
     crew.start(queue)
     tasks.release.set()
 
     assert await asyncio.gather(*waits) == ["done"] * 10
     assert len(channels) == 1
-    await async_queue.driver.close()
+    await parts_of(async_queue).driver.close()
     await until(
-        lambda: not redis_client.pubsub_channels(queue.keys.channel("*")),
+        lambda: not redis_client.pubsub_channels(parts_of(queue).keys.channel("*")),
         "the subscription to end",
     )
 
@@ -155,14 +157,16 @@ async def test_waits_whose_subscription_is_cut_make_another(
     redis_client: Redis,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(giving, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(operations, "_LOOK_SECONDS", 3600.0)
 
     def channels() -> set[bytes]:
-        return set(redis_client.pubsub_channels(queue.keys.channel("*")))
+        return set(redis_client.pubsub_channels(parts_of(queue).keys.channel("*")))
 
     handles = [await tasks.wait.submit() for _ in range(3)]
     waits = [asyncio.create_task(handle.result(timeout=20)) for handle in handles]
-    await until(lambda: redis_client.hlen(queue.keys.awaited) == 3, "three waits")
+    await until(
+        lambda: redis_client.hlen(parts_of(queue).keys.awaited) == 3, "three waits"
+    )
     former = channels()
     redis_client.client_kill_filter(_type="pubsub")
     await until(lambda: channels() - former, "another subscription")
@@ -170,21 +174,6 @@ async def test_waits_whose_subscription_is_cut_make_another(
     crew.start(queue)
 
     assert await asyncio.gather(*waits) == ["done"] * 3
-
-
-async def test_a_queue_that_disconnects_goes_on_when_it_is_used_again(
-    redis_server: Any, key_prefix: str
-) -> None:
-    queue = AsyncTaskQueue(key_prefix, redis_server.url)
-    first = queue.driver.client
-
-    await queue.counts()
-    await queue.disconnect()
-    await queue.disconnect()
-
-    assert (await queue.counts()).tasks == 0
-    assert queue.driver.client is not first
-    await queue.disconnect()
 
 
 def test_a_plain_worker_serves_an_asyncio_queue(
@@ -201,4 +190,4 @@ def test_a_plain_worker_serves_an_asyncio_queue(
     Worker(queue).run(until_empty=True)
 
     assert handle.result(timeout=5) == 8
-    twin.disconnect()
+    twin.close()

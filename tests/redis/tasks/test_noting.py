@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker
-from workstealing.client.channel import (
+from workstealing.client.log_channel import (
     LoggingChannel,
-    afollowing,
-    following,
 )
+from workstealing.client.task_queue import parts_of
 from workstealing.errors import ConfigurationError, TaskFailed
-from workstealing.inspecting.inspector import Inspector
+from workstealing.inspecting import Inspector
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
@@ -31,7 +30,7 @@ def test_a_log_is_kept_only_if_it_was_asked_for(
         print(word)
 
     silent, told = chat.submit("silent"), chat.options(log=True).submit("told")
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
 
     assert silent.logs() == []
     assert [record.message for record in told.logs()] == ["told"]
@@ -53,7 +52,7 @@ def test_a_caller_receives_records_while_the_task_runs(
     crew.start(queue)
     channel = LoggingChannel.memory()
     handle = chat.options(log=True).submit()
-    with following(queue, handle.id, channel):
+    with handle.following(channel):
         wait_until(lambda: len(channel.records) == 1, 10, "the first record")
         going_on.append(True)
         handle.result(timeout=10)
@@ -91,7 +90,7 @@ def test_who_stops_following_has_what_was_told_by_then(
     crew.start(queue)
     channel = LoggingChannel.memory()
     handle = chat.options(log=True).submit()
-    with following(queue, handle.id, channel):
+    with handle.following(channel):
         wait_until(lambda: handle.state().progress, 10, "the first line")
 
     assert [record.message for record in channel.records] == ["first"]
@@ -109,7 +108,7 @@ def test_a_channel_that_fails_spoils_nothing(
         return 7
 
     handle = chat.options(log=True).submit()
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
     handle.follow(LoggingChannel(lambda record: 1 / 0))
 
     assert handle.result(timeout=5) == 7
@@ -124,9 +123,9 @@ def test_what_is_no_record_is_passed_over(
         print("x")
 
     handle = chat.options(log=True).submit()
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
     fields = {"n": "1", "b": "9", "r": b"\xff no record"}
-    queue.driver.client.xadd(queue.keys.log(handle.id), fields)
+    parts_of(queue).driver.client.xadd(parts_of(queue).keys.log(handle.id), fields)
 
     assert [record.message for record in handle.logs()] == ["x"]
     assert "cannot be read" in caplog.text
@@ -142,7 +141,7 @@ def test_a_console_shows_what_is_printed_where_it_belongs(
         ctx.logger.warning("careful")
 
     handle = chat.options(log=True).submit()
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
     handle.follow(LoggingChannel.console())
 
     shown = capsys.readouterr()
@@ -162,7 +161,7 @@ async def test_logs_are_read_and_followed_under_asyncio(
     crew.start(make_queue(registry=async_queue.registry))
     channel = LoggingChannel.memory()
     handle = await chat.options(log=True).submit("hello")
-    async with afollowing(async_queue, handle.id, channel):
+    async with handle.following(channel):
         assert await handle.result(timeout=10) == "hello"
 
     assert [record.message for record in channel.records] == ["hello"]
@@ -187,14 +186,13 @@ def test_a_task_whose_redis_is_away_goes_on_without_a_log(key_prefix: str) -> No
             return is_saved
 
         handle = chat.options(log=True).submit()
-        Worker(queue).run(until_empty=True)
+        Worker(queue).run(until_empty="all")
 
         assert handle.result(timeout=10) is False
         records = [(record.message, record.dropped) for record in handle.logs()]
         # The line, and what we warned of for progress and checkpoint.
         assert records == [("before", 0), ("after", 3)]
-        queue.driver.close()
-        queue.driver.client.close()
+        queue.close()
 
 
 def test_progress_is_seen_while_the_task_runs(queue: TaskQueue, crew: Any) -> None:
@@ -214,7 +212,7 @@ def test_progress_is_seen_while_the_task_runs(queue: TaskQueue, crew: Any) -> No
     assert (state.progress.done, state.progress.total) == (3, 10)
     assert "(3 of 10, to the shop)" in str(state)
     why = str(Inspector(queue).why(handle.id))
-    assert "It says that it is at 3 of 10, to the shop." in why
+    assert "It reports being at 3 of 10, to the shop." in why
     going_on.append(True)
     handle.result(timeout=10)
     assert handle.state().progress is None
@@ -253,7 +251,7 @@ def test_the_next_attempt_goes_on_from_the_checkpoint(queue: TaskQueue) -> None:
         return seen[-1]
 
     handle = climb.submit()
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
 
     assert handle.result(timeout=5) == 20
     assert seen == [0, 10, 20]
@@ -267,20 +265,20 @@ def test_notes_end_with_their_task(queue: TaskQueue) -> None:
         return before
 
     climb.options(id="once").submit()
-    Worker(queue).run(until_empty=True)
-    client = queue.driver.client
+    Worker(queue).run(until_empty="all")
+    client = parts_of(queue).driver.client
 
-    assert 0 < client.pttl(queue.keys.notes("once")) <= 60_000
+    assert 0 < client.pttl(parts_of(queue).keys.notes("once")) <= 60_000
     # And a task that gets the same id later does not find them.
-    client.hdel(queue.keys.done, "once")
+    client.hdel(parts_of(queue).keys.done, "once")
     again = climb.options(id="once").submit()
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
     assert again.result(timeout=5) is None
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [("x" * 300_000, "the limit is 262,144"), (object(), "must be told in JSON")],
+    [("x" * 300_000, "the limit is 262,144"), (object(), "must have a form in JSON")],
 )
 def test_a_checkpoint_that_cannot_be_kept_is_an_error(
     queue: TaskQueue, value: Any, words: str
@@ -290,7 +288,7 @@ def test_a_checkpoint_that_cannot_be_kept_is_an_error(
         ctx.save(value)
 
     handle = climb.submit()
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
 
     with pytest.raises(TaskFailed, match=words) as failed:
         handle.result(timeout=5)
@@ -313,7 +311,7 @@ def test_a_failed_task_leaves_its_log(queue: TaskQueue) -> None:
         raise ValueError
 
     handle = chat.options(log=True).submit()
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
 
     assert handle.state().state is State.FAILED
     assert [record.message for record in handle.logs()] == ["so far"]

@@ -19,8 +19,8 @@ import pytest
 
 import workstealing
 from workstealing import (
+    AccessPolicy,
     ClientContext,
-    Policy,
     Registry,
     TaskClient,
     TaskQueue,
@@ -35,7 +35,7 @@ from workstealing.errors import (
     UnknownTask,
 )
 from workstealing.tasks.outcome import State
-from workstealing.tasks.permission import PUBLIC
+from workstealing.tasks.policy import PUBLIC
 from workstealing.testing import Server, wait_until
 
 ROOT = Path(workstealing.__file__).parents[1]
@@ -45,11 +45,11 @@ BOB = ClientContext("bob", {"viewer"})
 WORKER = """
     import signal, sys, time
     from pathlib import Path
-    from workstealing import Policy, TaskQueue, Worker
-    from workstealing.tasks.permission import PUBLIC
+    from workstealing import AccessPolicy, TaskQueue, Worker
+    from workstealing.tasks.policy import PUBLIC
 
     name, url, folder = sys.argv[1:]
-    policy = Policy({"editor": {"images.resize"}})
+    policy = AccessPolicy({"editor": {"images.resize"}})
     queue = TaskQueue(name, url, policy=policy, lease=1)
 
     @queue.task(name="images.resize", permission="images.resize")
@@ -129,31 +129,31 @@ def test_a_worker_refuses_who_may_not_call(
 ) -> None:
     payload = {"path": "a", "width": 1}
     with pytest.raises(NotPermitted) as refused:
-        client.exec_blocking(BOB, "images.resize", payload, str, 20)
+        client.call(BOB, "images.resize", payload, str, 20)
 
     told = refused.value
     assert (told.task, told.principal, told.roles) == ("images.resize", "bob", "viewer")
     assert told.permission == "images.resize"
     assert "'bob' may not call it" in str(told)
     assert not (tmp_path / "ran").exists()
-    assert client.exec_blocking(ANN, "images.resize", payload, str, 20) == "a@1"
+    assert client.call(ANN, "images.resize", payload, str, 20) == "a@1"
 
 
 def test_a_worker_refuses_a_task_that_names_no_permission(
     worker: Any, client: TaskClient, tmp_path: Path
 ) -> None:
     with pytest.raises(NotPermitted, match="it names no permission"):
-        client.exec_blocking(ANN, "secret", {}, str, 20)
+        client.call(ANN, "secret", {}, str, 20)
 
     assert not (tmp_path / "ran").exists()
-    assert client.exec_blocking(ClientContext(), "hello", {}, str, 20) == "hello"
+    assert client.call(ClientContext(), "hello", {}, str, 20) == "hello"
 
 
 def test_a_worker_judges_the_principal_before_the_payload(
     worker: Any, client: TaskClient
 ) -> None:
     with pytest.raises(NotPermitted):
-        client.exec_blocking(BOB, "images.resize", {"width": "wide"}, str, 20)
+        client.call(BOB, "images.resize", {"width": "wide"}, str, 20)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_worker_refuses_a_payload_that_does_not_match(
     worker: Any, client: TaskClient, tmp_path: Path, payload: Any, where: str
 ) -> None:
     with pytest.raises(PayloadInvalid, match=f"'{where}'") as refused:
-        client.exec_blocking(ANN, "images.resize", payload, str, 20)
+        client.call(ANN, "images.resize", payload, str, 20)
 
     assert (refused.value.task, refused.value.field) == ("images.resize", where)
     assert not (tmp_path / "ran").exists()
@@ -173,7 +173,7 @@ def test_a_worker_refuses_a_payload_that_does_not_match(
 def test_what_was_refused_is_a_dead_letter_with_its_reason(
     worker: Any, client: TaskClient, make_queue: Callable[..., TaskQueue]
 ) -> None:
-    handle = client.exec_async(BOB, "images.resize", {"path": "a", "width": 1}, str)
+    handle = client.submit(BOB, "images.resize", {"path": "a", "width": 1}, str)
     wait_until(lambda: handle.state().state is State.DEAD, 20, "a verdict")
 
     queue = make_queue()
@@ -187,14 +187,14 @@ def test_a_task_that_no_worker_knows_is_told_as_parked(
     worker: Any, client: TaskClient
 ) -> None:
     with pytest.raises(ResultTimeout, match=r"it is parked: .*unheard-of@1"):
-        client.exec_blocking(ANN, "unheard-of", {}, str, 5)
+        client.call(ANN, "unheard-of", {}, str, 5)
     with pytest.raises(UnknownTask):
-        client.exec_blocking(ANN, "unknown-here", {}, str, 5)
+        client.call(ANN, "unknown-here", {}, str, 5)
 
 
 def test_nobody_works_and_the_caller_is_told(client: TaskClient) -> None:
     with pytest.raises(ResultTimeout, match="it is waiting"):
-        client.exec_blocking(ANN, "hello", {}, str, 0.2)
+        client.call(ANN, "hello", {}, str, 0.2)
 
 
 def test_a_worker_that_is_killed_again_and_again_leaves_an_answer(
@@ -203,7 +203,7 @@ def test_a_worker_that_is_killed_again_and_again_leaves_an_answer(
     redis_server: Server,
     tmp_path: Path,
 ) -> None:
-    handle = client.exec_async(ANN, "hold", {}, str)
+    handle = client.submit(ANN, "hold", {}, str)
     for _ in range(3):
         process = start(redis_server.url)
         wait_until((tmp_path / "held").exists, 20, "the task to run")
@@ -223,12 +223,12 @@ def test_a_killed_worker_does_not_keep_its_caller_for_ever(
     tmp_path: Path,
 ) -> None:
     process = start(redis_server.url)
-    assert client.exec_blocking(ANN, "hello", {}, str, 20) == "hello"
+    assert client.call(ANN, "hello", {}, str, 20) == "hello"
     process.kill()
     process.wait()
 
     with pytest.raises(ResultTimeout, match="it is "):
-        client.exec_blocking(ANN, "hello", {}, str, 0.2)
+        client.call(ANN, "hello", {}, str, 0.2)
 
 
 def test_a_killed_worker_is_replaced_and_the_caller_is_answered(
@@ -246,7 +246,7 @@ def test_a_killed_worker_is_replaced_and_the_caller_is_answered(
 
     killer = _when((tmp_path / "held").exists, kill_and_replace)
 
-    assert client.exec_blocking(ANN, "hold", {}, type(None), 40) is None
+    assert client.call(ANN, "hold", {}, type(None), 40) is None
 
     killer.join()
 
@@ -257,7 +257,7 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
     queue = TaskQueue("nowhere", "redis://127.0.0.1:1", registry=registry)
 
     with pytest.raises(RedisUnavailable):
-        TaskClient(queue).exec_blocking(ANN, "hello", {}, str, 30)
+        TaskClient(queue).call(ANN, "hello", {}, str, 30)
 
 
 @pytest.fixture
@@ -282,12 +282,11 @@ def test_a_server_that_is_lost_while_a_caller_waits_is_told_in_time(
     start(own_server.url)
     stopper = _when((tmp_path / "held").exists, own_server.kill)
 
-    with pytest.raises(ResultTimeout, match="out of reach"):
-        client.exec_blocking(ANN, "hold", {}, type(None), 6)
+    with pytest.raises(ResultTimeout, match="the server cannot be reached"):
+        client.call(ANN, "hold", {}, type(None), 6)
 
     stopper.join()
-    queue.driver.close()
-    queue.driver.client.close()
+    queue.close()
 
 
 def test_a_server_that_comes_back_while_a_caller_waits_brings_the_answer(
@@ -302,11 +301,10 @@ def test_a_server_that_comes_back_while_a_caller_waits_brings_the_answer(
 
     restarter = _when((tmp_path / "held").exists, restart)
 
-    client.exec_blocking(ANN, "hold", {}, type(None), 40)
+    client.call(ANN, "hold", {}, type(None), 40)
 
     restarter.join()
-    queue.driver.close()
-    queue.driver.client.close()
+    queue.close()
 
 
 def test_a_server_that_hangs_while_a_caller_waits_is_told_too(
@@ -317,15 +315,14 @@ def test_a_server_that_hangs_while_a_caller_waits_is_told_too(
     start(own_server.url)
     stopper = _when((tmp_path / "held").exists, own_server.pause)
 
-    with pytest.raises(ResultTimeout, match="out of reach"):
-        client.exec_blocking(ANN, "hold", {}, type(None), 6)
+    with pytest.raises(ResultTimeout, match="the server cannot be reached"):
+        client.call(ANN, "hold", {}, type(None), 6)
     stopper.join()
     with pytest.raises(RedisUnavailable):
-        client.exec_blocking(ANN, "hold", {}, type(None), 6)
+        client.call(ANN, "hold", {}, type(None), 6)
 
     own_server.resume()
-    queue.driver.close()
-    queue.driver.client.close()
+    queue.close()
 
 
 def _when(condition: Callable[[], bool], act: Callable[[], object]) -> Any:
@@ -341,7 +338,7 @@ def _when(condition: Callable[[], bool], act: Callable[[], object]) -> Any:
 def test_the_door_and_the_worker_refuse_alike(
     worker: Any, client: TaskClient, make_queue: Callable[..., TaskQueue]
 ) -> None:
-    queue = make_queue(policy=Policy({"editor": {"images.resize"}}))
+    queue = make_queue(policy=AccessPolicy({"editor": {"images.resize"}}))
 
     @queue.task(name="images.resize", permission="images.resize")
     def resize(path: str, width: int) -> str: ...
@@ -353,7 +350,7 @@ def test_the_door_and_the_worker_refuse_alike(
         told = []
         for asked in (client, TaskClient(queue)):
             with pytest.raises((NotPermitted, PayloadInvalid)) as refused:
-                asked.exec_blocking(context, "images.resize", payload, str, 20)
+                asked.call(context, "images.resize", payload, str, 20)
             told.append((type(refused.value), str(refused.value)))
         assert told[0] == told[1]
     with pytest.raises(NotPermitted):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 
 from workstealing import TaskQueue, Worker
+from workstealing._logs import flush_logs
 from workstealing.errors import TaskFailed
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
@@ -17,7 +19,7 @@ SOON = RetryPolicy(retries=3, first=0.01, most=0.01)
 
 
 def drain(queue: TaskQueue) -> None:
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
 
 
 def test_a_task_is_tried_again_until_it_succeeds(queue: TaskQueue) -> None:
@@ -111,6 +113,25 @@ def test_a_task_says_when_it_wants_to_be_tried_again(queue: TaskQueue) -> None:
     assert handle.result(timeout=5) == 2
 
 
+def test_who_asks_for_a_retry_without_retries_is_told_why_there_is_none(
+    queue: TaskQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    @queue.task
+    def again() -> None:
+        raise Retry(after=1, reason="too early")
+
+    handle = again.submit()
+    drain(queue)
+
+    with pytest.raises(TaskFailed) as caught:
+        handle.result(timeout=5)
+    assert caught.value.message == (
+        "try again in 1 s: too early (Retry was raised, but the task has retries=0)"
+    )
+    assert flush_logs(10)
+    assert "given up (Retry was raised, but the task has retries=0)" in caplog.text
+
+
 def test_some_errors_are_not_worth_another_try(queue: TaskQueue) -> None:
     attempts: list[str] = []
 
@@ -172,7 +193,27 @@ def test_a_worker_logs_what_failed_and_what_becomes_of_it(
     handle = flaky.submit()
     drain(queue)
 
-    told = [r.getMessage() for r in caplog.records if handle.id in r.getMessage()]
-    assert len(told) == 2
-    assert "tried again in" in told[0]
-    assert "given up" in told[1]
+    retried, given_up = [r for r in caplog.records if handle.id in r.getMessage()]
+    assert retried.levelname == "WARNING"
+    assert "failed in attempt 1 and is tried again in" in retried.getMessage()
+    assert "not yet" in retried.getMessage()
+    assert retried.exc_info is None
+    assert given_up.levelname == "ERROR"
+    assert "is given up" in given_up.getMessage()
+    assert given_up.exc_info is not None
+
+
+def test_a_line_per_finished_task_is_logged_at_info(
+    queue: TaskQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    @queue.task(name="quick")
+    def quick() -> None:
+        pass
+
+    handle = quick.submit()
+    with caplog.at_level(logging.INFO):
+        drain(queue)
+
+    (done,) = [r for r in caplog.records if handle.id in r.getMessage()]
+    assert done.levelname == "INFO"
+    assert "(quick@1) done in" in done.getMessage()

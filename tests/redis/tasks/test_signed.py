@@ -17,14 +17,15 @@ import pytest
 
 import workstealing
 from workstealing import (
+    AccessPolicy,
     AsyncTaskQueue,
     ClientContext,
     Keyring,
-    Policy,
     TaskClient,
     TaskQueue,
     Worker,
 )
+from workstealing.client.task_queue import parts_of
 from workstealing.errors import BadSignature
 from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.outcome import State
@@ -34,7 +35,7 @@ ROOT = Path(workstealing.__file__).parents[1]
 SECRET = "a secret that nobody knows"
 OTHER = "another secret, even longer"
 ANN = ClientContext("ann", {"clerk"})
-POLICY = Policy({"clerk": {"pay"}})
+POLICY = AccessPolicy({"clerk": {"pay"}})
 MUTATIONS = 10_000
 
 Make = Callable[..., TaskQueue]
@@ -53,24 +54,24 @@ class Shop:
             return amount
 
         self.pay = pay.options(context=ANN)
-        self.client: Any = self.queue.driver.client
+        self.client: Any = parts_of(self.queue).driver.client
 
     def signed(self, amount: int = 7) -> tuple[str, bytes]:
         """Take a genuine task out of the queue again: its id and its envelope."""
         handle = self.pay.submit(amount)
-        envelope = self.client.hget(self.queue.keys.task, handle.id)
-        self.client.hdel(self.queue.keys.task, handle.id)
-        self.client.lrem(self.queue.keys.inboxes[1], 0, handle.id)
+        envelope = self.client.hget(parts_of(self.queue).keys.task, handle.id)
+        self.client.hdel(parts_of(self.queue).keys.task, handle.id)
+        self.client.lrem(parts_of(self.queue).keys.inboxes[1], 0, handle.id)
         return handle.id, envelope
 
     def put(self, task_id: str, envelope: bytes) -> Any:
         """Write a task as whoever has access to Redis can."""
-        self.client.hset(self.queue.keys.task, task_id, envelope)
-        self.client.rpush(self.queue.keys.inboxes[1], task_id)
+        self.client.hset(parts_of(self.queue).keys.task, task_id, envelope)
+        self.client.rpush(parts_of(self.queue).keys.inboxes[1], task_id)
         return self.queue.handle(task_id)
 
     def drain(self) -> None:
-        Worker(self.queue).run(until_empty=True)
+        Worker(self.queue).run(until_empty="all")
 
 
 @pytest.fixture
@@ -99,8 +100,7 @@ async def test_the_asyncio_face_signs_too(
     shop.drain()
 
     assert await handle.result(5) == 7
-    await queue.driver.close()
-    await queue.driver.client.aclose()
+    await queue.close()
 
 
 def test_a_signed_task_says_when_it_expires_and_who_calls(shop: Shop) -> None:
@@ -115,7 +115,7 @@ def test_a_signed_task_says_when_it_expires_and_who_calls(shop: Shop) -> None:
 def test_a_delayed_task_expires_a_week_after_it_is_due(shop: Shop) -> None:
     handle = shop.pay.submit_in(86_400, 7)
 
-    read = Envelope.read(shop.client.hget(shop.queue.keys.task, handle.id))
+    read = Envelope.read(shop.client.hget(parts_of(shop.queue).keys.task, handle.id))
 
     assert read.expires == read.at + 8 * 86_400_000
 
@@ -188,12 +188,12 @@ def test_a_forged_task_is_refused_counted_and_logged_without_its_payload(
 
 
 def test_an_expired_task_is_refused(shop: Shop) -> None:
-    seal = Keyring(SECRET).seal(shop.queue.name, shop.queue.run)
+    signer = Keyring(SECRET).signer(shop.queue.name, shop.queue.run)
     old = (
         b'{"v":1,"name":"pay","version":1,"expires":1000,"principal":"ann",'
         b'"roles":["clerk"],"payload":{"amount":7}}'
     )
-    handle = shop.put("17", seal.sign("17", old))
+    handle = shop.put("17", signer.sign("17", old))
     shop.drain()
 
     with pytest.raises(BadSignature, match="expired"):
@@ -202,12 +202,12 @@ def test_an_expired_task_is_refused(shop: Shop) -> None:
 
 
 def test_a_key_holder_may_not_call_what_its_roles_do_not_allow(shop: Shop) -> None:
-    seal = Keyring(SECRET).seal(shop.queue.name, shop.queue.run)
+    signer = Keyring(SECRET).signer(shop.queue.name, shop.queue.run)
     told = (
         b'{"v":1,"name":"pay","version":1,"expires":9000000000000,"principal":"bob",'
         b'"roles":["guest"],"payload":{"amount":7}}'
     )
-    handle = shop.put("17", seal.sign("17", told))
+    handle = shop.put("17", signer.sign("17", told))
     shop.drain()
 
     assert "'bob' may not call it" in handle.state().reason
@@ -236,7 +236,7 @@ def test_a_secret_is_changed_without_a_pause(make_queue: Make) -> None:
     assert [before.result(5), after.result(5)] == [1, 2]
     stale = old.pay.submit(3)
     Shop(make_queue, secret=SECRET).drain()
-    with pytest.raises(BadSignature, match="a key that is not here"):
+    with pytest.raises(BadSignature, match="which is not in the keyring"):
         stale.result(5)
 
 
@@ -250,11 +250,11 @@ def test_clients_sign_before_workers_ask_for_it(make_queue: Make) -> None:
 
 WORKER = """
     import signal, sys
-    from workstealing import Policy, TaskQueue, Worker
+    from workstealing import AccessPolicy, TaskQueue, Worker
     from redis import Redis
 
     name, url, secret = sys.argv[1:]
-    queue = TaskQueue(name, url, secret=secret, policy=Policy({"clerk": {"pay"}}))
+    queue = TaskQueue(name, url, secret=secret, policy=AccessPolicy({"clerk": {"pay"}}))
     notes = Redis.from_url(url)
 
     @queue.task(name="pay", permission="pay")
@@ -329,7 +329,7 @@ def test_of_ten_thousand_mutated_envelopes_none_is_executed(
         forged[task_id] = _more(envelope.replace(b'"amount":1', b'"amount":7'))
         del genuine[task_id]
 
-    keys = shop.queue.keys
+    keys = parts_of(shop.queue).keys
     with shop.client.pipeline(transaction=False) as pipeline:
         for task_id, envelope in (*forged.items(), *genuine.items()):
             pipeline.hset(keys.task, task_id, envelope)
@@ -351,9 +351,9 @@ def test_a_caller_is_told_by_a_worker_of_its_own_that_keys_differ(
     for queue in (good, bad):
         queue.registry.contract("pay", _pay)
 
-    with pytest.raises(BadSignature, match="a key that is not here"):
-        TaskClient(bad).exec_blocking(ANN, "pay", {"amount": 7}, int, 20)
-    assert TaskClient(good).exec_blocking(ANN, "pay", {"amount": 7}, int, 20) == 7
+    with pytest.raises(BadSignature, match="which is not in the keyring"):
+        TaskClient(bad).call(ANN, "pay", {"amount": 7}, int, 20)
+    assert TaskClient(good).call(ANN, "pay", {"amount": 7}, int, 20) == 7
 
 
 def _pay(amount: int) -> int: ...

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from workstealing import TaskQueue, Worker
+from workstealing import TaskQueue, Worker, WorkStealer
+from workstealing.client.task_queue import parts_of
 from workstealing.errors import (
     ConfigurationError,
+    InputEnded,
     InvalidName,
     PayloadInvalid,
     PayloadTooLarge,
-    QueueClosed,
     QueueFull,
+    RedisUnavailable,
 )
 from workstealing.tasks.outcome import State
+from workstealing.testing import wait_until
 
 
 class Colour(enum.Enum):
@@ -34,7 +38,7 @@ class Picture:
 
 
 def drain(queue: TaskQueue) -> None:
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
 
 
 def test_a_submitted_task_is_run_with_its_arguments_and_tells_its_result(
@@ -120,6 +124,48 @@ def test_an_id_that_is_known_is_not_submitted_again(queue: TaskQueue) -> None:
     assert runs == ["seven"]
     assert [h.result(timeout=5) for h in (first, again, late)] == ["seven"] * 3
     assert {h.id for h in (first, again, late)} == {"invoice-7"}
+    assert [h.is_new for h in (first, again, late)] == [True, False, False]
+    assert queue.handle("invoice-7").is_new is None
+
+
+def test_an_id_is_known_while_its_task_its_outcome_or_its_dead_letter_is_kept(
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    queue = make_queue(retention=0.05)
+
+    @queue.task(name="pay")
+    def pay(invoice: str) -> str:
+        if invoice == "bad":
+            raise ValueError(invoice)
+        return invoice
+
+    one, bad = pay.options(id="one"), pay.options(id="bad")
+    assert (one.submit("one").is_new, bad.submit("bad").is_new) == (True, True)
+    assert (one.submit("one").is_new, bad.submit("bad").is_new) == (False, False)
+    drain(queue)
+    upkeep = WorkStealer(queue)
+
+    def is_free() -> bool:
+        # Its client waits for no more than 50 ms.
+        with suppress(RedisUnavailable):
+            upkeep.recruited()
+        return bool(one.submit("one").is_new)
+
+    wait_until(is_free, 15, "its outcome to expire")
+    assert not bad.submit("bad").is_new
+
+
+def test_of_many_each_handle_says_whether_it_is_new(queue: TaskQueue) -> None:
+    @queue.task
+    def pay(number: int) -> int:
+        return number
+
+    ids = [f"id-{number}" for number in range(2500)]
+    pay.submit_many([(3,), (1500,)], ids=["id-3", "id-1500"])
+    handles = pay.submit_many([(number,) for number in range(2500)], ids=ids)
+
+    assert [handle.id for handle in handles] == ids
+    assert [h.id for h in handles if not h.is_new] == ["id-3", "id-1500"]
 
 
 def test_of_many_only_the_new_ids_are_submitted(queue: TaskQueue) -> None:
@@ -284,7 +330,7 @@ def test_dead_letters_keep_nobody_out_of_a_queue(make_queue: Any) -> None:
         raise ValueError("no")
 
     fail.submit()
-    Worker(queue).run(until_empty=True)
+    Worker(queue).run(until_empty="all")
     fail.submit()
 
     with pytest.raises(QueueFull):
@@ -292,7 +338,7 @@ def test_dead_letters_keep_nobody_out_of_a_queue(make_queue: Any) -> None:
     assert queue.counts().dead == 1
 
 
-def test_a_closed_queue_takes_no_more_and_what_it_has_is_run(
+def test_a_queue_whose_input_ended_takes_no_more_and_what_it_has_is_run(
     queue: TaskQueue,
 ) -> None:
     @queue.task
@@ -300,13 +346,13 @@ def test_a_closed_queue_takes_no_more_and_what_it_has_is_run(
         return 1
 
     handle = one.submit()
-    queue.close()
-    with pytest.raises(QueueClosed):
+    queue.end_input()
+    with pytest.raises(InputEnded):
         one.submit()
     drain(queue)
     assert handle.result(timeout=5) == 1
 
-    queue.reopen()
+    queue.reopen_input()
     later = one.submit()
     drain(queue)
     assert later.result(timeout=5) == 1
@@ -351,7 +397,7 @@ def test_two_runs_of_a_queue_do_not_see_each_other(
 
 
 def _calls(queue: TaskQueue) -> int:
-    client: Any = queue.driver.client
+    client: Any = parts_of(queue).driver.client
     commands = client.info("commandstats")
     return sum(
         commands.get(f"cmdstat_{name}", {}).get("calls", 0)

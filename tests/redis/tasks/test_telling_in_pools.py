@@ -70,6 +70,6 @@ def test_a_hot_stop_does_not_hand_back_what_must_not_be_run_twice(
     finally:
         pool.stop(hot=True)
 
-    with pytest.raises(TaskDead, match="outcome unknown: it was stopped"):
+    with pytest.raises(TaskDead, match="outcome unknown: its worker was stopped"):
         handle.result(timeout=10)
     assert begun == [True]

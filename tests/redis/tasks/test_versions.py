@@ -92,7 +92,7 @@ def test_idle_old_workers_do_not_take_turns_with_what_only_a_busy_new_one_knows(
         "the old ones to look around twice",
     )
 
-    assert new.counts().stats["handed_over"] == 10
+    assert new.counts().stats["routed"] == 10
     assert "stolen" not in new.counts().stats
     going_on.append(True)
     assert [handle.result(timeout=10) for handle in handles] == list(range(10))

@@ -40,14 +40,14 @@ def test_it_prints_the_line_to_paste() -> None:
     assert f'recruiter.install(job, "name", every={made.every})' in output
 
 
-def test_the_table_tells_what_to_expect() -> None:
+def test_the_table_says_what_to_expect() -> None:
     output = planned().output
 
     rows = {line[:24].strip(): line[24:].split("  ") for line in output.splitlines()}
     assert "27.2" in " ".join(rows["backlog, items"])
     assert "3.23 h" in " ".join(rows["drain of 10,000"])
     assert "p99.71" in " ".join(rows["latency untouched below"])
-    assert "69.9 s" in " ".join(rows["longest gap in 1 d"])
+    assert "69.9 s" in " ".join(rows["longest gap in 1 day"])
 
 
 def test_the_table_fits_into_eighty_columns() -> None:
@@ -88,7 +88,7 @@ def test_a_rate_of_one_is_shown_without_an_interval() -> None:
         ("--calls-night", "0", "Error: --calls-night must be above 0"),
         ("--stale", "nan", "Error: --stale must be above 0, not nan"),
         ("--stale", "1e9", "Error: --horizon must be longer than --stale:"),
-        ("--batch", "-3", "Error: --batch must be a whole number"),
+        ("--batch", "-3", "Error: --batch must be 1 to"),
         ("--batch", "many", "'many' is not a valid integer"),
         (
             "--garbage",

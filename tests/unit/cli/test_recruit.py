@@ -156,7 +156,7 @@ def test_a_recruiter_without_jobs_is_not_taken_for_success(tmp_path: Path) -> No
     ended = recruit(tmp_path, "app:recruiter")
 
     assert ended.returncode == 1
-    assert "no job is installed" in ended.stderr
+    assert "this recruiter has no jobs" in ended.stderr
 
 
 def test_an_async_recruiter_is_awaited(tmp_path: Path) -> None:

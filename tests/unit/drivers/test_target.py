@@ -8,8 +8,8 @@ import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
+from workstealing.drivers.address import target_of
 from workstealing.drivers.connect import connect, connect_async
-from workstealing.drivers.target import target_of
 
 
 @pytest.mark.parametrize("build", [connect, connect_async])

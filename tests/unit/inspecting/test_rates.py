@@ -1,14 +1,14 @@
-"""Rates are differences between looks."""
+"""Rates are differences between stats."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from workstealing.inspecting.rates import RateMeter
-from workstealing.inspecting.values import Stat, Totals, Upkeep
+from workstealing.inspecting.views import QueueStat, QueueTotals, UpkeepStat
 
-NOTHING = Totals(*[0] * 10)
-STAT = Stat(
+NOTHING = QueueTotals(*[0] * 10)
+STAT = QueueStat(
     queue="q",
     run="default",
     server="here",
@@ -29,27 +29,27 @@ STAT = Stat(
     living=0,
     backlog_per_worker=0.0,
     workers=(),
-    parkings=(),
+    parked_abilities=(),
     totals=NOTHING,
-    upkeep=Upkeep({}, {}),
+    upkeep=UpkeepStat({}, {}),
     bytes=None,
 )
 
 
-def _look(seconds: float, **totals: int) -> Stat:
+def _stat(seconds: float, **totals: int) -> QueueStat:
     now_ms = STAT.now_ms + round(seconds * 1000)
     return replace(STAT, now_ms=now_ms, totals=replace(NOTHING, **totals))
 
 
-def test_one_look_tells_no_rate() -> None:
-    assert RateMeter().note(_look(0, done=500)) is None
+def test_one_stat_gives_no_rate() -> None:
+    assert RateMeter().note(_stat(0, done=500)) is None
 
 
-def test_two_looks_tell_tasks_per_second() -> None:
+def test_two_stats_give_tasks_per_second() -> None:
     meter = RateMeter()
-    meter.note(_look(0, submitted=100, done=50, stolen=1))
+    meter.note(_stat(0, submitted=100, done=50, stolen=1))
 
-    rates = meter.note(_look(2, submitted=100, done=60, stolen=2))
+    rates = meter.note(_stat(2, submitted=100, done=60, stolen=2))
 
     assert rates is not None
     assert (rates.submitted, rates.done, rates.stolen) == (0.0, 5.0, 0.5)
@@ -58,38 +58,38 @@ def test_two_looks_tell_tasks_per_second() -> None:
 def test_a_rate_is_the_mean_of_the_window_and_forgets_what_was_before() -> None:
     meter = RateMeter(window=10)
     for second in range(20):
-        busy = meter.note(_look(second, done=100 * second))
+        busy = meter.note(_stat(second, done=100 * second))
     assert busy is not None
     assert busy.done == 100.0
 
     for second in range(20, 31):
-        quiet = meter.note(_look(second, done=1900))
+        quiet = meter.note(_stat(second, done=1900))
     assert quiet is not None
     assert quiet.done == 0.0
 
 
-def test_looks_that_are_far_apart_are_compared_all_the_same() -> None:
+def test_stats_that_are_far_apart_are_compared_all_the_same() -> None:
     meter = RateMeter(window=10)
-    meter.note(_look(0))
+    meter.note(_stat(0))
 
-    rates = meter.note(_look(100, done=100))
+    rates = meter.note(_stat(100, done=100))
 
     assert rates is not None
     assert rates.done == 1.0
 
 
-def test_a_queue_that_was_deleted_begins_anew() -> None:
+def test_a_queue_that_was_deleted_starts_over() -> None:
     meter = RateMeter()
-    meter.note(_look(0, submitted=100, done=100))
+    meter.note(_stat(0, submitted=100, done=100))
 
-    assert meter.note(_look(1, submitted=1)) is None
-    rates = meter.note(_look(2, submitted=3))
+    assert meter.note(_stat(1, submitted=1)) is None
+    rates = meter.note(_stat(2, submitted=3))
     assert rates is not None
     assert rates.submitted == 2.0
 
 
-def test_two_looks_at_the_same_moment_tell_no_rate() -> None:
+def test_two_stats_of_the_same_moment_give_no_rate() -> None:
     meter = RateMeter()
-    meter.note(_look(0))
+    meter.note(_stat(0))
 
-    assert meter.note(_look(0, done=1)) is None
+    assert meter.note(_stat(0, done=1)) is None

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from workstealing.node.cluster import Cluster
-from workstealing.node.lines import LONGEST
-from workstealing.node.memory import MemoryState
-from workstealing.node.node import Node
-from workstealing.node.refusing import Code
+from workstealing.node.memory_state import MemoryState
+from workstealing.node.messages import ErrorCode
+from workstealing.node.node import LONGEST, Node
 
 Ask = Callable[..., dict[str, Any]]
 BUSY, IDLE = "busy", "idle"
@@ -264,7 +263,7 @@ def test_a_cluster_has_no_more_workers_than_it_says(node: Node, ask: Ask) -> Non
 
 
 def test_every_code_is_in_the_table_of_the_enumeration() -> None:
-    assert sorted(map(int, Code)) == [0, 10, 11, 12, 20, 21, 22]
+    assert sorted(map(int, ErrorCode)) == [0, 10, 11, 12, 20, 21, 22]
 
 
 def test_an_error_goes_back_to_whom_it_concerns(node: Node) -> None:
@@ -319,7 +318,7 @@ def test_a_simulation_without_end_is_malformed(node: Node, duration: str) -> Non
     node.answer(b'{"type": "init", "workers": ["w1", "w2"]}')
     request = f'{{"type": "run_simulation", "duration_ms": {duration}}}'
 
-    assert code(node, request) == Code.MALFORMED_REQUEST
+    assert code(node, request) == ErrorCode.MALFORMED_REQUEST
 
 
 def test_the_longest_simulation_is_answered_in_json(node: Node) -> None:

@@ -15,7 +15,7 @@ Until = Callable[..., bool]
 
 
 def _is_waiting_for_room(pool: Pool) -> bool:
-    return pool._crew.buffer._queuing > 0
+    return pool._threads.waiting.blocked > 0
 
 
 def test_a_full_buffer_blocks_until_there_is_room(
@@ -37,10 +37,12 @@ def test_a_full_buffer_blocks_until_there_is_room(
     assert given[0].result(10) == 3
 
 
-def test_without_patience_a_full_buffer_raises(make_pool: MakePool, busy: Busy) -> None:
-    pool = make_pool(1, buffer=1, patience=None)
+def test_with_a_timeout_of_zero_a_full_buffer_raises(
+    make_pool: MakePool, busy: Busy
+) -> None:
+    pool = make_pool(1, buffer=1, buffer_timeout=None)
     busy(pool)
-    pool.patience = 0
+    pool.buffer_timeout = 0
     pool.execute(int)
 
     with pytest.raises(PoolFull, match="its buffer is 1"):
@@ -49,7 +51,7 @@ def test_without_patience_a_full_buffer_raises(make_pool: MakePool, busy: Busy) 
         pool.submit(int)
 
 
-def test_patience_has_a_limit(make_pool: MakePool, busy: Busy) -> None:
+def test_waiting_for_room_has_a_limit(make_pool: MakePool, busy: Busy) -> None:
     pool = make_pool(1, buffer=1)
     gate = busy(pool)
     pool.execute(int)
@@ -65,12 +67,12 @@ def test_many_that_do_not_fit_tell_what_was_given(
 ) -> None:
     pool = make_pool(1, buffer=2)
     busy(pool)
-    pool.patience = 0
+    pool.buffer_timeout = 0
 
     with pytest.raises(PoolFull) as caught:
         pool.execute_many(abs, range(5))
 
-    assert len(caught.value.given) == 2
+    assert len(caught.value.submitted) == 2
 
 
 def test_the_buffer_can_be_changed_while_someone_waits_for_room(
@@ -138,10 +140,10 @@ def test_workers_are_never_made_to_wait_for_room(make_pool: MakePool) -> None:
     assert pool.wait_idle(10)
 
 
-def test_workers_without_patience_are_refused_as_well(
+def test_workers_that_may_not_wait_are_refused_as_well(
     make_pool: MakePool, busy: Busy
 ) -> None:
-    pool = make_pool(1, buffer=1, patience=0)
+    pool = make_pool(1, buffer=1, buffer_timeout=0)
     errors = []
 
     def feed() -> None:

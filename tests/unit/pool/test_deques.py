@@ -6,12 +6,12 @@ import threading
 import pytest
 
 from workstealing.errors import ConfigurationError, UnknownWorker
-from workstealing.pool.deques import Deques
+from workstealing.pool.work_deques import WorkDeques
 from workstealing.testing import ScriptedChance
 
 
-def _filled(**items: str) -> Deques[str]:
-    deques: Deques[str] = Deques(items, chance=ScriptedChance(*[0.0] * 50))
+def _filled(**items: str) -> WorkDeques[str]:
+    deques: WorkDeques[str] = WorkDeques(items, chance=ScriptedChance(*[0.0] * 50))
     for worker, letters in items.items():
         for letter in letters:
             deques.push(worker, letter)
@@ -55,7 +55,7 @@ def test_half_of_one_is_one() -> None:
 
 
 def test_the_victim_is_drawn_among_those_who_have_something() -> None:
-    deques: Deques[int] = Deques("abcd", chance=ScriptedChance(0.99, 0.0))
+    deques: WorkDeques[int] = WorkDeques("abcd", chance=ScriptedChance(0.99, 0.0))
     deques.push("b", 1)
     deques.push("c", 2)
 
@@ -85,7 +85,7 @@ def test_nobody_steals_from_oneself() -> None:
 
 
 def test_items_are_spread_each_worker_in_turn() -> None:
-    deques: Deques[int] = Deques("abc")
+    deques: WorkDeques[int] = WorkDeques("abc")
 
     for item in range(6):
         deques.spread(item)
@@ -211,7 +211,7 @@ def test_an_unknown_worker_is_refused() -> None:
 def test_a_name_is_given_once() -> None:
     deques = _filled(a="1")
 
-    with pytest.raises(ConfigurationError, match="there already"):
+    with pytest.raises(ConfigurationError, match="already joined"):
         deques.add("a")
 
 
@@ -226,13 +226,13 @@ def test_done_without_anything_in_flight_is_refused() -> None:
 
 def test_who_meets_another_at_a_deque_is_counted() -> None:
     deques = _filled(a="1")
-    box = deques._boxes["a"]
+    deque = deques._deques["a"]
     taken = []
-    box.lock.acquire()
+    deque.lock.acquire()
     thread = threading.Thread(target=lambda: taken.append(deques.take("a")))
     thread.start()
     thread.join(0.05)
-    box.lock.release()
+    deque.lock.release()
     thread.join(10)
 
     assert taken == ["1"]
@@ -240,7 +240,7 @@ def test_who_meets_another_at_a_deque_is_counted() -> None:
 
 
 def test_nothing_is_lost_and_nothing_given_twice_under_threads() -> None:
-    deques: Deques[int] = Deques(range(4))
+    deques: WorkDeques[int] = WorkDeques(range(4))
     seen: list[list[int]] = [[] for _ in range(8)]
     total = 4000
     is_over = threading.Event()

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from workstealing.pool.deques import Deques
+from workstealing.pool.work_deques import WorkDeques
 
 WORKERS = st.sampled_from("abcd")
 
@@ -14,7 +14,7 @@ WORKERS = st.sampled_from("abcd")
 class DequesMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.deques: Deques[int] = Deques("ab")
+        self.deques: WorkDeques[int] = WorkDeques("ab")
         self.model: dict[str, list[int]] = {"a": [], "b": []}
         self.flying: dict[str, list[int]] = {}
         self.gone: set[str] = set()
@@ -115,7 +115,7 @@ class DequesMachine(RuleBasedStateMachine):
     def every_deque_holds_what_it_should_in_order(self) -> None:
         assert self.deques.workers == tuple(self.model)
         for worker, items in self.model.items():
-            assert list(self.deques._boxes[worker].items) == items
+            assert list(self.deques._deques[worker].items) == items
             assert self.deques.in_flight(worker) == len(self.flying.get(worker, []))
 
     @invariant()
@@ -141,7 +141,7 @@ class DequesMachine(RuleBasedStateMachine):
     def _learn_where(self, items: set[int]) -> None:
         """Whose turn it was is the deques' affair; that it is at the back is not."""
         for worker, own in self.model.items():
-            real = list(self.deques._boxes[worker].items)
+            real = list(self.deques._deques[worker].items)
             assert real[: len(own)] == own
             new = real[len(own) :]
             assert items.issuperset(new)
@@ -150,7 +150,7 @@ class DequesMachine(RuleBasedStateMachine):
         if self.model:
             assert not items
         else:
-            real = list(self.deques._orphans.items)
+            real = list(self.deques._unassigned.items)
             self.orphans += real[len(self.orphans) :]
 
 

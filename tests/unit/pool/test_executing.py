@@ -12,7 +12,7 @@ import pytest
 
 from workstealing import Autoscale, Pool
 from workstealing.errors import ConfigurationError, ResultTimeout, WorkDiscarded
-from workstealing.pool.member import member_here
+from workstealing.pool.pool_thread import pool_thread_here
 from workstealing.pool.work import Work, WorkStatus
 
 MakePool = Callable[..., Pool]
@@ -116,8 +116,8 @@ def test_waiting_work_can_be_cancelled(make_pool: MakePool, busy: Busy) -> None:
     assert work.cancel()
 
     assert work.status() == "discarded"
-    assert pool.stats().waiting == pool._crew.deques.waiting == 0
-    with pytest.raises(WorkDiscarded, match="before it was begun"):
+    assert pool.stats().waiting == pool._threads.deques.waiting == 0
+    with pytest.raises(WorkDiscarded, match="before it began"):
         work.result()
     with pytest.raises(concurrent.futures.CancelledError):
         work.result()
@@ -239,13 +239,13 @@ def test_work_of_a_worker_goes_to_its_own_deque(make_pool: MakePool) -> None:
     sizes: list[int] = []
 
     def feed() -> None:
-        me = member_here(pool._crew)
+        me = pool_thread_here(pool._threads)
         assert me is not None
-        deques = pool._crew.deques
-        pool._crew.resting.ring = lambda: False  # type: ignore[method-assign]
+        deques = pool._threads.deques
+        pool._threads.sleepers.wake_one = lambda: False  # type: ignore[method-assign]
         works = [pool.execute(int) for _ in range(5)]
         sizes.append(deques.size(me.number))
-        del pool._crew.resting.ring  # type: ignore[method-assign]
+        del pool._threads.sleepers.wake_one  # type: ignore[method-assign]
         for work in works:
             work.result()
 
@@ -346,10 +346,10 @@ def test_what_cannot_be_called_is_refused(make_pool: MakePool, garbage: object) 
         {"buffer": 0},
         {"buffer": None},
         {"autoscale": 3},
-        {"patience": -1},
-        {"patience": "1"},
-        {"patience": float("nan")},
-        {"patience": float("inf")},
+        {"buffer_timeout": -1},
+        {"buffer_timeout": "1"},
+        {"buffer_timeout": float("nan")},
+        {"buffer_timeout": float("inf")},
     ],
 )
 def test_a_pool_with_senseless_arguments_is_refused(

@@ -12,7 +12,7 @@ import pytest
 
 from workstealing import Pool
 from workstealing.errors import ConfigurationError, PoolStopped, WorkDiscarded
-from workstealing.pool.reports import PoolStats
+from workstealing.pool.pool_stats import PoolStats
 from workstealing.testing import wait_until
 
 MakePool = Callable[..., Pool]
@@ -75,19 +75,19 @@ def test_cancelling_the_last_work_makes_a_pool_idle(
 def test_work_cannot_wait_for_its_own_pool_to_be_idle(make_pool: MakePool) -> None:
     pool = make_pool(1)
 
-    with pytest.raises(ConfigurationError, match="wait outside"):
+    with pytest.raises(ConfigurationError, match="outside of the pool"):
         pool.execute(pool.wait_idle).result(10)
 
 
 def test_the_stats_count_workers_and_work(make_pool: MakePool, busy: Busy) -> None:
     pool = make_pool(2)
-    assert pool.stats() == PoolStats(active=0, total=2, waiting=0, stolen=0)
+    assert pool.stats() == PoolStats(workers=2, running=0, waiting=0, stolen=0)
 
     busy(pool)
     pool.execute_many(abs, range(5))
 
     stats = pool.stats()
-    assert (stats.active, stats.total, stats.waiting) == (2, 2, 5)
+    assert (stats.running, stats.workers, stats.waiting) == (2, 2, 5)
 
 
 def test_idle_workers_sleep_until_there_is_work(
@@ -95,15 +95,15 @@ def test_idle_workers_sleep_until_there_is_work(
 ) -> None:
     pool = make_pool(8)
     pool.execute(int).result(10)
-    assert until(lambda: len(pool._crew.resting) == 8)
+    assert until(lambda: len(pool._threads.sleepers) == 8)
     woken: list[int] = []
-    get_up = pool._crew.resting.lie_down
+    get_up = pool._threads.sleepers.add
 
     def counted(bell: object) -> None:
         woken.append(1)
         get_up(bell)  # type: ignore[arg-type]
 
-    pool._crew.resting.lie_down = counted  # type: ignore[method-assign, assignment]
+    pool._threads.sleepers.add = counted  # type: ignore[method-assign, assignment]
     Event().wait(0.3)
 
     assert not woken
@@ -113,7 +113,7 @@ def test_work_that_comes_while_a_worker_lies_down_is_not_overlooked(
     make_pool: MakePool,
 ) -> None:
     pool, given = make_pool(1), []
-    lie_down = pool._crew.resting.lie_down
+    lie_down = pool._threads.sleepers.add
 
     def after_work_came(bell: object) -> None:
         if not given:
@@ -122,10 +122,10 @@ def test_work_that_comes_while_a_worker_lies_down_is_not_overlooked(
             thread.join(10)
         lie_down(bell)  # type: ignore[arg-type]
 
-    pool._crew.resting.lie_down = after_work_came  # type: ignore[method-assign, assignment]
+    pool._threads.sleepers.add = after_work_came  # type: ignore[method-assign, assignment]
     pool.execute(int).result(10)
 
-    wait_until(lambda: given, 10, "the worker to lie down")
+    wait_until(lambda: given, 10, "the worker to fall asleep")
     assert pool.wait_idle(10)
     assert given[0].result(0) == 0
 
@@ -138,11 +138,11 @@ def test_a_forked_child_has_an_empty_stopped_pool(
     pool = make_pool(1, autoscale=None)
     gate = busy(pool)
     waiting = pool.execute(abs, -1)
-    running = next(iter(pool._crew.everyone())).works[0]
+    running = next(iter(pool._threads.alive())).works[0]
     held, forked = Event(), Event()
 
     def hold() -> None:
-        with waiting._condition, pool._crew._lock, pool._crew.buffer._lock:
+        with waiting._condition, pool._threads._lock, pool._threads.waiting._lock:
             held.set()
             forked.wait(20)
 
@@ -163,7 +163,7 @@ def test_a_forked_child_has_an_empty_stopped_pool(
 
 def _child_is_as_it_should_be(pool: Pool, waiting: object, running: object) -> int:
     try:
-        assert pool.stats() == PoolStats(active=0, total=0, waiting=0, stolen=0)
+        assert pool.stats() == PoolStats(workers=0, running=0, waiting=0, stolen=0)
         assert pool.is_idle
         for work in (waiting, running):
             assert work.status() == "discarded"  # type: ignore[attr-defined]
@@ -243,7 +243,7 @@ def test_an_interpreter_with_an_open_pool_ends_and_does_what_was_given() -> None
 
 def test_an_interpreter_ends_though_work_never_does() -> None:
     done = _run(
-        "import threading, workstealing.pool.forking as forking\n"
+        "import threading, workstealing._forking as forking\n"
         "from workstealing import Pool\n"
         "forking.EXIT_SECONDS = 0.2\n"
         "pool = Pool(2)\n"

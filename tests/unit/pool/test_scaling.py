@@ -10,7 +10,7 @@ import pytest
 
 from workstealing import Autoscale, Pool
 from workstealing.errors import ConfigurationError
-from workstealing.pool.scaling import Scaler
+from workstealing.pool.autoscale import WaitScaler
 from workstealing.pool.work import Work
 from workstealing.testing import wait_until
 
@@ -47,7 +47,7 @@ def test_a_pool_shrinks(make_pool: MakePool, until: Until) -> None:
 
     pool.scale(1)
 
-    assert pool.stats().total == 1
+    assert pool.stats().workers == 1
     assert until(lambda: _threads(pool) == 1)
     assert _at_once(pool, 1)
 
@@ -142,7 +142,7 @@ def test_nothing_is_lost_in_a_thousand_quick_scales_under_load(
     assert pool.wait_idle(30)
     assert sorted(done) == list(range(given))
     assert pool.stats().waiting == 0
-    assert pool.stats().total == 3
+    assert pool.stats().workers == 3
 
 
 def test_scales_from_several_threads_end_with_one_of_their_numbers(
@@ -168,9 +168,9 @@ def test_scales_from_several_threads_end_with_one_of_their_numbers(
 def test_a_senseless_size_is_refused(make_pool: MakePool, garbage: Any) -> None:
     pool = make_pool(2)
 
-    with pytest.raises(ConfigurationError, match="at least 1"):
+    with pytest.raises(ConfigurationError, match="workers must be"):
         pool.scale(garbage)
-    with pytest.raises(ConfigurationError, match="at least 1"):
+    with pytest.raises(ConfigurationError, match="buffer must be"):
         pool.buffer = garbage
     assert pool.workers == 2
 
@@ -179,37 +179,37 @@ def test_a_senseless_size_is_refused(make_pool: MakePool, garbage: Any) -> None:
 
 
 def test_it_grows_by_a_step_when_work_has_waited_too_long() -> None:
-    scaler = Scaler(Autoscale(wait=0.5, step=2, most=10, idle=5))
+    scaler = WaitScaler(Autoscale(wait=0.5, step=2, most=10, idle=5))
 
-    assert scaler.growth(now=0.4, oldest_at=0.0, total=4) == 0
-    assert scaler.look_again_in(now=0.4, oldest_at=0.0) == pytest.approx(0.1)
-    assert scaler.growth(now=0.5, oldest_at=0.0, total=4) == 2
+    assert scaler.growth(now=0.4, oldest_at=0.0, workers=4) == 0
+    assert scaler.check_again_in(now=0.4, oldest_at=0.0) == pytest.approx(0.1)
+    assert scaler.growth(now=0.5, oldest_at=0.0, workers=4) == 2
 
 
 def test_it_does_not_grow_again_before_the_newcomers_had_a_chance() -> None:
-    scaler = Scaler(Autoscale(wait=0.5, step=2, most=10, idle=5))
-    scaler.growth(now=1.0, oldest_at=0.0, total=4)
+    scaler = WaitScaler(Autoscale(wait=0.5, step=2, most=10, idle=5))
+    scaler.growth(now=1.0, oldest_at=0.0, workers=4)
 
-    assert scaler.growth(now=1.4, oldest_at=0.0, total=6) == 0
-    assert scaler.growth(now=1.5, oldest_at=0.0, total=6) == 2
+    assert scaler.growth(now=1.4, oldest_at=0.0, workers=6) == 0
+    assert scaler.growth(now=1.5, oldest_at=0.0, workers=6) == 2
 
 
 def test_it_never_grows_past_the_most() -> None:
-    scaler = Scaler(Autoscale(wait=0.5, step=4, most=5, idle=5))
+    scaler = WaitScaler(Autoscale(wait=0.5, step=4, most=5, idle=5))
 
-    assert scaler.growth(now=1.0, oldest_at=0.0, total=3) == 2
-    assert scaler.growth(now=2.0, oldest_at=0.0, total=5) == 0
-    assert scaler.growth(now=3.0, oldest_at=0.0, total=9) == 0
-    assert scaler.look_again_in(now=3.0, oldest_at=0.0) == 0.5
+    assert scaler.growth(now=1.0, oldest_at=0.0, workers=3) == 2
+    assert scaler.growth(now=2.0, oldest_at=0.0, workers=5) == 0
+    assert scaler.growth(now=3.0, oldest_at=0.0, workers=9) == 0
+    assert scaler.check_again_in(now=3.0, oldest_at=0.0) == 0.5
 
 
 def test_it_does_not_shrink_right_after_it_grew() -> None:
-    scaler = Scaler(Autoscale(wait=0.5, step=1, most=9, idle=5))
-    scaler.growth(now=10.0, oldest_at=0.0, total=2)
+    scaler = WaitScaler(Autoscale(wait=0.5, step=1, most=9, idle=5))
+    scaler.growth(now=10.0, oldest_at=0.0, workers=2)
 
-    assert not scaler.may_leave(now=14.0, total=3, least=2)
-    assert scaler.may_leave(now=15.0, total=3, least=2)
-    assert not scaler.may_leave(now=15.0, total=2, least=2)
+    assert not scaler.may_leave(now=14.0, workers=3, least=2)
+    assert scaler.may_leave(now=15.0, workers=3, least=2)
+    assert not scaler.may_leave(now=15.0, workers=2, least=2)
 
 
 @pytest.mark.parametrize(
@@ -220,12 +220,15 @@ def test_it_does_not_shrink_right_after_it_grew() -> None:
         {"wait": None},
         {"wait": "1"},
         {"wait": float("nan")},
-        {"idle": 0},
+        {"idle": -1},
         {"idle": float("inf")},
         {"step": 0},
         {"step": 1.5},
         {"most": 0},
         {"most": True},
+        {"least": 0},
+        {"backlog": 0},
+        {"least": 3, "most": 2},
     ],
 )
 def test_a_senseless_autoscale_is_refused(arguments: Any) -> None:
@@ -244,7 +247,7 @@ def test_workers_are_added_while_work_waits_and_leave_when_idle(
     works = [pool.execute(gate.wait, 30) for _ in range(6)]
 
     assert until(lambda: pool.workers == 4)
-    assert until(lambda: pool.stats().active == 4)
+    assert until(lambda: pool.stats().running == 4)
     gate.set()
     assert all(work.result(10) for work in works)
 

@@ -46,7 +46,7 @@ def test_a_graceful_stop_lets_what_runs_finish_and_reports_the_rest(
     assert [work.status() for work in works] == ["discarded", "discarded"]
     assert report.running == report.interrupted == ()
     assert not _threads(pool)
-    assert pool.stats().total == 0
+    assert pool.stats().workers == 0
 
 
 def test_work_that_was_not_begun_can_be_given_to_another_pool(
@@ -72,7 +72,7 @@ def test_a_stopped_pool_takes_no_more_work(make_pool: MakePool) -> None:
     pool = make_pool(1)
     pool.stop()
 
-    with pytest.raises(PoolStopped, match="make a new one"):
+    with pytest.raises(PoolStopped, match="make a new pool"):
         pool.execute(int)
     with pytest.raises(RuntimeError):
         pool.submit(int)
@@ -264,7 +264,7 @@ def test_a_senseless_timeout_is_refused(make_pool: MakePool, timeout: Any) -> No
     pool = make_pool(1)
 
     for call in (pool.stop, lambda **kw: pool.discard([], **kw), pool.wait_idle):
-        with pytest.raises(ConfigurationError, match="timeout is a number"):
+        with pytest.raises(ConfigurationError, match="timeout must be"):
             call(timeout=timeout)
     assert pool.execute(abs, -1).result(10) == 1
 
@@ -312,7 +312,7 @@ def test_a_hot_stop_in_the_middle_of_giving_leaves_the_books_in_order(
         work = pool.execute(feed)
         assert begun.wait(10)
         assert pool.discard([work.id], hot=True, timeout=10).interrupted == (work,)
-        for one in list(pool._crew.buffer._waiting.values()):
+        for one in list(pool._threads.waiting._by_id.values()):
             one.cancel()
     assert pool.wait_idle(10)
     assert pool.stats().waiting == 0
@@ -322,7 +322,7 @@ def test_a_stop_that_comes_while_work_gives_work_waits_until_it_is_given(
     make_pool: MakePool,
 ) -> None:
     pool, done = make_pool(1), []
-    place = pool._crew._place
+    place = pool._threads._place
 
     def interrupted(work: Work[Any], number: int | None) -> None:
         if number is not None and giving:
@@ -338,7 +338,7 @@ def test_a_stop_that_comes_while_work_gives_work_waits_until_it_is_given(
     gate = Event()
     work = pool.execute(lambda: (gate.wait(10), give())[1])
     giving.append(work)
-    pool._crew._place = interrupted  # type: ignore[method-assign]
+    pool._threads._place = interrupted  # type: ignore[method-assign]
     gate.set()
 
     with pytest.raises(WorkDiscarded):
@@ -402,3 +402,32 @@ def test_the_end_of_a_with_block_waits_for_all_work() -> None:
 
     assert all(work.done() for work in works)
     assert not _threads(pool)
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_an_interruption_that_is_put_off_arrives_when_it_is_safe(
+    make_pool: MakePool, gates: Gates, until: Until
+) -> None:
+    inside, gate = gates(), gates()
+
+    class Entering:
+        def __enter__(self) -> None:
+            inside.set()
+            while not gate.is_set():
+                time.sleep(0.001)
+
+        def __exit__(self, *_: object) -> None: ...
+
+    def enter_and_go_on() -> None:
+        with Entering():
+            while True:
+                time.sleep(0.001)
+
+    pool = make_pool(1)
+    work = pool.execute(enter_and_go_on)
+    assert inside.wait(10)
+    assert pool.discard([work.id], hot=True, timeout=0.05).running == (work,)
+
+    gate.set()
+
+    assert until(lambda: work.status() == "discarded")

@@ -92,26 +92,26 @@ async def test_the_same_under_asyncio() -> None:
     assert done == [1, 1, 1]
 
 
-def test_a_patrol_works_by_itself_until_it_is_stopped() -> None:
+def test_a_ticker_works_by_itself_until_it_is_stopped() -> None:
     recruiter, worked = Recruiter(), Event()
     recruiter.install(worked.set, "job", rate=1e-9)
 
-    patrol = recruiter.patrol(every=0.001)
-    assert not patrol.is_running
-    with patrol:
+    ticker = recruiter.ticker(every=0.001)
+    assert not ticker.is_running
+    with ticker:
         assert worked.wait(10)
-        assert patrol.start() is patrol
-        assert patrol.is_running
-    assert not patrol.is_running
-    patrol.stop()
+        assert ticker.start() is ticker
+        assert ticker.is_running
+    assert not ticker.is_running
+    ticker.stop()
 
     worked.clear()
-    patrol.start()
+    ticker.start()
     assert worked.wait(10)
-    patrol.stop()
+    ticker.stop()
 
 
-def test_a_patrol_survives_a_job_that_fails() -> None:
+def test_a_ticker_survives_a_job_that_fails() -> None:
     recruiter, tries, enough = Recruiter(breaker=None), [], Event()
 
     @recruiter.job(rate=1e-9)
@@ -121,11 +121,11 @@ def test_a_patrol_survives_a_job_that_fails() -> None:
             enough.set()
         raise ValueError
 
-    with recruiter.patrol(every=0.001):
+    with recruiter.ticker(every=0.001):
         assert enough.wait(10)
 
 
-async def test_an_asyncio_patrol_works_by_itself_until_it_is_stopped() -> None:
+async def test_an_asyncio_ticker_works_by_itself_until_it_is_stopped() -> None:
     import asyncio
 
     recruiter, worked = AsyncRecruiter(), asyncio.Event()
@@ -134,11 +134,11 @@ async def test_an_asyncio_patrol_works_by_itself_until_it_is_stopped() -> None:
     async def work() -> None:
         worked.set()
 
-    async with recruiter.patrol(every=0.001) as patrol:
+    async with recruiter.ticker(every=0.001) as ticker:
         await asyncio.wait_for(worked.wait(), 10)
-        assert patrol.is_running
-    assert not patrol.is_running
-    await patrol.stop()
+        assert ticker.is_running
+    assert not ticker.is_running
+    await ticker.stop()
 
 
 @pytest.fixture

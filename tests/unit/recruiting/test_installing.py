@@ -162,7 +162,7 @@ def test_an_unknown_job_is_named_with_those_that_exist() -> None:
     with pytest.raises(UnknownJob):
         recruiter.set_rate("unknown", 0.1)
     with pytest.raises(UnknownJob):
-        recruiter.muster("unknown")
+        recruiter.run_now("unknown")
 
 
 @pytest.mark.parametrize(
@@ -262,3 +262,16 @@ def test_a_job_decorated_without_parentheses_is_told_what_to_write(
         def sweep() -> None: ...
 
     assert not recruiter.stats().jobs
+
+
+@pytest.mark.parametrize("kind", [Recruiter, AsyncRecruiter])
+def test_a_recruiter_offers_its_users_nothing_but_what_they_call(
+    kind: type[Recruiter] | type[AsyncRecruiter],
+) -> None:
+    public = {name for name in dir(kind()) if not name.startswith("_")}
+
+    assert public == {
+        *("install", "job", "uninstall", "set_rate", "setup", "load", "load_plugins"),
+        *("enlist", "enlisting", "enlists", "hook", "would_dismiss", "skip"),
+        *("run_now", "ticker", "stats", "master"),
+    }

@@ -81,7 +81,7 @@ def test_an_interval_can_become_a_rate_and_back() -> None:
     assert recruiter.enlist() is Duty.DISMISSED
 
 
-def test_muster_takes_the_job_that_waited_longest_and_no_job_of_rate_zero() -> None:
+def test_run_now_takes_the_job_that_waited_longest_and_no_job_of_rate_zero() -> None:
     clock = ManualClock()
     recruiter = Recruiter(clock=clock)
     done: list[str] = []
@@ -91,20 +91,20 @@ def test_muster_takes_the_job_that_waited_longest_and_no_job_of_rate_zero() -> N
 
     for _ in range(6):
         clock.advance(5.0)
-        assert recruiter.muster() is Outcome.RECRUITED
+        assert recruiter.run_now() is Outcome.RECRUITED
 
     assert done == ["a", "b"] * 3
 
 
-def test_muster_finds_nobody_without_jobs() -> None:
-    assert Recruiter().muster() is None
+def test_run_now_without_jobs_returns_none() -> None:
+    assert Recruiter().run_now() is None
 
 
-async def test_muster_awaits_coroutine_jobs() -> None:
+async def test_run_now_awaits_coroutine_jobs() -> None:
     recruiter = AsyncRecruiter()
 
     @recruiter.job(rate=0.001)
     async def work() -> Duty:
         return Duty.DISMISSED
 
-    assert await recruiter.muster() is Outcome.EMPTY
+    assert await recruiter.run_now() is Outcome.EMPTY

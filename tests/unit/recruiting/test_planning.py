@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workstealing.errors import ConfigurationError
-from workstealing.recruiting import planning
-from workstealing.recruiting.plan import Load, Plan, plan
-from workstealing.recruiting.planning import (
+from workstealing.recruiting import plan_formulas
+from workstealing.recruiting.plan import Forecast, Plan, plan
+from workstealing.recruiting.plan_formulas import (
     drain,
     gap_kept,
     interval_for_slices,
@@ -126,7 +126,7 @@ def test_the_drain_of_a_burst_is_the_one_that_was_simulated() -> None:
 
 
 def test_no_burst_is_drained_at_once() -> None:
-    assert drain(0, 3.0, 10, 20) == planning.Drain(0, 0)
+    assert drain(0, 3.0, 10, 20) == plan_formulas.Drain(0, 0)
 
 
 def test_starvation_becomes_less_probable_with_each_second() -> None:
@@ -370,20 +370,22 @@ def test_a_usual_plan_keeps_its_promises(**numbers: Any) -> None:
 
 def assert_sound(made: Plan, numbers: dict[str, Any]) -> None:
     assert 0 < made.rate <= 1
-    loads = [made.day, made.night, made.every_day, made.every_night]
-    for load in filter(None, loads):
-        assert all(number >= 0 for number in flat(load))
-        assert load.longest_gap <= numbers.get("horizon", planning.DAY) * (1 + 1e-9)
-        full = numbers["garbage"] / (load.slices * numbers["batch"])
-        assert full <= planning.HIGHEST_FILL * (1 + 1e-6)
+    forecasts = [made.day, made.night, made.every_day, made.every_night]
+    for forecast in filter(None, forecasts):
+        assert all(number >= 0 for number in flat(forecast))
+        assert forecast.longest_gap <= numbers.get("horizon", plan_formulas.DAY) * (
+            1 + 1e-9
+        )
+        full = numbers["garbage"] / (forecast.slices * numbers["batch"])
+        assert full <= plan_formulas.HIGHEST_FILL * (1 + 1e-6)
         failure = numbers.get("failure", 0.01)
-        horizon = numbers.get("horizon", planning.DAY)
-        kept = gap_kept(load.slices, horizon, failure)
+        horizon = numbers.get("horizon", plan_formulas.DAY)
+        kept = gap_kept(forecast.slices, horizon, failure)
         assert kept <= numbers["stale"] * (1 + 1e-6)
 
 
-def flat(load: Load) -> list[float]:
+def flat(forecast: Forecast) -> list[float]:
     numbers: list[float] = []
-    for value in dataclasses.asdict(load).values():
+    for value in dataclasses.asdict(forecast).values():
         numbers += value.values() if isinstance(value, dict) else [value]
     return numbers

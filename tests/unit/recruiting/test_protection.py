@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workstealing import Breaker, Duty, Recruiter, StoreGate, time_left
-from workstealing.recruiting.protection import Breakers, DebtBucket, is_absence
+from workstealing.recruiting.protection import Breakers, DebtBucket, is_outage
 from workstealing.telemetry.events import BreakerClosed, BreakerOpened, Outcome
 from workstealing.testing import ManualClock, RecordingObserver
 
@@ -202,11 +202,11 @@ def test_jobs_of_one_target_share_a_breaker() -> None:
     recruiter.install(lambda: None, "neighbour", rate=0.0, target="redis")
     recruiter.install(lambda: None, "elsewhere", rate=0.0, target="other")
 
-    assert recruiter.muster("away") is Outcome.ERROR
-    assert recruiter.muster("neighbour") is Outcome.OPEN
-    assert recruiter.muster("elsewhere") is Outcome.RECRUITED
+    assert recruiter.run_now("away") is Outcome.ERROR
+    assert recruiter.run_now("neighbour") is Outcome.OPEN
+    assert recruiter.run_now("elsewhere") is Outcome.RECRUITED
     clock.advance(1.0)
-    assert recruiter.muster("neighbour") is Outcome.RECRUITED
+    assert recruiter.run_now("neighbour") is Outcome.RECRUITED
 
 
 def test_a_job_that_is_itself_wrong_does_not_close_its_target() -> None:
@@ -214,9 +214,9 @@ def test_a_job_that_is_itself_wrong_does_not_close_its_target() -> None:
     recruiter.install(lambda: 1 / 0, "wrong", rate=0.0, target="redis")
     recruiter.install(lambda: None, "neighbour", rate=0.0, target="redis")
 
-    assert recruiter.muster("wrong") is Outcome.ERROR
-    assert recruiter.muster("wrong") is Outcome.OPEN
-    assert recruiter.muster("neighbour") is Outcome.RECRUITED
+    assert recruiter.run_now("wrong") is Outcome.ERROR
+    assert recruiter.run_now("wrong") is Outcome.OPEN
+    assert recruiter.run_now("neighbour") is Outcome.RECRUITED
 
 
 def test_a_failed_target_is_tried_by_one_recruit_at_a_time() -> None:
@@ -249,7 +249,7 @@ def test_the_breaker_can_be_switched_off() -> None:
     ],
 )
 def test_absence_is_told_from_a_mistake(error: Exception, expected: bool) -> None:
-    assert is_absence(error) is expected
+    assert is_outage(error) is expected
 
 
 def test_the_store_gate_steps_back_while_the_store_is_slow() -> None:

@@ -140,7 +140,7 @@ def test_what_was_counted_reads_as_a_table() -> None:
         recruiter.enlist()
     recruiter.set_rate("sweep", 0.25)
     recruiter.install(broken, "broken", every=30.0)
-    recruiter.muster("broken")
+    recruiter.run_now("broken")
     clock.advance(2.0)
 
     title, head, *jobs = str(recruiter.stats()).splitlines()

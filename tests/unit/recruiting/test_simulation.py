@@ -10,14 +10,15 @@ from random import Random
 import pytest
 
 from workstealing.errors import ConfigurationError
-from workstealing.recruiting.planning import (
+from workstealing.recruiting.plan_formulas import (
+    Visit,
     drain,
     gap_kept,
     longest_gap,
     starvation,
     steady_backlog,
+    visits,
 )
-from workstealing.recruiting.simulation import Visit, visits
 
 
 def test_equal_seeds_give_equal_visits() -> None:

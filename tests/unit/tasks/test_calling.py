@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from workstealing import ClientContext
-from workstealing.client.channel import LoggingChannel
-from workstealing.client.giving import SubmitOptions, written
+from workstealing._checks import checked_seconds, checked_whole
+from workstealing.client.log_channel import LoggingChannel
 from workstealing.errors import BadEnvelope, ConfigurationError
-from workstealing.tasks.checking import checked_seconds, checked_whole
+from workstealing.tasks.definition import define
 from workstealing.tasks.envelope import LATEST_MS, Envelope
 from workstealing.tasks.outcome import TaskOutcome
-from workstealing.tasks.task import define
+from workstealing.tasks.submission import SubmitOptions, written
 
 
 def noop() -> None: ...

@@ -13,9 +13,8 @@ from threading import Barrier, Thread
 
 import pytest
 
-from workstealing.tasks.capturing import Capture
 from workstealing.tasks.context import ExecutionContext
-from workstealing.tasks.logging import LONGEST_MESSAGE, LogRecord
+from workstealing.tasks.output_capture import LONGEST_MESSAGE, Capture, LogRecord
 
 
 def capture(name: str = "task") -> tuple[Capture, list[LogRecord], ExecutionContext]:
@@ -131,7 +130,7 @@ def test_a_text_that_cannot_be_made_is_no_error_of_the_task(
     with capturing:
         context.logger.info("%d", "no number")
 
-    assert records[0].message == "(its text cannot be made: TypeError)"
+    assert records[0].message == "(its text cannot be shown: TypeError)"
 
 
 def test_a_long_message_is_cut() -> None:

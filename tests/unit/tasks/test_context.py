@@ -8,7 +8,13 @@ import threading
 import pytest
 
 from workstealing.errors import StopWork
-from workstealing.tasks.context import ExecutionContext, current_context, enter, leave
+from workstealing.tasks.context import (
+    ExecutionContext,
+    control_of,
+    current_context,
+    enter,
+    leave,
+)
 
 
 def _context() -> ExecutionContext:
@@ -36,9 +42,13 @@ def test_an_undisturbed_task_goes_on() -> None:
 
 def test_a_cancelled_task_learns_it_from_another_thread() -> None:
     context = _context()
-    teller = threading.Thread(target=context.tell_cancelled)
-    teller.start()
-    teller.join()
+
+    def cancel() -> None:
+        control_of(context).is_cancelled = True
+
+    other = threading.Thread(target=cancel)
+    other.start()
+    other.join()
 
     assert context.cancelled
     assert not context.lease_lost
@@ -48,17 +58,17 @@ def test_a_cancelled_task_learns_it_from_another_thread() -> None:
 
 def test_a_task_that_lost_its_lease_stops_for_that_reason() -> None:
     context = _context()
-    context.tell_cancelled()
-    context.tell_lease_lost()
+    control_of(context).is_cancelled = True
+    control_of(context).is_lease_lost = True
 
     assert context.lease_lost
-    with pytest.raises(StopWork, match=r"lease of main\.0"):
+    with pytest.raises(StopWork, match=r"worker main\.0 lost its lease"):
         context.check()
 
 
 def test_a_broad_except_does_not_swallow_the_request_to_stop() -> None:
     context = _context()
-    context.tell_cancelled()
+    control_of(context).is_cancelled = True
 
     def careless() -> None:
         try:

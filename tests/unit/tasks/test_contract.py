@@ -25,7 +25,7 @@ from workstealing.errors import (
     PayloadInvalid,
     UnknownTask,
 )
-from workstealing.tasks import loading
+from workstealing.tasks import registry as registry_module
 from workstealing.tasks.context import ExecutionContext
 
 
@@ -275,15 +275,15 @@ def test_installed_packages_offer_tasks_by_entry_points(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = [
-        EntryPoint("shop", "shop_of_tests.tasks", loading.GROUP),
-        EntryPoint("one", "shop_of_tests.tasks:tasks", loading.GROUP),
+        EntryPoint("shop", "shop_of_tests.tasks", registry_module.GROUP),
+        EntryPoint("one", "shop_of_tests.tasks:tasks", registry_module.GROUP),
     ]
 
     def entry_points(group: str) -> list[EntryPoint]:
         assert group == "workstealing.tasks"
         return installed
 
-    monkeypatch.setattr(loading, "entry_points", entry_points)
+    monkeypatch.setattr(registry_module, "entry_points", entry_points)
     registry = Registry()
     registry.load_entry_points()
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workstealing._checks import checked_task_name
 from workstealing.errors import BadEnvelope, InvalidName, UnknownEnvelope
-from workstealing.tasks.envelope import Envelope, Letterhead
-from workstealing.tasks.naming import checked_task_name
+from workstealing.tasks.envelope import Envelope, EnvelopeTemplate
 
 MILLISECONDS = st.integers(0, 2**53)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -56,7 +56,7 @@ def test_an_envelope_is_read_as_it_was_written(envelope: Envelope) -> None:
 def test_a_letterhead_writes_the_same_bytes_as_the_envelope_itself(
     envelope: Envelope, payloads: list[msgspec.Raw]
 ) -> None:
-    letterhead = Letterhead.of(envelope)
+    letterhead = EnvelopeTemplate.of(envelope)
 
     for payload in (envelope.payload, *payloads):
         each = msgspec.structs.replace(envelope, payload=payload)

@@ -10,13 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workstealing._checks import checked_id, checked_queue_name, checked_task_name
 from workstealing.errors import InvalidName
-from workstealing.tasks.naming import (
-    checked_id,
-    checked_queue_name,
-    checked_task_name,
-    new_ids,
-)
+from workstealing.tasks.submission import new_ids
 
 CHECKS = [checked_id, checked_queue_name, checked_task_name]
 Check = Callable[[Any], str]

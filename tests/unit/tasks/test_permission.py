@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from workstealing import TaskQueue
 from workstealing.errors import ConfigurationError, NotPermitted
-from workstealing.tasks.permission import PUBLIC, Policy
-from workstealing.tasks.task import define
+from workstealing.tasks.definition import define
+from workstealing.tasks.policy import PUBLIC, AccessPolicy
 
-POLICY = Policy({"editor": {"images.resize", "images.crop"}, "viewer": ["images.see"]})
+POLICY = AccessPolicy(
+    {"editor": {"images.resize", "images.crop"}, "viewer": ["images.see"]}
+)
 NAMES = st.text(
     st.characters(categories=["L", "N"], include_characters="._-"), min_size=1
 ).filter(lambda name: len(name) <= 100)
@@ -42,7 +44,7 @@ def test_a_task_that_names_no_permission_is_for_nobody() -> None:
 
 def test_a_public_task_is_for_everybody() -> None:
     assert POLICY.allows([], PUBLIC)
-    assert Policy({}).allows([], PUBLIC)
+    assert AccessPolicy({}).allows([], PUBLIC)
     assert define(noop, permission=PUBLIC).permission == PUBLIC
 
 
@@ -52,7 +54,7 @@ def test_a_policy_allows_exactly_the_union_of_the_roles(
 ) -> None:
     expected = any(permission in granted.get(role, ()) for role in roles)
 
-    assert Policy(granted).allows(roles, permission) is expected
+    assert AccessPolicy(granted).allows(roles, permission) is expected
 
 
 @pytest.mark.parametrize(
@@ -73,12 +75,12 @@ def test_a_policy_allows_exactly_the_union_of_the_roles(
 )
 def test_wildcards_and_what_is_no_name_are_refused(roles: Any) -> None:
     with pytest.raises(ConfigurationError):
-        Policy(roles)
+        AccessPolicy(roles)
 
 
 def test_a_policy_does_not_change_when_its_source_does() -> None:
     source = {"editor": {"images.crop"}}
-    policy = Policy(source)
+    policy = AccessPolicy(source)
 
     source["editor"].add("images.delete")
     source["viewer"] = {"images.crop"}
@@ -98,7 +100,7 @@ def test_a_refusal_says_who_lacks_what() -> None:
 
 
 def test_what_is_no_policy_is_refused_and_not_taken_for_none() -> None:
-    with pytest.raises(ConfigurationError, match="must be a Policy"):
+    with pytest.raises(ConfigurationError, match="must be an AccessPolicy"):
         TaskQueue("shop", policy={"editor": {"images.resize"}})
 
 

@@ -104,7 +104,7 @@ def test_a_model_where_anything_goes_is_written_as_json() -> None:
 
 def test_pydantic_is_not_imported_for_those_who_do_not_use_it() -> None:
     program = (
-        "import sys, workstealing.tasks.task as t\n"
+        "import sys, workstealing.tasks.definition as t\n"
         "def f(a: int, b: dict) -> str: ...\n"
         "t.define(f).signature.encode((1, {}), {})\n"
         "sys.exit('pydantic' in sys.modules)"

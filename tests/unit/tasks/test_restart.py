@@ -9,30 +9,32 @@ import pytest
 
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.errors import ConfigurationError, StopWork
-from workstealing.tasks.admission import Admission
-from workstealing.tasks.attempt import Attempt, Report, Taken
-from workstealing.tasks.executing import Executor
+from workstealing.tasks.attempt import Attempt, Delivery, Report
+from workstealing.tasks.context import control_of
+from workstealing.tasks.definition import define
 from workstealing.tasks.outcome import TaskOutcome
 from workstealing.tasks.registry import Registry
-from workstealing.tasks.restart import stricter
-from workstealing.tasks.retry import Retry
-from workstealing.tasks.task import define
+from workstealing.tasks.retry import Retry, stricter
+from workstealing.tasks.runner import TaskRunner
+from workstealing.tasks.submission import Admission
 
 
 def work() -> None:
     """Do nothing."""
 
 
-def attempt_at(said: str = "", **options: Any) -> tuple[Executor, Attempt]:
+def attempt_at(said: str = "", **options: Any) -> tuple[TaskRunner, Attempt]:
     registry = Registry()
     registry.add(define(work, "work", **options))
-    executor = Executor(Admission(registry, None, None), "w.0", "q", SYSTEM_CHANCE)
+    output: Any = None
+    admission = Admission(registry, None, None)
+    runner = TaskRunner(admission, "w.0", "q", SYSTEM_CHANCE, output)
     envelope = {"v": 1, "name": "work", "version": 1, "payload": {}, "retries": 5}
     if said:
         envelope["restart"] = said
-    attempt = executor.prepare(Taken("id", "7", 1, json.dumps(envelope).encode()))
+    attempt = runner.prepare(Delivery("id", "7", 1, json.dumps(envelope).encode()))
     assert isinstance(attempt, Attempt)
-    return executor, attempt
+    return runner, attempt
 
 
 def outcome(report: Report | None) -> TaskOutcome:
@@ -83,42 +85,42 @@ def test_the_stricter_of_two_wishes_counts() -> None:
 @pytest.mark.parametrize("error", [ValueError("no"), Retry(after=1)])
 @pytest.mark.parametrize("restart", ["on-crash", "never"])
 def test_one_that_raised_is_not_tried_again(restart: Any, error: Exception) -> None:
-    executor, attempt = attempt_at(restart=restart)
+    runner, attempt = attempt_at(restart=restart)
 
-    report = executor.raised(attempt, error)
+    report = runner._raised(attempt, error)
 
     assert outcome(report).state == "failed"
     assert restart in outcome(report).reason
 
 
 def test_its_caller_can_forbid_it_too() -> None:
-    executor, attempt = attempt_at("never")
+    runner, attempt = attempt_at("never")
 
     assert attempt.runs_once
-    assert outcome(executor.raised(attempt, ValueError())).state == "failed"
+    assert outcome(runner._raised(attempt, ValueError())).state == "failed"
 
 
 def test_by_default_it_is_tried_again() -> None:
-    executor, attempt = attempt_at()
+    runner, attempt = attempt_at()
 
     assert not attempt.runs_once
-    assert executor.raised(attempt, ValueError()).verdict == "retry"
+    assert runner._raised(attempt, ValueError()).verdict == "retry"
 
 
 def test_one_that_was_stopped_comes_back() -> None:
-    executor, attempt = attempt_at(restart="on-crash")
+    runner, attempt = attempt_at(restart="on-crash")
 
     attempt.is_interrupted = True
-    report = executor.stopped(attempt, str(StopWork("stop")))
+    report = runner.stopped(attempt, str(StopWork("stop")))
 
     assert report is not None
     assert report.verdict == "back"
 
 
 def test_one_that_must_not_be_run_twice_does_not_come_back() -> None:
-    executor, attempt = attempt_at(restart="never")
+    runner, attempt = attempt_at(restart="never")
 
-    report = executor.stopped(attempt, "stop")
+    report = runner.stopped(attempt, "stop")
 
     assert report is not None
     assert report.verdict == "dead"
@@ -126,10 +128,10 @@ def test_one_that_must_not_be_run_twice_does_not_come_back() -> None:
 
 
 def test_one_that_must_not_be_run_twice_and_lasted_too_long_is_given_up() -> None:
-    executor, attempt = attempt_at(restart="never", timeout=2)
+    runner, attempt = attempt_at(restart="never", timeout=2)
     attempt.is_overdue = True
 
-    reason = outcome(executor.stopped(attempt, "stop")).reason
+    reason = outcome(runner.stopped(attempt, "stop")).reason
 
     assert reason == "outcome unknown: it ran for longer than 2 s"
 
@@ -138,16 +140,16 @@ def test_one_that_must_not_be_run_twice_and_lasted_too_long_is_given_up() -> Non
 def test_when_the_lease_was_lost_it_does_not_come_back_either(
     is_cancelled: bool,
 ) -> None:
-    executor, attempt = attempt_at(restart="never")
-    attempt.context.tell_lease_lost()
+    runner, attempt = attempt_at(restart="never")
+    control_of(attempt.context).is_lease_lost = True
     if is_cancelled:
-        attempt.context.tell_cancelled()
+        control_of(attempt.context).is_cancelled = True
 
-    assert outcome(executor.stopped(attempt, "stop")).state == "dead"
+    assert outcome(runner.stopped(attempt, "stop")).state == "dead"
 
 
 def test_one_that_heeds_its_cancellation_is_cancelled() -> None:
-    executor, attempt = attempt_at(restart="never")
-    attempt.context.tell_cancelled()
+    runner, attempt = attempt_at(restart="never")
+    control_of(attempt.context).is_cancelled = True
 
-    assert outcome(executor.stopped(attempt, "stop")).state == "cancelled"
+    assert outcome(runner.stopped(attempt, "stop")).state == "cancelled"

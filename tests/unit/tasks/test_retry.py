@@ -49,7 +49,7 @@ def test_a_task_with_three_retries_is_tried_four_times() -> None:
     verdicts = [policy.verdict(OSError(), attempt, Half()) for attempt in (1, 2, 3, 4)]
 
     assert [type(verdict) for verdict in verdicts] == [RetryAfter] * 3 + [GiveUp]
-    assert verdicts[3] == GiveUp("failed at attempt 4, with 3 retries allowed")
+    assert verdicts[3] == GiveUp("failed in attempt 4, and the task has retries=3")
 
 
 def test_without_retries_the_first_error_is_the_last() -> None:
@@ -82,7 +82,15 @@ def test_a_task_may_ask_for_its_retry_whatever_the_classes() -> None:
 
     assert policy.verdict(Retry(after=7), 1, Half()) == RetryAfter(7.0)
     assert policy.verdict(Retry(), 1, Half()) == RetryAfter(0.5)
-    assert isinstance(policy.verdict(Retry(after=7), 2, Half()), GiveUp)
+    assert policy.verdict(Retry(after=7), 2, Half()) == GiveUp(
+        "Retry was raised in attempt 2, and the task has retries=1"
+    )
+
+
+def test_a_retry_of_a_task_without_retries_says_why_it_is_given_up() -> None:
+    assert RetryPolicy().verdict(Retry(after=1), 1, Half()) == GiveUp(
+        "Retry was raised, but the task has retries=0"
+    )
 
 
 def test_a_retry_says_when_and_why() -> None:

@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workstealing import Keyring, Registry, TaskQueue
+from workstealing.client.task_queue import parts_of
 from workstealing.errors import BadSignature, ConfigurationError
-from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import Envelope
+from workstealing.tasks.submission import Admission
 
 SECRET = "a secret that nobody knows"
 OTHER = "another secret, even longer"
@@ -28,16 +29,16 @@ PLAIN = (
 )
 
 
-def seal(*secrets: str, queue: str = "shop", run: str = "default") -> Any:
-    return Keyring(*(secrets or (SECRET,))).seal(queue, run)
+def signer(*secrets: str, queue: str = "shop", run: str = "default") -> Any:
+    return Keyring(*(secrets or (SECRET,))).signer(queue, run)
 
 
 def opened(envelope: bytes, task_id: str = "17", now_ms: int = 1_000) -> Envelope:
-    return Admission(Registry(), None, seal()).opened(task_id, envelope, now_ms)
+    return Admission(Registry(), None, signer()).opened(task_id, envelope, now_ms)
 
 
 def test_what_was_signed_is_read_as_it_was_written() -> None:
-    signed = seal().sign("17", PLAIN)
+    signed = signer().sign("17", PLAIN)
 
     envelope = opened(signed)
 
@@ -53,7 +54,7 @@ def test_another_language_can_sign_with_what_the_docs_say() -> None:
 
     signed = b'{"sig":"' + f"{key_id}:{mac}".encode() + b'",' + PLAIN[1:]
 
-    assert signed == seal().sign("17", PLAIN)
+    assert signed == signer().sign("17", PLAIN)
 
 
 def without(envelope: bytes, part: bytes, other: bytes = b"") -> bytes:
@@ -61,7 +62,7 @@ def without(envelope: bytes, part: bytes, other: bytes = b"") -> bytes:
     return envelope.replace(part, other, 1)
 
 
-SIGNED = seal().sign("17", PLAIN)
+SIGNED = signer().sign("17", PLAIN)
 SIG = SIGNED[: SIGNED.index(b",") + 1]
 
 
@@ -75,8 +76,8 @@ SIG = SIGNED[: SIGNED.index(b",") + 1]
         (without(SIGNED, b'"sig":"', b'"sig": "'), "not signed"),
         (without(SIGNED, SIG, b'{"sig":"",'), "not signed"),
         (without(SIGNED, SIG, SIG.upper()), "not signed"),
-        (without(SIGNED, SIG[8:16], b"00000000"), "a key that is not here"),
-        (seal(OTHER).sign("17", PLAIN), "a key that is not here"),
+        (without(SIGNED, SIG[8:16], b"00000000"), "which is not in the keyring"),
+        (signer(OTHER).sign("17", PLAIN), "which is not in the keyring"),
         (without(SIGNED, SIG[17:19], b"zz"), "not signed"),
         (without(SIGNED, b"ann", b"bob"), "changed"),
         (without(SIGNED, b"clerk", b"admin"), "changed"),
@@ -86,9 +87,9 @@ SIG = SIGNED[: SIGNED.index(b",") + 1]
         (SIGNED + b" ", "changed"),
         (SIG + SIGNED[1:], "changed"),
         (SIG + b'"sig":"x",' + PLAIN[1:], "changed"),
-        (seal().sign("18", PLAIN), "another id"),
-        (seal(queue="shop2").sign("17", PLAIN), "another id or queue"),
-        (seal(run="2").sign("17", PLAIN), "another id or queue"),
+        (signer().sign("18", PLAIN), "another id"),
+        (signer(queue="shop2").sign("17", PLAIN), "another id or queue"),
+        (signer(run="2").sign("17", PLAIN), "another id or queue"),
     ],
 )
 def test_an_envelope_that_is_not_exactly_what_was_signed_is_refused(
@@ -99,15 +100,15 @@ def test_an_envelope_that_is_not_exactly_what_was_signed_is_refused(
 
 
 def test_names_cannot_be_shifted_from_one_field_to_the_next() -> None:
-    signed = seal(queue="ab", run="c").sign("d", PLAIN)
+    signed = signer(queue="ab", run="c").sign("d", PLAIN)
 
     for queue, run, task_id in (("a", "bc", "d"), ("ab", "cd", ""), ("abc", "d", "")):
         with pytest.raises(BadSignature):
-            seal(queue=queue, run=run).verify(task_id, signed)
+            signer(queue=queue, run=run).verify(task_id, signed)
 
 
 def test_a_second_signature_inside_what_was_signed_is_refused() -> None:
-    doubled = seal().sign("17", b'{"sig":"x",' + PLAIN[1:])
+    doubled = signer().sign("17", b'{"sig":"x",' + PLAIN[1:])
 
     with pytest.raises(BadSignature, match="two signatures"):
         opened(doubled)
@@ -120,7 +121,7 @@ def test_a_signed_envelope_expires() -> None:
 
 
 def test_a_signed_envelope_that_never_expires_is_refused() -> None:
-    eternal = seal().sign("17", without(PLAIN, b'"expires":9000000000000,'))
+    eternal = signer().sign("17", without(PLAIN, b'"expires":9000000000000,'))
 
     with pytest.raises(BadSignature, match="when it expires"):
         opened(eternal)
@@ -143,7 +144,7 @@ def test_whatever_stands_in_redis_is_refused_and_nothing_else_happens(
 
 
 def test_the_first_secret_signs_and_all_verify() -> None:
-    old, both, new = seal(OTHER), seal(SECRET, OTHER), seal(SECRET)
+    old, both, new = signer(OTHER), signer(SECRET, OTHER), signer(SECRET)
 
     by_old, by_both = old.sign("17", PLAIN), both.sign("17", PLAIN)
 
@@ -160,7 +161,7 @@ def test_secrets_come_from_a_file_one_per_line(tmp_path: Path) -> None:
     keyring = Keyring.from_file(file)
 
     assert keyring.key_ids == Keyring(SECRET, OTHER).key_ids
-    assert keyring.seal("shop", "default").sign("17", PLAIN) == SIGNED
+    assert keyring.signer("shop", "default").sign("17", PLAIN) == SIGNED
 
 
 def test_a_file_without_a_secret_is_refused(tmp_path: Path) -> None:
@@ -191,7 +192,12 @@ def test_a_secret_is_never_shown_nor_written_down() -> None:
     keyring = Keyring(SECRET, OTHER)
     queue = TaskQueue("shop", "redis://localhost:1", keys=keyring)
 
-    shown = [keyring, keyring.seal("shop", "default"), queue, queue.admission]
+    shown = [
+        keyring,
+        keyring.signer("shop", "default"),
+        queue,
+        parts_of(queue).admission,
+    ]
 
     for one in shown:
         assert SECRET not in repr(one) + str(one)
@@ -213,13 +219,13 @@ def test_a_refusal_tells_neither_payload_nor_principal(
 
 
 def test_a_queue_takes_one_secret_or_a_keyring_and_not_both() -> None:
-    one = TaskQueue("shop", secret=SECRET).admission.seal
-    other = TaskQueue("shop", keys=Keyring(SECRET)).admission.seal
+    one = parts_of(TaskQueue("shop", secret=SECRET)).admission.signer
+    other = parts_of(TaskQueue("shop", keys=Keyring(SECRET))).admission.signer
 
     assert one is not None
     assert other is not None
     assert one.sign("17", PLAIN) == other.sign("17", PLAIN) == SIGNED
-    assert TaskQueue("shop").admission.seal is None
+    assert parts_of(TaskQueue("shop")).admission.signer is None
     with pytest.raises(ConfigurationError, match="not both"):
         TaskQueue("shop", secret=SECRET, keys=Keyring(SECRET))
     with pytest.raises(ConfigurationError, match="must be a Keyring") as refused:
@@ -245,6 +251,6 @@ def test_signatures_are_compared_in_constant_time(
 
     monkeypatch.setattr(hmac, "compare_digest", watched)
 
-    sig = seal().verify("17", SIGNED)
+    sig = signer().verify("17", SIGNED)
 
     assert compared == [sig[9:]]

@@ -18,9 +18,9 @@ from workstealing.errors import (
     NotATask,
     UnknownTask,
 )
+from workstealing.tasks.definition import define
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import RetryPolicy
-from workstealing.tasks.task import define
 
 
 def resize(path: str) -> None: ...
@@ -80,7 +80,7 @@ def test_a_task_is_named_after_its_module_and_function() -> None:
 
 def test_a_script_names_its_tasks_as_if_it_were_imported(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(
-        "from workstealing.tasks.task import define\n"
+        "from workstealing.tasks.definition import define\n"
         "def sell() -> None: ...\n"
         "print(define(sell).name)\n"
     )
@@ -154,7 +154,7 @@ def test_a_name_and_version_can_be_taken_once() -> None:
     first = define(resize, "resize")
     registry.add(first)
 
-    with pytest.raises(DuplicateTask, match=r"resize@1 already.*version="):
+    with pytest.raises(DuplicateTask, match=r"resize@1 exists already.*version="):
         registry.add(define(fetch, "resize"))
 
     assert registry.find("resize", 1) is first

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncTaskQueue, ExecutionContext, TaskQueue
-from workstealing.client.task import Task
+from workstealing.client.task import Task, definition_of
 from workstealing.errors import ConfigurationError, PayloadInvalid
 
 
@@ -78,7 +78,7 @@ def test_a_method_of_a_subclass_is_not_replaced_by_ours() -> None:
             return super().submit(*args, **kwargs)
 
     queue = TaskQueue("faces")
-    task = Counted(queue, queue.task(resize).definition)
+    task = Counted(queue, definition_of(queue.task(resize)))
     for _ in range(2):
         with pytest.raises(PayloadInvalid):
             task.submit(1)

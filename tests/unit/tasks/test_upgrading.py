@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from workstealing.errors import ConfigurationError, PayloadInvalid, UnknownTask
+from workstealing.tasks.definition import TaskDefinition, define
 from workstealing.tasks.registry import Registry
-from workstealing.tasks.task import TaskDefinition, define
 
 
 def scale(number: int, ratio: tuple[int, int], unit: str = "m") -> str:

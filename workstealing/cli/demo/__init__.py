@@ -1,3 +1,3 @@
-"""The whole story in about a minute, on the embedded server."""
+"""A demonstration in less than a minute, on the embedded server."""
 
 from __future__ import annotations

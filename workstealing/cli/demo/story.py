@@ -1,4 +1,4 @@
-"""What happens in the demo, and when: four workers, one killed, one late."""
+"""What happens in the demo, and when: four workers, one is killed, one joins late."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workstealing.cli.demo.site import Site
-from workstealing.cli.demo.tasks import POOL, make_queue
-from workstealing.queue.reading import Counts
+from workstealing.cli.demo.demo_site import DemoSite
+from workstealing.cli.demo.demo_tasks import POOL, make_queue
+from workstealing.client.task_queue import parts_of
+from workstealing.queue.inspection_calls import Counts
 from workstealing.recruiting.stats import RecruiterStats
 
 __all__ = ("KILLED", "LATE", "Scene", "Story")
@@ -23,77 +24,80 @@ _TASKS = 20_000
 _FRAME_SECONDS = 0.25
 _KILL_AT, _JOIN_AT = 0.25, 0.4
 _WAVE = 500
+_BLOCK = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One moment of the story."""
+    """What was measured at one moment."""
 
     seconds: float
+    """Since the site was opened."""
     counts: Counts
-    begun: int
+    started: int
+    """How often a task was started."""
     workers: dict[str, str]
-    """Each worker, and how it is."""
+    """The condition of each worker."""
     stolen: dict[str, int]
-    """How many tasks each has stolen, those that left included."""
-    hits: int
-    backlog: dict[str, int]
+    """Tasks that each worker has stolen, including workers that left."""
+    garbage: dict[str, int]
     ended_sessions: int
     side_work: RecruiterStats
 
 
 class Story:
-    """Plays the demo on a server, frame by frame."""
+    """Plays the demo on a server, scene by scene."""
 
     def __init__(self, url: str, tasks: int = _TASKS) -> None:
         self._url = url
         self._tasks = tasks
         self._run = f"run-{time.time_ns() // 1_000_000}"
         self._queue, self._render = make_queue(url, self._run)
-        self._site = Site(url, f"demo/{self._run}", self._queue)
+        self._site = DemoSite(url, f"demo/{self._run}", self._queue)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._stolen: dict[str, int] = {}
-        chance = random.Random(11)  # noqa: S311 - how long a task lasts, nothing else
-        self._to_submit = [
-            (0.06 if chance.random() < 0.05 else 0.002,) for _ in range(tasks)
-        ]
-
-    def play(self) -> Iterator[Scene]:
-        """Yield what is to be seen, until all tasks are done."""
-        self._queue.counts()  # raises if there is no server, before anything begins
-        self._site.start()
-        try:
-            self._feed(unfinished=0)
-            for index in range(4):
-                self._hire(index)
-            began_at = time.monotonic()
-            while True:
-                scene = self._look(time.monotonic() - began_at)
-                yield scene
-                if scene.counts.unfinished <= 0 and not self._to_submit:
-                    return
-                self._feed(scene.counts.unfinished)
-                self._interfere(scene)
-                time.sleep(_FRAME_SECONDS)
-        finally:
-            self._end()
+        self._to_submit = [(seconds,) for seconds in _durations(tasks)]
 
     @property
     def tasks(self) -> int:
         """How many tasks are submitted."""
         return self._tasks
 
-    def _feed(self, unfinished: int) -> None:
-        """Submit the next wave. One task in twenty lasts thirty times as long.
+    def play(self) -> Iterator[Scene]:
+        """Yield scenes until all tasks are done; the last when everything stands still.
 
-        A wave is spread over the deques at once; from then on, stealing evens it out.
+        Nothing is counted after the last scene, so its numbers agree with each other.
+        """
+        self._queue.counts()  # raises if there is no server, before anything begins
+        self._site.start()
+        try:
+            self._submit(unfinished=0)
+            for index in range(4):
+                self._start_worker(index)
+            while True:
+                scene = self._measure()
+                yield scene
+                if scene.counts.unfinished <= 0 and not self._to_submit:
+                    break
+                self._submit(scene.counts.unfinished)
+                self._interfere(scene)
+                time.sleep(_FRAME_SECONDS)
+            self._site.stop()
+            yield self._measure()
+        finally:
+            self._end()
+
+    def _submit(self, unfinished: int) -> None:
+        """Submit the next wave, which is spread over the deques at once.
+
+        From then on, stealing balances it.
         """
         if unfinished < _WAVE // 2 and self._to_submit:
             self._render.submit_many(self._to_submit[:_WAVE])
             del self._to_submit[:_WAVE]
 
-    def _hire(self, index: int) -> None:
-        module = "workstealing.cli.demo.tasks"
+    def _start_worker(self, index: int) -> None:
+        module = "workstealing.cli.demo.demo_tasks"
         self._processes[f"{POOL}.{index}"] = subprocess.Popen(  # noqa: S603 - our own
             [sys.executable, "-m", module, self._url, self._run, str(index)]
         )
@@ -105,22 +109,22 @@ class Story:
             victim.kill()
             victim.wait()
         if done >= _JOIN_AT and LATE not in self._processes:
-            self._hire(int(LATE.rpartition(".")[2]))
+            self._start_worker(int(LATE.rpartition(".")[2]))
 
-    def _look(self, seconds: float) -> Scene:
-        begun = self._queue.driver.client.get(f"{self._queue.keys.prefix}demo:begun")
+    def _measure(self) -> Scene:
+        parts = parts_of(self._queue)
+        started = parts.driver.client.get(f"{parts.keys.prefix}demo:started")
         counts = self._queue.counts()
         for name in self._processes:
             stolen = counts.stats.get(f"stolen:{name}", 0)
             self._stolen[name] = max(stolen, self._stolen.get(name, 0))
         return Scene(
-            seconds,
+            self._site.seconds,
             counts,
-            int(begun or 0),
+            int(started or 0),
             {name: self._condition(name) for name in sorted(self._processes)},
             dict(self._stolen),
-            self._site.hits,
-            self._site.backlog(),
+            self._site.garbage(),
             self._site.ended_sessions,
             self._site.stats(),
         )
@@ -129,16 +133,31 @@ class Story:
         code = self._processes[name].poll()
         if code is None:
             return "joined late" if name == LATE else "working"
-        return "killed (SIGKILL)" if code < 0 else "went home"
+        return "killed (SIGKILL)" if code < 0 else "stopped"
 
     def _end(self) -> None:
+        self._site.stop()
         for process in self._processes.values():
             if process.poll() is None:
                 process.terminate()
             process.wait()
-        self._site.stop()
-        client = self._queue.driver.client
-        for key in client.scan_iter(f"{self._queue.keys.prefix}*"):
+        self._site.close()
+        parts = parts_of(self._queue)
+        client = parts.driver.client
+        for key in client.scan_iter(f"{parts.keys.prefix}*"):
             client.unlink(key)
-        self._queue.driver.close()
+        self._queue.close()
         client.close()
+
+
+def _durations(tasks: int) -> Iterator[float]:
+    """Draw how long each task lasts: one block in twenty lasts thirty times as long.
+
+    In blocks, so that some deques take much longer than others.
+    """
+    chance = random.Random(11)  # noqa: S311 - draws durations, nothing else
+    seconds = 0.0
+    for number in range(tasks):
+        if number % _BLOCK == 0:
+            seconds = 0.06 if chance.random() < 0.05 else 0.002
+        yield seconds

@@ -1,12 +1,57 @@
 """Django: side work after requests and cache hits, and task queues.
 
 `INSTALLED_APPS = ["workstealing.integrations.django", …]`, the setting `WORKSTEALING`,
-and `workstealing.integrations.django.middleware.EnlistMiddleware` as the first of
+and `"workstealing.integrations.django.DjangoEnlistMiddleware"` as the first of
 `MIDDLEWARE`. The page docs/integrations/django.md says the rest.
+
+The names that settings refer to are imported when they are asked for: Django imports
+this package before its apps are ready, `TaskBackend` needs Django 6.0, and
+`DjangoRedisCache` needs django-redis.
 """
 
 from __future__ import annotations
 
-from workstealing.integrations.django.shared import get_queue, get_recruiter
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ("get_queue", "get_recruiter")
+from workstealing.integrations.django.site import get_queue, get_recruiter
+
+if TYPE_CHECKING:
+    from workstealing.integrations.django.caches import (
+        EnlistCacheMixin,
+        LocMemCache,
+        RedisCache,
+    )
+    from workstealing.integrations.django.caches_django_redis import DjangoRedisCache
+    from workstealing.integrations.django.middleware import DjangoEnlistMiddleware
+    from workstealing.integrations.django.task_backend import TaskBackend
+
+__all__ = (
+    "DjangoEnlistMiddleware",
+    "DjangoRedisCache",
+    "EnlistCacheMixin",
+    "LocMemCache",
+    "RedisCache",
+    "TaskBackend",
+    "get_queue",
+    "get_recruiter",
+)
+
+_ON_DEMAND = {
+    "DjangoEnlistMiddleware": "middleware",
+    "DjangoRedisCache": "caches_django_redis",
+    "EnlistCacheMixin": "caches",
+    "LocMemCache": "caches",
+    "RedisCache": "caches",
+    "TaskBackend": "task_backend",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,7 @@
-"""The Django app: reads the settings, and finds jobs and tasks, when a site starts."""
+"""The Django app: reads the settings, and finds jobs and tasks, when a site starts.
+
+With `DEBUG = False` it forbids the embedded Redis server for the whole process.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,17 @@ class WorkStealingConfig(AppConfig):
     verbose_name = "Work stealing"
 
     def ready(self) -> None:
-        """Fail now if the settings are wrong; import what the apps offer."""
+        """Raise if the settings are wrong; import the jobs and tasks of all apps."""
         from django.core.checks import register
 
+        from workstealing.integrations.django.autodiscover import discover
         from workstealing.integrations.django.checks import CHECKS
-        from workstealing.integrations.django.discovery import discover
-        from workstealing.integrations.django.shared import get_recruiter
+        from workstealing.integrations.django.site import (
+            forbid_embedded_server,
+            get_recruiter,
+        )
 
+        forbid_embedded_server()
         get_recruiter()
         discover()
         for check in CHECKS:

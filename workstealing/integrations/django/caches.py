@@ -1,15 +1,17 @@
 """Hooks on Django's cache framework: backends that enlist on hits.
 
-`"BACKEND": "workstealing.integrations.django.caches.RedisCache"` in `CACHES`, with all
-other options as they were. The one for django-redis is in `caches_django_redis`; any
-other backend takes the mixin: `class MyCache(EnlistingCache, PyMemcacheCache): ...`.
+`"BACKEND": "workstealing.integrations.django.RedisCache"` in `CACHES`, with all other
+options as before. `LocMemCache` and `DjangoRedisCache` (for django-redis) are the same
+for other backends; any other takes the mixin:
+`class MyCache(EnlistCacheMixin, PyMemcacheCache): ...`.
 
 `"ON_MISS"` beside `"BACKEND"` is a function, or its dotted path, that is called with
-the key of each miss: to have the value made ahead by a task, for instance.
+the key of each miss: to have a task compute the value, for instance.
 
-A hit enlists where it is, in the request; the middleware does so after the response. In
-the thread of an event loop it does not enlist, for a slice would hold it up: use `aget`
-there. Several keys at once are one hit if any was found.
+A slice runs where the hit is, in the request; the middleware enlists after the
+response. In the thread of an event loop a hit does not enlist, because a slice would
+block the loop: use `aget` there. Reading several keys at once is one hit if any was
+found.
 """
 
 from __future__ import annotations
@@ -23,24 +25,24 @@ from django.core.cache.backends.base import BaseCache
 from django.utils.module_loading import import_string
 
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.caches.hooks import Hooks
-from workstealing.integrations.django.shared import get_recruiter, may_block
+from workstealing.integrations.cache_hooks import CacheHooks
+from workstealing.integrations.django.site import get_recruiter, may_block
 
-__all__ = ("EnlistingCache", "LocMemCache", "RedisCache")
+__all__ = ("EnlistCacheMixin", "LocMemCache", "RedisCache")
 
-_NOTHING = object()
+_MISSING = object()
 
 
-class EnlistingCache:
+class EnlistCacheMixin:
     """Enlists on each hit of the backend that it is mixed into; comes before it."""
 
     is_remote: ClassVar[bool] = False
-    """Whether a read is a round trip to Redis, which the store gate listens to."""
+    """Whether a read is a round trip to Redis, which the store gate measures."""
 
     def __init__(self, location: Any, params: dict[str, Any]) -> None:
         own: Any = super()
         own.__init__(location, params)
-        self._hooks = Hooks(get_recruiter(), _on_miss(params.get("ON_MISS")))
+        self._hooks = CacheHooks(get_recruiter(), _on_miss(params.get("ON_MISS")))
 
     def get(
         self, key: Any, default: Any = None, version: int | None = None, **options: Any
@@ -48,8 +50,8 @@ class EnlistingCache:
         """Return the value of a key, or *default*."""
         own: Any = super()
         began_at = perf_counter()
-        value = own.get(key, _NOTHING, version=version, **options)
-        if value is _NOTHING:
+        value = own.get(key, _MISSING, version=version, **options)
+        if value is _MISSING:
             self._hooks.miss(key)
             return default
         self._enlist(began_at)
@@ -63,9 +65,9 @@ class EnlistingCache:
         wanted = list(keys)
         began_at = perf_counter()
         if own.get_many.__func__ is BaseCache.get_many:
-            # It would ask our `get` for each key, which would enlist each time.
-            pairs = ((key, own.get(key, _NOTHING, version=version)) for key in wanted)
-            found = {key: value for key, value in pairs if value is not _NOTHING}
+            # It would call our `get` for each key, and so enlist for each key.
+            pairs = ((key, own.get(key, _MISSING, version=version)) for key in wanted)
+            found = {key: value for key, value in pairs if value is not _MISSING}
         else:
             found = own.get_many(wanted, version=version, **options)
         if found:
@@ -80,11 +82,11 @@ class EnlistingCache:
             self._hooks.hit(None, perf_counter() - began_at if self.is_remote else None)
 
 
-class LocMemCache(EnlistingCache, locmem.LocMemCache):
+class LocMemCache(EnlistCacheMixin, locmem.LocMemCache):
     """Django's cache in the memory of the process."""
 
 
-class RedisCache(EnlistingCache, redis.RedisCache):
+class RedisCache(EnlistCacheMixin, redis.RedisCache):
     """Django's cache in Redis."""
 
     is_remote = True
@@ -94,7 +96,7 @@ def _on_miss(given: Any) -> Callable[..., object] | None:
     on_miss = import_string(given) if isinstance(given, str) else given
     if on_miss is not None and not callable(on_miss):
         raise ConfigurationError(
-            'CACHES: write the dotted path of a function as "ON_MISS", such as'
-            f' "shop.caching.make_ahead", not {given!r}'
+            'CACHES: "ON_MISS" must be a function or its dotted path, such as'
+            f' "shop.caching.compute", not {given!r}'
         )
     return on_miss  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
-"""System checks: `manage.py check` says what in the settings cannot do what is meant.
+"""System checks: `manage.py check` finds settings that cannot work as intended.
 
-Settings that are plainly wrong are no checks: they stop the site when it starts.
+Settings that are plainly wrong are not left to checks: they stop the site at its start.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as Caution
 from django.utils.module_loading import import_string
 
-from workstealing.integrations.django.caches import EnlistingCache
-from workstealing.integrations.django.discovery import left_out
-from workstealing.integrations.django.middleware import EnlistMiddleware
-from workstealing.integrations.django.shared import get_settings
+from workstealing.integrations.django.autodiscover import skipped
+from workstealing.integrations.django.caches import EnlistCacheMixin
+from workstealing.integrations.django.middleware import DjangoEnlistMiddleware
+from workstealing.integrations.django.site import EMBEDDED, get_settings
 from workstealing.recruiting.roster import slice_of
 
 __all__ = (
@@ -30,7 +30,7 @@ __all__ = (
 )
 
 _VARIABLE = "WORKSTEALING_URL"
-_OURS = f"{EnlistMiddleware.__module__}.{EnlistMiddleware.__name__}"
+_OURS = "workstealing.integrations.django.DjangoEnlistMiddleware"
 _CACHING = tuple(
     f"django.middleware.cache.{name}"
     for name in ("UpdateCacheMiddleware", "FetchFromCacheMiddleware", "CacheMiddleware")
@@ -39,21 +39,21 @@ _CACHING = tuple(
 
 def check_middleware(**_: Any) -> list[CheckMessage]:
     """Is the middleware there once, and before those that answer from a cache?"""
-    middleware = list(settings.MIDDLEWARE)
-    if middleware.count(_OURS) > 1:
+    ours = [n for n, path in enumerate(settings.MIDDLEWARE) if _is_ours(path)]
+    if len(ours) > 1:
         return [
             Error(
-                f"MIDDLEWARE has {_OURS} {middleware.count(_OURS)} times.",
-                hint="Each enlists: keep the first one only.",
+                f"MIDDLEWARE has {_OURS} {len(ours)} times.",
+                hint="Each of them enlists: keep only the first.",
                 id="workstealing.E001",
             )
         ]
-    before = middleware[: middleware.index(_OURS)] if _OURS in middleware else []
+    before = settings.MIDDLEWARE[: ours[0]] if ours else ()
     return [
         Caution(
             f"{_OURS} comes after {other}.",
-            hint="Make it the first of MIDDLEWARE: a page that comes from the cache"
-            " never reaches it where it is.",
+            hint="Make it the first of MIDDLEWARE: where it is, it never sees a page"
+            " that comes from the cache.",
             id="workstealing.W001",
         )
         for other in _CACHING
@@ -62,16 +62,17 @@ def check_middleware(**_: Any) -> list[CheckMessage]:
 
 
 def check_enlisting(**_: Any) -> list[CheckMessage]:
-    """Does anybody enlist, and is the store gate told of round trips?"""
+    """Does anything enlist, and does the store gate learn of round trips?"""
     hooked = list(_hooked_caches())
     found: list[CheckMessage] = []
-    after_requests = _OURS in settings.MIDDLEWARE and get_settings().when is not None
+    has_middleware = any(map(_is_ours, settings.MIDDLEWARE))
+    after_requests = has_middleware and get_settings().when is not None
     if not after_requests and not hooked:
         found.append(
             Caution(
-                "Nobody enlists: requests do not, and no cache does.",
-                hint=f'Make "{_OURS}" the first of MIDDLEWARE, and let'
-                ' WORKSTEALING["WHEN"] not be None.',
+                "Nothing enlists, neither requests nor cache hits, so no job will run.",
+                hint=f'Make "{_OURS}" the first of MIDDLEWARE, and do not set'
+                ' WORKSTEALING["WHEN"] to None.',
                 id="workstealing.W002",
             )
         )
@@ -79,9 +80,9 @@ def check_enlisting(**_: Any) -> list[CheckMessage]:
     if gate is not None and not any(cache.is_remote for cache in hooked):
         found.append(
             Caution(
-                'WORKSTEALING["RECRUITER"]["gate"] hears of no round trip.',
-                hint="It listens to hits of a cache in Redis: use the RedisCache of"
-                " workstealing.integrations.django.caches, or leave the gate out.",
+                'WORKSTEALING["RECRUITER"]["gate"] never learns of a round trip.',
+                hint="It measures hits of a cache in Redis: use"
+                " workstealing.integrations.django.RedisCache, or remove the gate.",
                 id="workstealing.W003",
             )
         )
@@ -89,12 +90,11 @@ def check_enlisting(**_: Any) -> list[CheckMessage]:
 
 
 def check_jobs(**_: Any) -> list[CheckMessage]:
-    """Are the jobs of the settings where they say?"""
+    """Can the jobs of the settings be imported?"""
     return [
         Error(
             f'WORKSTEALING["JOBS"]["{name}"]["job"]: {problem}.',
-            hint="Write the dotted path of a function, or of an object with"
-            " recruited().",
+            hint="Use the dotted path of a function, or of an object with recruited().",
             id="workstealing.E002",
         )
         for name, plan in get_settings().jobs.items()
@@ -103,27 +103,29 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 
 
 def check_modules(**_: Any) -> list[CheckMessage]:
-    """Were all modules of jobs and tasks imported?"""
+    """Were all modules with jobs and tasks imported?"""
     return [
         Caution(
-            f"{path} was left out: {why}.",
-            hint="Install what it needs, if its jobs or tasks are meant for us.",
+            f"{path} was skipped: {why}.",
+            hint="If this site needs its jobs or tasks, install what is missing.",
             id="workstealing.W004",
         )
-        for path, why in left_out().items()
+        for path, why in skipped().items()
     ]
 
 
 def check_redis(**_: Any) -> list[CheckMessage]:
-    """Do the settings and the environment name the same server?"""
+    """Is there a Redis, and only one?"""
     url, other = get_settings().redis, os.environ.get(_VARIABLE)
+    if url is None and not other and not os.environ.get("REDIS_URL"):
+        return _check_embedded()
     if url is None or not other or other == url:
         return []
     # Neither is repeated: they may hold passwords.
     return [
         Caution(
             f'WORKSTEALING["REDIS"] and ${_VARIABLE} name different servers.',
-            hint="The setting is used here, but the command `workstealing` knows only"
+            hint="The site uses the setting, but the command `workstealing` knows only"
             " the environment: keep one of the two.",
             id="workstealing.W005",
         )
@@ -133,16 +135,41 @@ def check_redis(**_: Any) -> list[CheckMessage]:
 CHECKS = (check_middleware, check_enlisting, check_jobs, check_modules, check_redis)
 
 
-def _hooked_caches() -> Iterator[type[EnlistingCache]]:
+def _check_embedded() -> list[CheckMessage]:
+    if not get_settings().queues or os.environ.get(EMBEDDED) != "never":
+        return []
+    return [
+        Error(
+            "The queues have no Redis: no URL is configured, and the embedded server is"
+            f" forbidden ({EMBEDDED}=never, the default with DEBUG = False).",
+            hint='Set WORKSTEALING["REDIS"], or the variable WORKSTEALING_URL or'
+            " REDIS_URL. The embedded server is for development: it is private to one"
+            " host, and ends with its last user.",
+            id="workstealing.E003",
+        )
+    ]
+
+
+def _is_ours(path: str) -> bool:
+    # Any path will do that leads to it, also that of a subclass.
+    try:
+        middleware = import_string(path)
+    except ImportError:
+        return False
+    is_class = isinstance(middleware, type)
+    return is_class and issubclass(middleware, DjangoEnlistMiddleware)
+
+
+def _hooked_caches() -> Iterator[type[EnlistCacheMixin]]:
     backends: Iterable[str] = (
-        one.get("BACKEND", "") for one in settings.CACHES.values()
+        cache.get("BACKEND", "") for cache in settings.CACHES.values()
     )
     for path in backends:
         try:
             backend = import_string(path)
         except ImportError:
             continue
-        if isinstance(backend, type) and issubclass(backend, EnlistingCache):
+        if isinstance(backend, type) and issubclass(backend, EnlistCacheMixin):
             yield backend
 
 
@@ -152,5 +179,7 @@ def _problem(path: str) -> str:
     except Exception as error:  # noqa: BLE001 - the module is the site's own
         return f"{type(error).__name__}: {error}".rstrip(".")
     return (
-        "it is a coroutine function, which nobody awaits here" if is_coroutine else ""
+        "it is a coroutine function, but the recruiter does not await"
+        if is_coroutine
+        else ""
     )

@@ -1,15 +1,15 @@
-"""Django middleware: a request enlists after its response, under WSGI and ASGI.
+"""Django middleware: requests enlist after their response, under WSGI and ASGI.
 
-The moment is when the server closes the response: its body, streamed or not, is out by
-then. Under ASGI Django closes responses in a thread, so a slice does not hold up the
-event loop. The response stays as it is. A view that raises has a response too, of
-status 500. A body that raises, and a client that goes away, enlist nobody; under ASGI
-the latter may.
+They do so when the server closes the response: by then its body, streamed or not, was
+sent. Under ASGI Django closes responses in a thread, so a slice does not block the
+event loop. The response stays the same. A view that raises has a response too, with
+status 500. A request does not enlist if its body raises, or if its client disconnects
+(under ASGI it may).
 
 Make it the first middleware. Behind Django's cache middleware it would never see a
 cached page.
 
-A view speaks for itself by `request.enlist = True`, or False.
+A view decides for itself by setting `request.enlist` to True or False.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from django.apps import apps
 from django.core.exceptions import MiddlewareNotUsed
 
 from workstealing.errors import ConfigurationError
-from workstealing.integrations.django.shared import (
+from workstealing.integrations.conditions import When, enlist_after_request
+from workstealing.integrations.django.site import (
     get_recruiter,
     get_settings,
     may_block,
 )
-from workstealing.integrations.moments import When, offer
 from workstealing.recruiting.recruiter import Recruiter
 
-__all__ = ("EnlistMiddleware",)
+__all__ = ("DjangoEnlistMiddleware",)
 
 _APP = "workstealing.integrations.django"
 
 
-class EnlistMiddleware:
+class DjangoEnlistMiddleware:
     """Lets requests enlist when the setting `WHEN` allows it."""
 
     sync_capable = True
@@ -46,7 +46,9 @@ class EnlistMiddleware:
 
     def __init__(self, get_response: Callable[[Any], Any]) -> None:
         if not apps.is_installed(_APP):
-            raise ConfigurationError(f'add "{_APP}" to INSTALLED_APPS')
+            raise ConfigurationError(
+                f'DjangoEnlistMiddleware needs its app: add "{_APP}" to INSTALLED_APPS'
+            )
         when = get_settings().when
         if when is None:
             raise MiddlewareNotUsed('WORKSTEALING["WHEN"] is None')
@@ -58,8 +60,8 @@ class EnlistMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: Any) -> Any:
-        """Answer a request; return a coroutine that does so where that is wanted."""
-        if self._recruiter.dismisses():
+        """Answer a request; under ASGI, return a coroutine that does."""
+        if self._recruiter.would_dismiss():
             return self._get_response(request)
         if self._is_async:
             return self._await(request)
@@ -67,7 +69,7 @@ class EnlistMiddleware:
         try:
             response = self._get_response(request)
         except BaseException:
-            self._recruiter.forgo()
+            self._recruiter.skip()
             raise
         return self._followed(request, response, began_at)
 
@@ -76,21 +78,21 @@ class EnlistMiddleware:
         try:
             response = await self._get_response(request)
         except BaseException:
-            # Django cancels it when the client goes away.
-            self._recruiter.forgo()
+            # Django cancels it when the client disconnects.
+            self._recruiter.skip()
             raise
         return self._followed(request, response, began_at)
 
     def _followed(self, request: Any, response: Any, began_at: float) -> Any:
         status = response.status_code
-        after = _After(self._recruiter, self._when, request, status, began_at)
-        # Not by replacing close(): a response may be put into a cache, as it is.
+        after = _EnlistOnClose(self._recruiter, self._when, request, status, began_at)
+        # Not by replacing close(): the response may be pickled into a cache.
         response._resource_closers.append(after)  # noqa: SLF001
         return response
 
 
-class _After:
-    """Is called when a response is closed."""
+class _EnlistOnClose:
+    """Enlists when Django calls it, which it does when the response is closed."""
 
     __slots__ = ("_began_at", "_recruiter", "_request", "_status", "_when")
 
@@ -110,16 +112,16 @@ class _After:
 
     def __call__(self) -> None:
         if sys.exc_info()[0] is not None:
-            # The body raised, or could not be sent: what the server does comes first.
-            self._recruiter.forgo()
+            # The body raised, or could not be sent: let the server handle that first.
+            self._recruiter.skip()
             return
         took = perf_counter() - self._began_at
         asked = getattr(self._request, "enlist", None)
         if self._when.allows(self._status, took, asked) and may_block():
-            offer(self._recruiter, took)
+            enlist_after_request(self._recruiter, took)
         else:
-            self._recruiter.forgo()
+            self._recruiter.skip()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A cache middleware around ours stores the response: without this moment.
+        # A cache middleware around ours pickles the response: leave this out of it.
         return partial, (int,)

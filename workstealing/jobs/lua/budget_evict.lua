@@ -1,8 +1,8 @@
 --- needs: coldness
--- Remove keys, sparing those that were used since they were looked at.
+-- Remove keys, except those that were used since they were inspected.
 --
--- KEYS[…]  keys     any    which
--- ARGV[…]  seen     int    coldness of each when it was looked at
+-- KEYS keys  any  which
+-- ARGS seen  int  coldness of each when it was inspected
 --
 -- Reply: for each key 1 if it is gone, 0 if it was spared.
 

@@ -1,34 +1,33 @@
 --- needs: despite_full, stamp, usage
--- Say whether the namespace is over its budget, and draw keys to look at.
+-- Return whether the namespace is over its budget, and draw keys to inspect.
 --
--- KEYS[1]  index      zset   key -> when it was last entered, ms
--- KEYS[2]  sizes      hash   key -> bytes when last measured
--- KEYS[3]  state      hash   stamp, turn, bytes
--- KEYS[4]  lease      str    token of the recruit that evicts
--- ARGV[1]  most_keys  int    budget; -1: none
--- ARGV[2]  most_bytes int    budget; -1: none
--- ARGV[3]  sample     int    upper bound on keys drawn
--- ARGV[4]  token      str    ours
--- ARGV[5]  lease      int    ms
+-- KEY index  zset  key -> when it was last entered, ms
+-- KEY sizes  hash  key -> bytes when last measured
+-- KEY state  hash  stamp, turn, bytes
+-- KEY lease  str   token of the recruit that evicts
+-- ARG most_keys   int  budget; -1: none
+-- ARG most_bytes  int  budget; -1: none
+-- ARG sample      int  upper bound on keys drawn
+-- ARG token       str  ours
+-- ARG lease_ms    int
 --
 -- Reply: verdict (2 over budget, 1 check the index, 0 scan, -1 another recruit
 -- evicts), time, then the keys drawn.
 
-despite_full(KEYS[3])
-local keys, bytes = usage(KEYS[1], KEYS[2], KEYS[3])
-local most_keys, most_bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
+despite_full(state)
+local keys, bytes = usage(index, sizes, state)
 local over = most_keys >= 0 and keys > most_keys
   or most_bytes >= 0 and bytes > most_bytes
 if over then
-  local holder = redis.call('GET', KEYS[4])
-  if holder and holder ~= ARGV[4] then return {-1, 0} end
-  redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
+  local holder = redis.call('GET', lease)
+  if holder and holder ~= token then return {-1, 0} end
+  redis.call('SET', lease, token, 'PX', lease_ms)
 end
-local now = stamp(KEYS[3], 1)
-local check = redis.call('HINCRBY', KEYS[3], 'turn', 1) % 2 == 0 and keys > 0
+local now = stamp(state, 1)
+local check = redis.call('HINCRBY', state, 'turn', 1) % 2 == 0 and keys > 0
 local reply = {over and 2 or check and 1 or 0, now}
 if over or check then
-  for _, key in ipairs(redis.call('ZRANDMEMBER', KEYS[1], ARGV[3])) do
+  for _, key in ipairs(redis.call('ZRANDMEMBER', index, sample)) do
     reply[#reply + 1] = key
   end
 end

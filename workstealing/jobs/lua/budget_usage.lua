@@ -1,11 +1,11 @@
 --- needs: usage
 -- Tell how large the namespace is.
 --
--- KEYS[1]  index    zset   key -> when it was last entered, ms
--- KEYS[2]  sizes    hash   key -> bytes when last measured
--- KEYS[3]  state    hash   stamp, turn, bytes
+-- KEY index  zset  key -> when it was last entered, ms
+-- KEY sizes  hash  key -> bytes when last measured
+-- KEY state  hash  stamp, turn, bytes
 --
 -- Reply: keys, bytes.
 
-local keys, bytes = usage(KEYS[1], KEYS[2], KEYS[3])
+local keys, bytes = usage(index, sizes, state)
 return {keys, bytes}

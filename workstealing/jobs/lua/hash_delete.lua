@@ -1,21 +1,21 @@
 --- needs: clock
 -- Delete living fields, and forget when they were to expire.
 --
--- Expired ones are left to the sweep, which has to tell of them.
+-- Expired ones are left to the sweep, which calls the hook for them.
 --
--- KEYS[1]  map      hash   field -> value
--- KEYS[2]  expires  zset   field -> when it expires, ms; of those the server does not
--- ARGV[…]  fields   str    which
+-- KEY map      hash  field -> value
+-- KEY expires  zset  field -> when it expires, ms; of those the server does not
+-- ARGS fields  str  which
 --
 -- Reply: number of fields deleted.
 
 local now = now_ms()
 local deleted = 0
 for _, field in ipairs(ARGV) do
-  local due = redis.call('ZSCORE', KEYS[2], field)
+  local due = redis.call('ZSCORE', expires, field)
   if not due or tonumber(due) > now then
-    deleted = deleted + redis.call('HDEL', KEYS[1], field)
-    redis.call('ZREM', KEYS[2], field)
+    deleted = deleted + redis.call('HDEL', map, field)
+    redis.call('ZREM', expires, field)
   end
 end
 return deleted

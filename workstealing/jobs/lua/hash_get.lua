@@ -1,9 +1,9 @@
 --- needs: clock
 -- Read fields, leaving out those whose time has come.
 --
--- KEYS[1]  map      hash   field -> value
--- KEYS[2]  expires  zset   field -> when it expires, ms; of those the server does not
--- ARGV[…]  fields   str    which; none means all
+-- KEY map      hash  field -> value
+-- KEY expires  zset  field -> when it expires, ms; of those the server does not
+-- ARGS fields  str  which; none means all
 --
 -- Reply: field, value, field, value, …
 
@@ -11,10 +11,10 @@ local now = now_ms()
 local flat = {}
 if #ARGV == 0 then
   local gone = {}
-  for _, field in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', now, 'BYSCORE')) do
+  for _, field in ipairs(redis.call('ZRANGE', expires, '-inf', now, 'BYSCORE')) do
     gone[field] = true
   end
-  local all = redis.call('HGETALL', KEYS[1])
+  local all = redis.call('HGETALL', map)
   for i = 1, #all, 2 do
     if not gone[all[i]] then
       flat[#flat + 1] = all[i]
@@ -23,8 +23,8 @@ if #ARGV == 0 then
   end
 else
   for _, field in ipairs(ARGV) do
-    local due = redis.call('ZSCORE', KEYS[2], field)
-    local value = redis.call('HGET', KEYS[1], field)
+    local due = redis.call('ZSCORE', expires, field)
+    local value = redis.call('HGET', map, field)
     if value and (not due or tonumber(due) > now) then
       flat[#flat + 1] = field
       flat[#flat + 1] = value

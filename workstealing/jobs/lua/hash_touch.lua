@@ -1,27 +1,27 @@
 --- needs: clock
 -- Give a living field a new time of expiry.
 --
--- KEYS[1]  map      hash   field -> value
--- KEYS[2]  expires  zset   field -> when it expires, ms; of those the server does not
--- ARGV[1]  native   int    1: let the server expire the field, if it can
--- ARGV[2]  ttl      int    ms
--- ARGV[3]  field    str
+-- KEY map      hash  field -> value
+-- KEY expires  zset  field -> when it expires, ms; of those the server does not
+-- ARG native  flag  let the server expire the field, if it can
+-- ARG ttl     int   ms
+-- ARG field   str
 --
 -- Reply: 1 if the field lives, 0 if there is none; 1 if native was kept, else 0.
 
 local now = now_ms()
-local due = redis.call('ZSCORE', KEYS[2], ARGV[3])
-local there = redis.call('HEXISTS', KEYS[1], ARGV[3])
-if there == 0 or (due and tonumber(due) <= now) then return {0, tonumber(ARGV[1])} end
-local later = now + tonumber(ARGV[2])
-if ARGV[1] == '1' then
-  local reply = redis.pcall('HPEXPIREAT', KEYS[1], later, 'FIELDS', 1, ARGV[3])
+local due = redis.call('ZSCORE', expires, field)
+local there = redis.call('HEXISTS', map, field)
+if there == 0 or (due and tonumber(due) <= now) then return {0, native and 1 or 0} end
+local later = now + ttl
+if native then
+  local reply = redis.pcall('HPEXPIREAT', map, later, 'FIELDS', 1, field)
   if not reply.err then
-    redis.call('ZREM', KEYS[2], ARGV[3])
+    redis.call('ZREM', expires, field)
     return {1, 1}
   end
 end
 -- The server may know an earlier time, from a process that left the expiry to it.
-if not due then redis.pcall('HPERSIST', KEYS[1], 'FIELDS', 1, ARGV[3]) end
-redis.call('ZADD', KEYS[2], later, ARGV[3])
+if not due then redis.pcall('HPERSIST', map, 'FIELDS', 1, field) end
+redis.call('ZADD', expires, later, field)
 return {1, 0}

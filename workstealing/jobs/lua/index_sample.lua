@@ -1,15 +1,15 @@
 -- Draw some members of an index by chance.
 --
--- KEYS[1]  index  set or zset
--- ARGV[1]  most   int    upper bound on members
+-- KEY index  set  or zset
+-- ARG most  int  upper bound on members
 --
 -- Reply: member, score, member, score, …; a plain set has '' for scores.
 
-if redis.call('TYPE', KEYS[1]).ok == 'zset' then
-  return redis.call('ZRANDMEMBER', KEYS[1], ARGV[1], 'WITHSCORES')
+if redis.call('TYPE', index).ok == 'zset' then
+  return redis.call('ZRANDMEMBER', index, most, 'WITHSCORES')
 end
 local flat = {}
-for _, member in ipairs(redis.call('SRANDMEMBER', KEYS[1], ARGV[1])) do
+for _, member in ipairs(redis.call('SRANDMEMBER', index, most)) do
   flat[#flat + 1] = member
   flat[#flat + 1] = ''
 end

@@ -1,15 +1,15 @@
 --- needs: clock
 -- Delete a living value and its deadline.
 --
--- KEYS[1]  value      str
--- KEYS[2]  deadlines  zset   name -> when its value dies, ms
--- ARGV[1]  name       str
--- ARGV[2]  value      str    optional: only if the name still has this value
+-- KEY value      str
+-- KEY deadlines  zset  name -> when its value dies, ms
+-- ARG name   str
+-- ARGS only  str  at most one: the value that the name must still have
 --
 -- Reply: 1 if it was done, 0 if there is no such living value.
 
-local due = redis.call('ZSCORE', KEYS[2], ARGV[1])
+local due = redis.call('ZSCORE', deadlines, name)
 if not due or tonumber(due) <= now_ms() then return 0 end
-if ARGV[2] and redis.call('GET', KEYS[1]) ~= ARGV[2] then return 0 end
-redis.call('ZREM', KEYS[2], ARGV[1])
-return redis.call('UNLINK', KEYS[1])
+if ARGV[only_at] and redis.call('GET', value) ~= ARGV[only_at] then return 0 end
+redis.call('ZREM', deadlines, name)
+return redis.call('UNLINK', value)

@@ -1,9 +1,9 @@
 --- needs: clock
 -- Name the values whose deadline has come, the oldest first.
 --
--- KEYS[1]  deadlines  zset   name -> when its value dies, ms
--- ARGV[1]  most       int    upper bound on names
+-- KEY deadlines  zset  name -> when its value dies, ms
+-- ARG most  int  upper bound on names
 --
 -- Reply: names.
 
-return redis.call('ZRANGE', KEYS[1], '-inf', now_ms(), 'BYSCORE', 'LIMIT', 0, ARGV[1])
+return redis.call('ZRANGE', deadlines, '-inf', now_ms(), 'BYSCORE', 'LIMIT', 0, most)

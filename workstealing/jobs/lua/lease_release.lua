@@ -1,7 +1,7 @@
 -- Give leases back, if they are still ours.
 --
--- KEYS[…]  leases   str    token of the holder
--- ARGV[…]  tokens   str    ours, in the order of the leases
+-- KEYS leases  str  token of the holder
+-- ARGS tokens  str  ours, in the order of the leases
 --
 -- Reply: number of leases given back; the others were not ours any more.
 

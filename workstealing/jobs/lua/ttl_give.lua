@@ -1,7 +1,7 @@
 -- Find the keys that have no time to live, and give them one.
 --
--- KEYS[…]  keys     any    which
--- ARGV[…]  ttls     int    ms, one for each key; 0 only looks
+-- KEYS keys  any  which
+-- ARGS ttls  int  ms, one for each key; 0 only counts it
 --
 -- Reply: positions, from 0, of the keys that had none.
 

@@ -1,33 +1,32 @@
+--- needs: clock, token, load
 -- Give the last job of a victim's deque to a thief, in flight, whatever the thief has.
 -- The thief names the job that it saw there: so the same call twice takes nothing twice.
 --
--- KEYS[1]  victim   list   its deque
--- KEYS[2]  running  hash   id -> begun at; of the thief
--- KEYS[3]  lock     hash   id -> worker#token
--- KEYS[4]  loads    zset   worker -> length of its deque
--- KEYS[5]  members  hash   worker -> incarnation|description
--- KEYS[6]  control  hash   token
--- KEYS[7]  stats    hash   counts
--- ARGV[1]  victim   str    name
--- ARGV[2]  thief    str    name
--- ARGV[3]  id       str    the last job, as last read; empty if there was none
+-- KEY deque    list  of the victim
+-- KEY running  hash  id -> begun at; of the thief
+-- KEY lock     hash  id -> worker#token
+-- KEY loads    zset  worker -> length of its deque
+-- KEY members  hash  worker -> incarnation|description
+-- KEY control  hash  token
+-- KEY stats    hash  counts
+-- ARG victim  str  name
+-- ARG thief   str  name
+-- ARG id      str  the last job, as last read; empty if there was none
 --
 -- Reply: jobs that the victim has left; -1 if one of the two is gone, -2 if that job is
 -- not the last one.
 
-local victim, thief, id = ARGV[1], ARGV[2], ARGV[3]
-local members = redis.call('HMGET', KEYS[5], victim, thief)
-if not members[1] or not members[2] then return -1 end
-local lock = redis.call('HGET', KEYS[3], id) or ''
-if redis.call('LINDEX', KEYS[1], -1) ~= id or string.sub(lock, 1, #victim + 1) ~= victim .. '#' then
+local both = redis.call('HMGET', members, victim, thief)
+if not both[1] or not both[2] then return -1 end
+local holder = redis.call('HGET', lock, id) or ''
+if redis.call('LINDEX', deque, -1) ~= id or string.sub(holder, 1, #victim + 1) ~= victim .. '#' then
   return -2
 end
-redis.call('RPOP', KEYS[1])
-local time = redis.call('TIME')
-redis.call('HSET', KEYS[2], id, string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)))
-redis.call('HSET', KEYS[3], id, thief .. '#' .. redis.call('HINCRBY', KEYS[6], 'token', 1))
-local left = redis.call('LLEN', KEYS[1])
-if left > 0 then redis.call('ZADD', KEYS[4], left, victim) else redis.call('ZREM', KEYS[4], victim) end
-redis.call('HINCRBY', KEYS[7], 'stolen', 1)
-redis.call('HINCRBY', KEYS[7], 'stolen:' .. thief, 1)
+redis.call('RPOP', deque)
+redis.call('HSET', running, id, string.format('%d', now_ms()))
+redis.call('HSET', lock, id, thief .. '#' .. new_token())
+local left = redis.call('LLEN', deque)
+record_load(victim, left)
+redis.call('HINCRBY', stats, 'stolen', 1)
+redis.call('HINCRBY', stats, 'stolen:' .. thief, 1)
 return left

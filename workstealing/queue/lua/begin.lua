@@ -2,17 +2,17 @@
 -- Say that a task which must not be run twice is run now. From then on it does not come
 -- back: if its worker dies or leaves, it is given up, for nobody knows what it did.
 --
--- KEYS[1]  running  hash   id -> begun at; of this worker
--- KEYS[2]  lock     hash   id -> worker#token
--- ARGV[1]  id       str
--- ARGV[2]  lock     str    worker#token, as it was given out
+-- KEY running  hash  id -> begun at; of this worker
+-- KEY lock     hash  id -> worker#token
+-- ARG id      str
+-- ARG holder  str  worker#token, as it was given out
 --
 -- Reply: 1 if it may be run, 0 if the task is no longer this worker's.
 
-if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return 0 end
-local taken = redis.call('HGET', KEYS[1], ARGV[1])
-if not taken then return 0 end
-if string.sub(taken, 1, 1) ~= '!' then
-  redis.call('HSET', KEYS[1], ARGV[1], '!' .. string.format('%d', now_ms()))
+if redis.call('HGET', lock, id) ~= holder then return 0 end
+local begun = redis.call('HGET', running, id)
+if not begun then return 0 end
+if string.sub(begun, 1, 1) ~= '!' then
+  redis.call('HSET', running, id, '!' .. string.format('%d', now_ms()))
 end
 return 1

@@ -1,29 +1,29 @@
---- needs: clock, expire
+--- needs: clock, expire_outcomes
 -- Forget outcomes and dead letters whose time is over, or that are too many.
 --
--- KEYS[1]  done    hash   id -> outcome
--- KEYS[2]  outbox  zset   id -> when its outcome expires
--- KEYS[3]  dead    zset   id -> when it was given up
--- KEYS[4]  task    hash   id -> envelope
--- KEYS[5]  history hash   id -> attempts:deaths:steals
--- ARGV[1]  kept       int    outcomes that are kept at most
--- ARGV[2]  dead_ms    int    ms that a dead letter is kept
--- ARGV[3]  dead_kept  int    dead letters that are kept at most
--- ARGV[4]  most       int    forgotten at most, of each
+-- KEY done     hash  id -> outcome
+-- KEY outbox   zset  id -> when its outcome expires
+-- KEY dead     zset  id -> when it was given up
+-- KEY task     hash  id -> envelope
+-- KEY history  hash  id -> attempts:deaths:steals
+-- ARG most_outcomes      int  that are kept
+-- ARG dead_retention_ms  int  that a dead letter is kept
+-- ARG most_dead          int  dead letters that are kept
+-- ARG most               int  forgotten at most, of each
 --
 -- Reply: number of outcomes and dead letters forgotten.
 
-local now, most = now_ms(), tonumber(ARGV[4])
-local forgotten = expire(KEYS[1], KEYS[2], now, tonumber(ARGV[1]), most)
-local old = redis.call('ZRANGE', KEYS[3], '-inf', now - tonumber(ARGV[2]), 'BYSCORE', 'LIMIT', 0, most)
+local now = now_ms()
+local forgotten = expire_outcomes(now, most_outcomes, most)
+local old = redis.call('ZRANGE', dead, '-inf', now - dead_retention_ms, 'BYSCORE', 'LIMIT', 0, most)
 if #old == 0 then
-  local excess = redis.call('ZCARD', KEYS[3]) - tonumber(ARGV[3])
-  if excess > 0 then old = redis.call('ZRANGE', KEYS[3], 0, math.min(excess, most) - 1) end
+  local excess = redis.call('ZCARD', dead) - most_dead
+  if excess > 0 then old = redis.call('ZRANGE', dead, 0, math.min(excess, most) - 1) end
 end
 if #old > 0 then
-  redis.call('HDEL', KEYS[1], unpack(old))
-  redis.call('HDEL', KEYS[4], unpack(old))
-  redis.call('HDEL', KEYS[5], unpack(old))
-  redis.call('ZREM', KEYS[3], unpack(old))
+  redis.call('HDEL', done, unpack(old))
+  redis.call('HDEL', task, unpack(old))
+  redis.call('HDEL', history, unpack(old))
+  redis.call('ZREM', dead, unpack(old))
 end
 return forgotten + #old

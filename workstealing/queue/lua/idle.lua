@@ -1,9 +1,9 @@
--- Tell which of some workers have nothing: no task in the deque, none running.
+-- Find out which of some workers have nothing: no task in the deque, none running.
 --
--- KEYS[…]  pairs   list, hash   deque and running of each worker, one after the other
--- ARGV[…]  names   str          their names, in the same order
+-- KEYS pairs  list, hash  deque and running of each worker, one after the other
+-- ARGS names  str  their names, in the same order
 --
--- Reply: the names of those that starve.
+-- Reply: the names of those that have nothing.
 
 local starving = {}
 for n, name in ipairs(ARGV) do

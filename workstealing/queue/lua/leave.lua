@@ -1,76 +1,41 @@
---- needs: clock, inboxes, dismiss, ring, give_up
+--- needs: membership, orphans, remove_worker, load, wake_workers
 -- Hand back what a worker holds, begun or not, without counting an attempt; then strike
 -- it off. What must not be run twice and was begun is given up instead. Called again
 -- until nothing is left.
 --
--- KEYS[1]   inbox0   list   urgent
--- KEYS[2]   inbox1   list   normal
--- KEYS[3]   inbox2   list   when there is nothing else
--- KEYS[4]   task     hash   id -> envelope
--- KEYS[5]   lock     hash   id -> worker#token
--- KEYS[6]   workers  zset   worker -> end of its lease
--- KEYS[7]   members  hash   worker -> incarnation|description
--- KEYS[8]   loads    zset   worker -> length of its deque
--- KEYS[9]   deque    list   of this worker
--- KEYS[10]  running  hash   id -> begun at, after ! if it must not come back; of this worker
--- KEYS[11]  able     hash   name@version -> workers that can run it
--- KEYS[12]  stats    hash   counts
--- KEYS[13]  bell     list   wake-ups for idle workers
--- KEYS[14]  done     hash   id -> outcome
--- KEYS[15]  dead     zset   id -> when it was given up
--- KEYS[16]  history  hash   id -> attempts:deaths:steals
--- KEYS[17]  cancels  set    ids whose workers are asked to stop
--- KEYS[18]  awaited  hash   id -> channels of those who wait for its outcome
--- ARGV[1]   worker       str
--- ARGV[2]   incarnation  str
--- ARGV[3]   most         int   tasks handed back at most
--- ARGV[4]   final        int   0: it stays a member and goes on with what it runs
--- ARGV[5]   unknown      str   outcome of a task that must not be run twice
+-- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY task        hash  id -> envelope
+-- KEY lock        hash  id -> worker#token
+-- KEY workers     zset  worker -> end of its lease
+-- KEY members     hash  worker -> incarnation|description
+-- KEY loads       zset  worker -> length of its deque
+-- KEY deque       list  of this worker
+-- KEY running     hash  id -> begun at, after ! if it must not come back; of this worker
+-- KEY abilities   hash  name@version -> workers that can run it
+-- KEY stats       hash  counts
+-- KEY bell        list  wake-ups for idle workers
+-- KEY done        hash  id -> outcome
+-- KEY dead        zset  id -> when it was given up
+-- KEY history     hash  id -> attempts:deaths:steals
+-- KEY cancelling  set   ids whose workers are asked to stop
+-- KEY awaited     hash  id -> channels of those who wait for its outcome
+-- ARG worker       str
+-- ARG incarnation  str
+-- ARG most         int   tasks handed back at most
+-- ARG final        flag  if not, it stays a member and goes on with what it runs
+-- ARG unknown      str   outcome of a task that must not be run twice
 --
 -- Reply: tasks handed back or given up, tasks left.
 
-local worker, most = ARGV[1], tonumber(ARGV[3])
-local member = redis.call('HGET', KEYS[7], worker)
-if not member or string.sub(member, 1, #ARGV[2] + 1) ~= ARGV[2] .. '|' then return {0, 0} end
-local inboxes, mine, returned = {KEYS[1], KEYS[2], KEYS[3]}, worker .. '#', 0
+if not is_member() then return {0, 0} end
+local returned = return_waiting(deque, most)
+if final then returned = returned + return_running(most - returned, unknown) end
+if returned > 0 then wake_workers(returned) end
 
-local places = {
-  lock = KEYS[5], stats = KEYS[12], done = KEYS[14], dead = KEYS[15],
-  history = KEYS[16], cancels = KEYS[17], awaited = KEYS[18],
-}
-
-local function hand_back(id, is_final)
-  local lock = redis.call('HGET', KEYS[5], id)
-  if lock and string.sub(lock, 1, #mine) == mine then
-    if is_final then
-      give_up(id, now_ms(), ARGV[5], places)
-    else
-      give_back(inboxes, KEYS[4], KEYS[5], id)
-    end
-    returned = returned + 1
-  end
-end
-
--- From the back to the front, so that the order is kept when each is put in front.
-for _, id in ipairs(redis.call('RPOP', KEYS[9], most) or {}) do hand_back(id) end
-if ARGV[4] == '1' then
-  local running = redis.call('HGETALL', KEYS[10])
-  for n = #running - 1, 1, -2 do
-    if returned >= most then break end
-    redis.call('HDEL', KEYS[10], running[n])
-    hand_back(running[n], string.sub(running[n + 1], 1, 1) == '!')
-  end
-end
-if returned > 0 then ring(KEYS[13], returned) end
-
-local load = redis.call('LLEN', KEYS[9])
-local left = load
-if ARGV[4] == '1' then left = left + redis.call('HLEN', KEYS[10]) end
-if left == 0 and ARGV[4] == '1' then
-  dismiss(worker, KEYS[6], KEYS[7], KEYS[8], KEYS[11], KEYS[12])
-elseif load == 0 then
-  redis.call('ZREM', KEYS[8], worker)
-else
-  redis.call('ZADD', KEYS[8], load, worker)
+local left = redis.call('LLEN', deque)
+record_load(worker, left)
+if final then
+  left = left + redis.call('HLEN', running)
+  if left == 0 then remove_worker() end
 end
 return {returned, left}

@@ -1,20 +1,20 @@
 -- Put aside a task that this worker cannot run, until one joins that can.
 --
--- KEYS[1]  parked    list   ids that need this ability
--- KEYS[2]  parkings  set    abilities that something is parked for
--- KEYS[3]  needs     hash   id -> ability it waits for
--- KEYS[4]  running   hash   id -> begun at; of this worker
--- KEYS[5]  lock      hash   id -> worker#token
--- ARGV[1]  id        str
--- ARGV[2]  lock      str    worker#token, as it was given out
--- ARGV[3]  ability   str    name@version
+-- KEY parked_for        list  ids that wait for this ability
+-- KEY parked_abilities  set   abilities that something is parked for
+-- KEY parked            hash  id -> ability that it waits for
+-- KEY running           hash  id -> begun at; of this worker
+-- KEY lock              hash  id -> worker#token
+-- ARG id       str
+-- ARG holder   str  worker#token, as it was given out
+-- ARG ability  str  name@version
 --
 -- Reply: 1 if it was parked, 0 if the task is no longer this worker's.
 
-if redis.call('HGET', KEYS[5], ARGV[1]) ~= ARGV[2] then return 0 end
-redis.call('HDEL', KEYS[5], ARGV[1])
-redis.call('HDEL', KEYS[4], ARGV[1])
-redis.call('RPUSH', KEYS[1], ARGV[1])
-redis.call('SADD', KEYS[2], ARGV[3])
-redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
+if redis.call('HGET', lock, id) ~= holder then return 0 end
+redis.call('HDEL', lock, id)
+redis.call('HDEL', running, id)
+redis.call('RPUSH', parked_for, id)
+redis.call('SADD', parked_abilities, ability)
+redis.call('HSET', parked, id, ability)
 return 1

@@ -1,36 +1,32 @@
---- needs: clock, ring
+--- needs: clock, wake_workers
 -- Put up to a thousand tasks into an inbox, or aside until they are due. An id that is
 -- known already, waiting or ended, is left as it is.
 --
--- KEYS[1]  inbox    list   of the tasks' priority
--- KEYS[2]  task     hash   id -> envelope
--- KEYS[3]  done     hash   id -> outcome
--- KEYS[4]  later    zset   id -> when it is due
--- KEYS[5]  control  hash   closed
--- KEYS[6]  bell     list   wake-ups for idle workers
--- KEYS[7]  stats    hash   counts
--- KEYS[8]  graves   set    cancelled ids that an inbox still names
--- KEYS[9]  inbox0   list   urgent
--- KEYS[10] inbox1   list   normal
--- KEYS[11] inbox2   list   when there is nothing else
--- KEYS[12] awaited  hash   id -> channels of those who wait for its outcome
--- KEYS[13] dead     zset   id -> when it was given up
--- ARGV[1]  due      int    ms since the epoch; 0: at once
--- ARGV[2]  delay    int    or else ms from now; 0: at once
--- ARGV[3]  most     int    tasks that the queue holds at most; 0: any number
--- ARGV[4]  count    int    number of tasks
--- ARGV[5]  channel  str    of one who will wait for the outcomes; or empty
--- ARGV[…]  ids      str    of all, each once; then the envelopes of all
+-- KEY inbox       list  of the tasks' priority
+-- KEY task        hash  id -> envelope
+-- KEY done        hash  id -> outcome
+-- KEY later       zset  id -> when it is due
+-- KEY control     hash  closed
+-- KEY bell        list  wake-ups for idle workers
+-- KEY stats       hash  counts
+-- KEY cancelled   set   cancelled ids that an inbox still names
+-- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY awaited     hash  id -> channels of those who wait for its outcome
+-- KEY dead        zset  id -> when it was given up
+-- ARG due       int  ms since the epoch; 0: at once
+-- ARG delay_ms  int  or else from now; 0: at once
+-- ARG most      int  tasks that the queue holds at most; 0: any number
+-- ARG count     int  number of tasks
+-- ARG channel   str  of one who will wait for the outcomes; or empty
+-- ARGS ids      str  of all, each once; then the envelopes of all
 --
 -- Reply: 'ok', 'full' or 'closed'; then the positions, from 0, of known ids.
 
-local due, delay, most, count =
-  tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local last = 5 + count
-local waiting = redis.call('HMGET', KEYS[2], unpack(ARGV, 6, last))
+local before, last = ids_at - 1, ids_at - 1 + count
+local waiting = redis.call('HMGET', task, unpack(ARGV, ids_at, last))
 local ended = {}
-if redis.call('EXISTS', KEYS[3]) == 1 then
-  ended = redis.call('HMGET', KEYS[3], unpack(ARGV, 6, last))
+if redis.call('EXISTS', done) == 1 then
+  ended = redis.call('HMGET', done, unpack(ARGV, ids_at, last))
 end
 local reply = {'ok'}
 for i = 1, count do
@@ -38,44 +34,46 @@ for i = 1, count do
 end
 local fresh = count - #reply + 1
 if fresh == 0 then return reply end
-if redis.call('HEXISTS', KEYS[5], 'closed') == 1 then return {'closed'} end
+if redis.call('HEXISTS', control, 'closed') == 1 then return {'closed'} end
 -- Dead letters are kept until somebody looks at them, and must not keep others out.
-if most > 0 and redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[13]) + fresh > most then
+if most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + fresh > most then
   return {'full'}
 end
 
-if redis.call('EXISTS', KEYS[8]) == 1 then
+if redis.call('EXISTS', cancelled) == 1 then
   -- Or else an inbox names the task twice, and it is taken when it should wait.
   for i = 1, count do
-    local id = ARGV[5 + i]
-    if not waiting[i] and not ended[i] and redis.call('SREM', KEYS[8], id) == 1 then
-      for inbox = 9, 11 do redis.call('LREM', KEYS[inbox], 1, id) end
+    local id = ARGV[before + i]
+    if not waiting[i] and not ended[i] and redis.call('SREM', cancelled, id) == 1 then
+      for _, each in ipairs(inboxes) do redis.call('LREM', each, 1, id) end
     end
   end
 end
-if ARGV[5] ~= '' then
+if channel ~= '' then
   for i = 1, count do
-    if not waiting[i] and not ended[i] then redis.call('HSET', KEYS[12], ARGV[5 + i], ARGV[5]) end
+    if not waiting[i] and not ended[i] then
+      redis.call('HSET', awaited, ARGV[before + i], channel)
+    end
   end
 end
-if delay > 0 then due = now_ms() + delay end
+if delay_ms > 0 then due = now_ms() + delay_ms end
 if fresh == count and due == 0 then
   local tasks = {}
   for i = 1, count do
-    tasks[2 * i - 1] = ARGV[5 + i]
+    tasks[2 * i - 1] = ARGV[before + i]
     tasks[2 * i] = ARGV[last + i]
   end
-  redis.call('HSET', KEYS[2], unpack(tasks))
-  redis.call('RPUSH', KEYS[1], unpack(ARGV, 6, last))
+  redis.call('HSET', task, unpack(tasks))
+  redis.call('RPUSH', inbox, unpack(ARGV, ids_at, last))
 else
   for i = 1, count do
-    local id = ARGV[5 + i]
+    local id = ARGV[before + i]
     if not waiting[i] and not ended[i] then
-      redis.call('HSET', KEYS[2], id, ARGV[last + i])
-      if due > 0 then redis.call('ZADD', KEYS[4], due, id) else redis.call('RPUSH', KEYS[1], id) end
+      redis.call('HSET', task, id, ARGV[last + i])
+      if due > 0 then redis.call('ZADD', later, due, id) else redis.call('RPUSH', inbox, id) end
     end
   end
 end
-if due == 0 then ring(KEYS[6], fresh) end
-redis.call('HINCRBY', KEYS[7], 'submitted', fresh)
+if due == 0 then wake_workers(fresh) end
+redis.call('HINCRBY', stats, 'submitted', fresh)
 return reply

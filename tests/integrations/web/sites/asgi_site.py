@@ -131,6 +131,6 @@ PAGES: Any = {
     "/long": long,
 }
 if diary.IS_OURS:
-    from workstealing.integrations.asgi import EnlistMiddleware
+    from workstealing.integrations.asgi import AsgiEnlistMiddleware
 
-    app = EnlistMiddleware(app, diary.async_recruiter(), diary.WHEN)
+    app = AsgiEnlistMiddleware(app, diary.async_recruiter(), diary.WHEN)

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from workstealing import AsyncRecruiter, Recruiter
-from workstealing.integrations.moments import When, request_took
+from workstealing.integrations import When, request_took
 from workstealing.jobs import AsyncVolatileHash, VolatileHash
 from workstealing.telemetry.events import SliceEnded, SliceRefused
 

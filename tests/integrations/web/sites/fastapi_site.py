@@ -6,10 +6,12 @@ import diary
 from fastapi import BackgroundTasks, Depends, FastAPI, HTTPException
 from fastapi.responses import PlainTextResponse
 
-from workstealing.integrations.starlette import enlists
+from workstealing.integrations.starlette import enlist_after_response
 
 app = FastAPI()
-ours = [Depends(enlists(diary.async_recruiter()))] if diary.IS_OURS else []
+ours = (
+    [Depends(enlist_after_response(diary.async_recruiter()))] if diary.IS_OURS else []
+)
 
 
 @app.get("/page", dependencies=ours)

@@ -63,6 +63,6 @@ def endless() -> Response:
 
 
 if diary.IS_OURS:
-    from workstealing.integrations.flask import Enlist
+    from workstealing.integrations.flask import FlaskEnlist
 
-    Enlist(app, recruiter=diary.recruiter(), when=diary.WHEN)
+    FlaskEnlist(app, recruiter=diary.recruiter(), when=diary.WHEN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import diary
 
-from workstealing.integrations.gunicorn import EnlistHooks
+from workstealing.integrations.gunicorn import GunicornEnlistHooks
 
-hooks = EnlistHooks(diary.recruiter(), diary.WHEN)
+hooks = GunicornEnlistHooks(diary.recruiter(), diary.WHEN)
 pre_request, post_request = hooks.pre_request, hooks.post_request

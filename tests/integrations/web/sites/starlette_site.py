@@ -20,7 +20,7 @@ from starlette.responses import (
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from workstealing.integrations.starlette import EnlistMiddleware, lifespan
+from workstealing.integrations.starlette import StarletteEnlistMiddleware, lifespan
 
 
 async def page(request: Request) -> Response:
@@ -106,7 +106,7 @@ routes = [
     WebSocketRoute("/echo", echo),
 ]
 if diary.IS_OURS:
-    ours = [Middleware(EnlistMiddleware, recruiter=recruiter, when=diary.WHEN)]
+    ours = [Middleware(StarletteEnlistMiddleware, recruiter=recruiter, when=diary.WHEN)]
     # It enlists once itself, which most tests would not expect.
     living = lifespan(recruiter, resource()) if "LIFESPAN" in os.environ else None
     app = Starlette(routes=routes, middleware=ours, lifespan=living)

@@ -125,7 +125,7 @@ PAGES: Any = {
 }
 if diary.IS_OURS:
     if os.environ.get("BY") == "uwsgi":
-        from workstealing.integrations.uwsgi import EnlistMiddleware
+        from workstealing.integrations.uwsgi import UwsgiEnlistMiddleware as Middleware
     else:
-        from workstealing.integrations.wsgi import EnlistMiddleware  # type: ignore[assignment]
-    app = EnlistMiddleware(app, diary.recruiter(), diary.WHEN)
+        from workstealing.integrations.wsgi import WsgiEnlistMiddleware as Middleware
+    app = Middleware(app, diary.recruiter(), diary.WHEN)

@@ -1,3 +1,3 @@
-"""Management commands: thin over the command line `workstealing`."""
+"""Management commands: a thin layer over the command line `workstealing`."""
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
---- needs: tell
--- Make a dead letter of a task that died with its workers.
-local function give_up(id, now, outcome, at)
-  redis.call('HDEL', at.lock, id)
-  redis.call('HDEL', at.history, id)
-  redis.call('SREM', at.cancels, id)
-  redis.call('HSET', at.done, id, outcome)
-  redis.call('ZADD', at.dead, now, id)
-  redis.call('HINCRBY', at.stats, 'dead', 1)
-  tell(at.awaited, id, outcome)
+--- needs: publish
+-- Make a dead letter of a task whose worker is gone.
+local function give_up(id, now, outcome)
+  --- uses: lock, history, cancelling, done, dead, stats
+  redis.call('HDEL', lock, id)
+  redis.call('HDEL', history, id)
+  redis.call('SREM', cancelling, id)
+  redis.call('HSET', done, id, outcome)
+  redis.call('ZADD', dead, now, id)
+  redis.call('HINCRBY', stats, 'dead', 1)
+  publish(id, outcome)
 end

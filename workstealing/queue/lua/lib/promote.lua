@@ -1,10 +1,11 @@
---- needs: inboxes
+--- needs: inbox_of
 -- Move delayed tasks whose time has come to the back of their inboxes.
-local function promote(inboxes, tasks, later, now, most)
+local function promote(now, most)
+  --- uses: task, later
   local due = redis.call('ZRANGE', later, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
   for _, id in ipairs(due) do
-    local envelope = redis.call('HGET', tasks, id)
-    if envelope then redis.call('RPUSH', inboxes[priority_of(envelope) + 1], id) end
+    local envelope = redis.call('HGET', task, id)
+    if envelope then redis.call('RPUSH', inbox_of(envelope), id) end
     redis.call('ZREM', later, id)
   end
   return #due

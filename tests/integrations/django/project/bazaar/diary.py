@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from workstealing.integrations.moments import request_took
+from workstealing.integrations import request_took
 from workstealing.telemetry.events import SliceEnded, SliceRefused
 
 

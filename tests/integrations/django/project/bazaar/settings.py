@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 IS_OURS = os.environ.get("OURS", "yes") == "yes"
-CACHE = "workstealing.integrations.django.caches.LocMemCache"
+CACHE = "workstealing.integrations.django.LocMemCache"
 
 SECRET_KEY = "not a secret"
 ALLOWED_HOSTS = ["*"]
@@ -33,7 +33,7 @@ LOGGING = {
 if IS_OURS:
     INSTALLED_APPS = [*INSTALLED_APPS, "workstealing.integrations.django"]
     MIDDLEWARE = [
-        "workstealing.integrations.django.middleware.EnlistMiddleware",
+        "workstealing.integrations.django.DjangoEnlistMiddleware",
         *MIDDLEWARE,
     ]
     WORKSTEALING = {
@@ -43,7 +43,7 @@ if IS_OURS:
         **json.loads(os.environ.get("MORE", "{}")),
     }
     if WORKSTEALING["WHEN"] == "quick":
-        from workstealing.integrations.moments import When
+        from workstealing.integrations import When
 
         WORKSTEALING["WHEN"] = When.quick(1e-9)
 # Whatever else a test wants.

@@ -1,3 +1,3 @@
-"""One module per command, as Django wants it."""
+"""One module per command, as Django requires."""
 
 from __future__ import annotations

@@ -6,35 +6,44 @@ from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from workstealing.integrations.django.management.asking import ask, need_command_line
-from workstealing.integrations.django.shared import get_recruiter
+from workstealing.integrations.django.management.command_line import (
+    require_command_line,
+    run_command,
+)
+from workstealing.integrations.django.site import get_recruiter
 from workstealing.recruiting.recruiter import Recruiter
 
-__all__ = ("Command",)
+__all__ = ("Command", "ManageRecruit")
 
 
-class Command(BaseCommand):
+class ManageRecruit(BaseCommand):
     """`workstealing recruit` for the recruiter of the site."""
 
-    help = "Do a slice of each job, lottery and budget aside; with --every for ever."
+    help = (
+        "Run a slice of each job, whatever its rate and the budget; with --every, do so"
+        " until stopped."
+    )
     recruiter: ClassVar[Recruiter]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take what `workstealing recruit` takes."""
+        """Take the options of `workstealing recruit`."""
         parser.add_argument(
             "--every", type=float, help="A round every so many seconds, until SIGTERM."
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Hand over to the command line."""
-        need_command_line()
-        from workstealing.cli.recruit import recruit_command
+        """Call the command line."""
+        require_command_line()
+        from workstealing.cli.recruit_command import recruit_command
 
-        Command.recruiter = get_recruiter()
+        ManageRecruit.recruiter = get_recruiter()
         every = options["every"]
         often = ["--once"] if every is None else ["--every", str(every)]
-        ask(
+        run_command(
             recruit_command,
-            [f"{__name__}:Command.recruiter", *often],
+            [f"{__name__}:ManageRecruit.recruiter", *often],
             "workstealing_recruit",
         )
+
+
+Command = ManageRecruit

@@ -1,4 +1,4 @@
-"""`manage.py workstealing_worker`: runs the tasks of a queue until told to stop."""
+"""`manage.py workstealing_worker`: runs the tasks of a queue until it is stopped."""
 
 from __future__ import annotations
 
@@ -7,32 +7,36 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from workstealing.integrations.django.management.asking import (
-    ask,
-    need_command_line,
-    place_of_queue,
+from workstealing.integrations.django.management.command_line import (
+    queue_reference,
+    require_command_line,
+    run_command,
 )
 
-__all__ = ("Command",)
+__all__ = ("Command", "ManageWorker")
 
 
-class Command(BaseCommand):
+class ManageWorker(BaseCommand):
     """`workstealing worker` for a queue of the settings."""
 
     help = (
-        "Run the tasks of a queue of the settings: its name, then what `workstealing"
-        " worker` takes, such as --workers 8; QUEUE --help tells."
+        "Run the tasks of a queue of the settings. Takes its name, then the options of"
+        " `workstealing worker`, such as --workers 8; QUEUE --help lists them."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the name of a queue, and what `workstealing worker` takes."""
-        parser.add_argument("queue", help="Its name.")
+        """Take the name of a queue, and the options of `workstealing worker`."""
+        parser.add_argument("queue", help="The name of the queue.")
         parser.add_argument("words", nargs=REMAINDER, help="Options of the worker.")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Hand over to the command line."""
-        need_command_line()
-        from workstealing.cli.worker import worker_command
+        """Call the command line."""
+        require_command_line()
+        from workstealing.cli.worker_command import worker_command
 
-        place = place_of_queue(options["queue"])
-        ask(worker_command, [place, *options["words"]], "workstealing_worker")
+        reference = queue_reference(options["queue"])
+        words = [reference, *options["words"]]
+        run_command(worker_command, words, "workstealing_worker")
+
+
+Command = ManageWorker

@@ -1,0 +1,91 @@
+"""What an editor offers after the dot is what the documentation names, and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workstealing import (
+    AsyncRecruiter,
+    AsyncTaskClient,
+    AsyncTaskQueue,
+    ExecutionContext,
+    Recruiter,
+    TaskClient,
+    TaskQueue,
+    Worker,
+    WorkerPool,
+)
+from workstealing.client.task_queue import parts_of
+
+QUEUE = {
+    *("name", "run", "registry"),
+    *("task", "handle", "counts", "wait", "replay", "drop"),
+    *("end_input", "reopen_input", "close", "sync"),
+}
+TASK = {
+    *("name", "version", "queue", "options"),
+    *("submit", "submit_in", "submit_at", "submit_many"),
+}
+HANDLE = {"id", "is_new", "state", "result", "cancel", "logs", "follow", "following"}
+CLIENT = {"local", "call", "submit"}
+RECRUITER = {
+    *("install", "job", "load", "load_plugins", "set_rate", "setup", "uninstall"),
+    *("enlist", "enlisting", "enlists", "hook", "master", "stats"),
+    *("run_now", "skip", "ticker", "would_dismiss"),
+}
+WORKER = {"name", "run", "stats", "stop"}
+WORKER_POOL = {
+    *("autoscale", "kind", "name", "stats", "workers"),
+    *("quiet", "reload", "scale", "start", "stop", "wait"),
+}
+CONTEXT = {
+    *("id", "name", "version", "attempt", "worker", "queue"),
+    *("principal", "roles", "deadline"),
+    *("cancelled", "lease_lost", "check"),
+    *("logger", "stdout", "stderr", "progress"),
+    *("checkpoint", "save"),
+}
+
+
+def resize(path: str) -> str:
+    return path
+
+
+def _objects() -> list[tuple[Any, set[str]]]:
+    queue, async_queue = TaskQueue("listed"), AsyncTaskQueue("listed")
+    return [
+        (queue, QUEUE),
+        (async_queue, QUEUE),
+        (queue.task(resize), TASK),
+        (async_queue.task(resize), TASK),
+        (queue.handle("id"), HANDLE),
+        (async_queue.handle("id"), HANDLE),
+        (TaskClient(queue), CLIENT),
+        (AsyncTaskClient(async_queue), CLIENT),
+        (ExecutionContext("id", "resize"), CONTEXT),
+        (Recruiter(), RECRUITER),
+        (AsyncRecruiter(), RECRUITER),
+        (Worker(queue), WORKER),
+        (WorkerPool(queue), WORKER_POOL),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("thing", "documented"), _objects(), ids=lambda one: type(one).__name__
+)
+def test_a_completion_list_has_the_documented_names_only(
+    thing: Any, documented: set[str]
+) -> None:
+    assert {name for name in dir(thing) if not name.startswith("_")} == documented
+
+
+def test_the_package_itself_reaches_the_parts_of_a_queue() -> None:
+    queue = TaskQueue("listed", lease=3.0)
+
+    parts = parts_of(queue)
+
+    assert parts.settings.lease_ms == 3000
+    assert parts.registry is queue.registry
+    assert parts.keys.prefix == "ws:{listed/default}:"

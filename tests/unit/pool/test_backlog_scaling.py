@@ -1,0 +1,70 @@
+"""How many workers a backlog wants: up at once, down only when it is sure."""
+
+from __future__ import annotations
+
+import pytest
+
+from workstealing.errors import ConfigurationError
+from workstealing.pool.autoscale import Autoscale, BacklogScaler
+
+
+def scaler(least: int = 2, most: int = 8, idle: float = 10.0) -> BacklogScaler:
+    return BacklogScaler(Autoscale(least, most, backlog=10, idle=idle))
+
+
+@pytest.mark.parametrize(
+    ("unfinished", "wanted"),
+    [(0, 2), (20, 2), (21, 3), (50, 5), (80, 8), (81, 8), (1_000_000, 8)],
+)
+def test_it_grows_at_once_to_a_worker_per_backlog_within_its_bounds(
+    unfinished: int, wanted: int
+) -> None:
+    assert scaler().decide(0.0, 2, unfinished) == wanted
+
+
+def test_it_shrinks_only_when_fewer_were_enough_all_through_idle() -> None:
+    scaling = scaler()
+
+    assert scaling.decide(0.0, 8, 10) == 8
+    assert scaling.decide(9.9, 8, 10) == 8
+    assert scaling.decide(10.0, 8, 10) == 2
+
+
+def test_it_shrinks_to_what_was_enough_all_the_time() -> None:
+    scaling = scaler()
+
+    scaling.decide(0.0, 8, 10)
+    scaling.decide(5.0, 8, 55)
+    assert scaling.decide(10.0, 8, 10) == 6
+
+
+def test_a_backlog_that_comes_and_goes_makes_nothing_flap() -> None:
+    scaling, workers = scaler(), 8
+    seen = []
+    for second in range(60):
+        workers = scaling.decide(float(second), workers, 80 if second % 5 == 0 else 0)
+        seen.append(workers)
+
+    assert set(seen) == {8}
+
+
+def test_after_growing_the_idle_time_begins_again() -> None:
+    scaling = scaler()
+    scaling.decide(0.0, 4, 10)
+    assert scaling.decide(9.0, 4, 80) == 8
+
+    assert scaling.decide(10.0, 8, 10) == 8
+    assert scaling.decide(20.0, 8, 10) == 2
+
+
+def test_with_no_idle_time_it_follows_at_once() -> None:
+    assert scaler(idle=0.0).decide(0.0, 8, 0) == 2
+
+
+def test_what_somebody_scaled_beyond_the_bounds_comes_back_within() -> None:
+    assert scaler().decide(0.0, 20, 10) == 8
+
+
+def test_bounds_that_cross_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="most must be >= least: 2 is below 3"):
+        Autoscale(least=3, most=2)

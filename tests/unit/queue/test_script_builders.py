@@ -1,0 +1,124 @@
+"""Each call names its keys and arguments as the header of its script does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import workstealing.node
+import workstealing.queue
+from workstealing.node import node_calls
+from workstealing.queue import (
+    inspection_calls,
+    listing_calls,
+    producer_calls,
+    task_output_calls,
+    upkeep_calls,
+    worker_calls,
+)
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Call
+from workstealing.tasks.attempt import Delivery, Report
+
+KEYS = QueueKeys("q", "r")
+SETTINGS = QueueSettings()
+TASK = Delivery("t", "7", 1, b"{}")
+REPORT = Report("t", "7", "done", b"{}", 0)
+
+BUILT: tuple[Call[object], ...] = (
+    inspection_calls.counts(KEYS),
+    inspection_calls.trace(KEYS, "t", channel="c"),
+    listing_calls.count_parked(KEYS, ["x@1", "y@2"]),
+    listing_calls.describe_workers(KEYS, ["v.0", "w.0"]),
+    listing_calls.list_running(KEYS, ["v.0", "w.0"], most=9),
+    listing_calls.memory_usage([KEYS.task, KEYS.lock]),
+    listing_calls.ranked(KEYS.later, most=9, latest=True),
+    listing_calls.summarize(KEYS, ["t", "u"], most=9),
+    node_calls.place(KEYS, "w.0", ["t", "u"], b"{}"),
+    node_calls.snatch(KEYS, "v.0", "w.0", "t"),
+    producer_calls.cancel(KEYS, SETTINGS, "t", "w.0", b"{}"),
+    producer_calls.end_input(KEYS, ended=True),
+    producer_calls.replay(KEYS, "t", drop=True),
+    producer_calls.submit(KEYS, SETTINGS, [("t", b"{}"), ("u", b"{}")], priority=2),
+    task_output_calls.log(KEYS, "w.0", TASK, 1, b"{}"),
+    task_output_calls.note(KEYS, "w.0", TASK, "progress", b"{}"),
+    task_output_calls.read_log(KEYS, "t"),
+    upkeep_calls.expire(KEYS, SETTINGS, most=9),
+    upkeep_calls.idle(KEYS, ["v.0", "w.0"]),
+    upkeep_calls.promote(KEYS, most=9),
+    upkeep_calls.reassign(KEYS, SETTINGS, "w.0", b"{}", most=9),
+    upkeep_calls.reconcile(KEYS, page=9),
+    upkeep_calls.record_duties(KEYS, "w.0", ["expire", "promote"]),
+    upkeep_calls.survey(KEYS),
+    upkeep_calls.unpark(KEYS, "x@1", most=9),
+    worker_calls.beat(KEYS, SETTINGS, "w.0", "i"),
+    worker_calls.begin(KEYS, "w.0", TASK),
+    worker_calls.exchange(
+        KEYS, SETTINGS, "w.0", "i", want=1, keep=2, reports=[REPORT], known=["t", "u"]
+    ),
+    worker_calls.find_capable(KEYS, "x@1", but="w.0"),
+    worker_calls.join(KEYS, SETTINGS, "w.0", "i", {"abilities": []}),
+    worker_calls.leave(KEYS, "w.0", "i", final=True),
+    worker_calls.park(KEYS, "w.0", TASK, "x@1"),
+    worker_calls.release(KEYS, "w.0", [TASK]),
+    worker_calls.route(KEYS, "w.0", TASK, "v.0"),
+    worker_calls.steal(KEYS, "v.0", "w.0"),
+)
+
+# Keys of one worker, task, priority or ability: how their names begin.
+OWN = {
+    "deque": "deque:",
+    "inbox": "inbox:",
+    "log": "log:",
+    "notes": "notes:",
+    "parked_for": "parked:",
+    "ranks": "",
+    "running": "running:",
+    "thief_deque": "deque:w.0",
+    "victim_deque": "deque:v.0",
+}
+GROUPS = {"inboxes": ["inbox:0", "inbox:1", "inbox:2"]}
+
+
+def test_no_script_is_left_out() -> None:
+    folders = [
+        Path(str(package.__file__)).parent / "lua"
+        for package in (workstealing.queue, workstealing.node)
+    ]
+    files = {path.stem for folder in folders for path in folder.glob("*.lua")}
+
+    assert {call.script.name for call in BUILT} == files
+
+
+@pytest.mark.parametrize("call", BUILT, ids=lambda call: call.script.name)
+def test_each_key_stands_where_the_header_says(call: Call[object]) -> None:
+    declared = call.script.declared_keys
+    given = [key.removeprefix(KEYS.prefix) for key in call.keys]
+
+    for name in declared.types:
+        if name in declared.sizes:
+            size = declared.sizes[name]
+            assert given[:size] == GROUPS[name]
+            given = given[size:]
+        else:
+            key = given.pop(0)
+            assert key.startswith(OWN[name]) if name in OWN else key == name
+    assert bool(given) == (declared.tail is not None)
+
+
+@pytest.mark.parametrize("call", BUILT, ids=lambda call: call.script.name)
+def test_each_argument_is_of_the_type_that_the_header_says(call: Call[object]) -> None:
+    declared = call.script.declared_arguments
+
+    for type_, value in zip(declared.types.values(), call.arguments, strict=False):
+        if type_ == "flag":
+            assert value in (0, 1)
+        elif type_ == "int":
+            assert isinstance(value, int)
+        else:
+            assert type_ == "str"
+            assert isinstance(value, (str, bytes))
+    left = len(call.arguments) - len(declared.types)
+    assert left > 0 if declared.tail else left == 0

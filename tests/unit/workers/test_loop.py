@@ -1,0 +1,428 @@
+"""The loop of a worker, played by hand: here the test is Redis, the slots and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from workstealing._logs import flush_logs
+from workstealing.errors import PoolBroken, RedisUnavailable, ServerTooOld
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Call
+from workstealing.queue.worker_calls import Exchanged
+from workstealing.tasks.attempt import Delivery, Report, Unroutable
+from workstealing.tasks.context import ExecutionContext
+from workstealing.testing import ManualClock, ScriptedChance
+from workstealing.workers.batching import Batching
+from workstealing.workers.identity import Phase, WorkerIdentity
+from workstealing.workers.in_flight import InFlight
+from workstealing.workers.loop import UntilEmpty, WorkerLoop, choose_victim
+from workstealing.workers.supervisor import Lease
+
+KEYS = QueueKeys("queue", "run")
+IDENTITY = WorkerIdentity(
+    KEYS, QueueSettings(), "w.0", "incarnation", {"abilities": ["add@1"]}
+)
+
+
+def task(task_id: str) -> Delivery:
+    return Delivery(task_id, "t", 1, b"{}")
+
+
+def exchanged(*ids: str, **facts: Any) -> Exchanged:
+    known: dict[str, Any] = {
+        "refused": (),
+        "cancelled": (),
+        "victims": (),
+        "unfinished": len(ids),
+        "is_closed": False,
+        "is_overdue": False,
+        "delayed": 0,
+    }
+    return Exchanged(tuple(map(task, ids)), **known | facts)
+
+
+class Scene:
+    """A worker whose Redis answers as written down, call by call.
+
+    An answer to `exchange` is what it brings, None for a lost lease, or an error to
+    raise. When nothing is written down any more, the worker is told to stop.
+    """
+
+    def __init__(
+        self,
+        *exchanges: Exchanged | BaseException | None,
+        until_empty: UntilEmpty = False,
+        answers: dict[str, list[Any]] | None = None,
+    ) -> None:
+        self.clock = ManualClock(100.0)
+        self.in_flight = InFlight(Batching(), self.clock)
+        self.in_flight.size = 1
+        self.in_flight.slot_is_idle()
+        self.lease = Lease(15.0, self.clock)
+        self.phase = Phase.WORKING
+        self.is_supervised = True
+        self.exchanges = list(exchanges)
+        self.answers = answers or {}
+        self.calls: list[str] = []
+        self.arguments: dict[str, list[tuple[Any, ...]]] = {}
+        self.rests = 0
+        self.slept: list[float] = []
+        self.attempt: Any = None
+        self.ending: Callable[[Delivery], Any] = lambda t: Report(t.id, "t", "done")
+        driver: Any = self
+        self.loop = WorkerLoop(
+            IDENTITY,
+            driver,
+            self.in_flight,
+            self,
+            self.lease,
+            phase=lambda: self.phase,
+            idle=lambda: None,
+            is_supervised=lambda: self.is_supervised,
+            until_empty=until_empty,
+            rest=1.0,
+            chance=ScriptedChance(*[0.5] * 100),
+            clock=self.clock,
+            sleep=self.slept.append,
+        )
+
+    # The driver.
+
+    def call(self, call: Call[Any]) -> Any:
+        name = call.script.name
+        self.calls.append(name)
+        self.arguments.setdefault(name, []).append(call.arguments)
+        if name == "exchange":
+            return self._exchange()
+        answers = self.answers.get(name)
+        if answers:
+            answer = answers.pop(0)
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer
+        return {"leave": (0, 0), "steal": 0, "unpark": 0}.get(name, True)
+
+    def run(self, flow: Any) -> Any:
+        self.calls.append("upkeep")
+        flow.close()
+
+    def _exchange(self) -> Exchanged | None:
+        if not self.exchanges:
+            self.phase = Phase.ENDING
+            return exchanged()
+        answer = self.exchanges.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    # The slots.
+
+    def all(self) -> tuple[Any, ...]:
+        return (self,)
+
+    def interrupt(self, attempt: Any) -> bool:
+        raise AssertionError("only a supervisor interrupts")
+
+    def feed(self, number: int) -> None:
+        pass
+
+    def work(self) -> None:
+        self.in_flight.slot_is_busy()
+        while (delivery := self.in_flight.begin()) is not None:
+            self.in_flight.finish(delivery, self.ending(delivery), 0.01)
+        self.in_flight.slot_is_idle()
+
+    def rest(self, seconds: float) -> None:
+        self.rests += 1
+
+
+def reported(arguments: tuple[Any, ...]) -> list[str]:
+    """Return the ids that an exchange reports on."""
+    known = max(0, arguments[8])
+    return list(arguments[9 + known :: 5])
+
+
+def test_it_joins_unparks_exchanges_and_leaves() -> None:
+    scene = Scene(until_empty=True)
+
+    scene.loop.run()
+
+    # The last exchange belongs to leaving.
+    assert scene.calls == ["join", "unpark", "exchange", "exchange", "leave"]
+
+
+def test_what_was_run_is_reported_with_the_next_exchange() -> None:
+    scene = Scene(exchanged("a", "b"), exchanged())
+
+    scene.loop.run()
+
+    first, second, *_ = scene.arguments["exchange"]
+    assert reported(first) == []
+    assert reported(second) == ["a", "b"]
+    assert not scene.in_flight.is_busy()
+
+
+def test_with_nothing_to_do_it_rests() -> None:
+    scene = Scene(exchanged(), exchanged(), exchanged())
+
+    scene.loop.run()
+
+    assert scene.rests >= 2
+
+
+def test_it_ends_when_nothing_can_run_now_though_something_is_due_later() -> None:
+    last = exchanged()
+    scene = Scene(exchanged(unfinished=3, delayed=3), last, until_empty=True)
+
+    scene.loop.run()
+
+    assert (scene.rests, scene.phase) == (0, Phase.WORKING)
+
+
+def test_asked_for_all_it_waits_for_what_is_due_later() -> None:
+    later = exchanged(unfinished=3, delayed=3)
+    scene = Scene(later, later, exchanged(), exchanged(), until_empty="all")
+
+    scene.loop.run()
+
+    assert (scene.rests, scene.phase) == (2, Phase.WORKING)
+
+
+def test_with_an_empty_deque_it_robs_the_richer_of_two_and_comes_back_at_once() -> None:
+    rich = exchanged(victims=(("w.0", 9), ("x.0", 2), ("y.0", 5)))
+    scene = Scene(rich, exchanged("a"), answers={"steal": [3]})
+
+    scene.loop.run()
+
+    (arguments,) = scene.arguments["steal"]
+    assert arguments[:2] == ("y.0", "w.0")
+    assert scene.calls[2:5] == ["exchange", "steal", "exchange"]
+    assert scene.loop.stats.stolen == 3
+
+
+def test_a_thief_robs_nobody_but_others_who_have_something() -> None:
+    assert choose_victim([("w.0", 9), ("x.0", 0)], "w.0") is None
+    assert choose_victim([("w.0", 9), ("x.0", 1)], "w.0") == "x.0"
+
+
+def test_after_a_lost_reply_reports_are_repeated_and_what_is_held_is_named() -> None:
+    lost = RedisUnavailable("the reply was lost")
+    scene = Scene(exchanged("a"), lost, exchanged())
+
+    scene.loop.run()
+
+    _, second, third, *_ = scene.arguments["exchange"]
+    assert reported(second) == reported(third) == ["a"]
+    # The report is settled first, so that nothing else is held.
+    assert third[8] == 0
+    assert scene.loop.stats.failures == 1
+    assert scene.slept == pytest.approx([0.075])
+
+
+def test_pauses_grow_while_redis_is_away_and_begin_anew_when_it_answers() -> None:
+    away = RedisUnavailable("nobody is there")
+    scene = Scene(away, away, away, exchanged(), away)
+
+    scene.loop.run()
+
+    assert scene.slept == pytest.approx([0.075, 0.15, 0.3, 0.075])
+
+
+def test_a_join_that_failed_is_repeated_whole() -> None:
+    scene = Scene(until_empty=True, answers={"unpark": [RedisUnavailable("away")]})
+
+    scene.loop.run()
+
+    assert scene.calls[:5] == ["join", "unpark", "join", "unpark", "exchange"]
+
+
+def test_a_server_that_is_too_old_ends_the_worker() -> None:
+    scene = Scene(ServerTooOld("Redis 5"))
+
+    with pytest.raises(ServerTooOld):
+        scene.loop.run()
+
+
+def test_after_a_lost_lease_it_drops_what_it_holds_and_joins_again() -> None:
+    context = ExecutionContext("a", "add")
+    scene = Scene(exchanged("a"), None, exchanged())
+    scene.attempt = type("A", (), {"context": context})()
+
+    scene.loop.run()
+
+    assert context.lease_lost
+    assert scene.calls[:7] == [
+        "join",
+        "unpark",
+        "exchange",
+        "exchange",
+        "join",
+        "unpark",
+        "exchange",
+    ]
+    assert scene.loop.stats.lost_leases == 1
+
+
+def test_a_cancellation_reaches_the_task_that_runs() -> None:
+    context = ExecutionContext("a", "add")
+    scene = Scene(exchanged(cancelled=("b",)), exchanged(cancelled=("a",)))
+    scene.attempt = type("A", (), {"context": context, "task": task("a")})()
+
+    scene.loop.run()
+
+    assert context.cancelled
+
+
+def test_reports_that_come_too_late_are_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene(exchanged("a"), exchanged(refused=("a",)))
+
+    scene.loop.run()
+
+    assert scene.loop.stats.refused == 1
+    assert flush_logs(10)
+    assert "reported too late" in caplog.text
+
+
+def test_a_task_it_does_not_know_goes_to_a_worker_that_does() -> None:
+    scene = Scene(exchanged("a"), answers={"find_capable": ["new.0"]})
+    scene.ending = lambda delivery: Unroutable(delivery, "x@2")
+
+    scene.loop.run()
+
+    assert "route" in scene.calls
+    assert "park" not in scene.calls
+
+
+@pytest.mark.parametrize(
+    "answers", [{"find_capable": [""]}, {"find_capable": ["new.0"], "route": [False]}]
+)
+def test_a_task_that_no_live_worker_knows_is_parked(answers: Any) -> None:
+    scene = Scene(exchanged("a"), answers=answers)
+    scene.ending = lambda delivery: Unroutable(delivery, "x@2")
+
+    scene.loop.run()
+
+    assert "park" in scene.calls
+    assert not scene.in_flight.is_busy()
+
+
+def test_it_does_upkeep_when_redis_says_that_it_is_overdue() -> None:
+    scene = Scene(exchanged(is_overdue=True), exchanged())
+
+    scene.loop.run()
+
+    assert scene.calls.count("upkeep") == 1
+
+
+def test_one_that_stops_takes_no_more_hands_back_and_lets_what_runs_end() -> None:
+    scene = Scene()
+    scene.in_flight.take([task("running"), task("waiting")], ())
+    running = scene.in_flight.begin()
+    assert running is not None
+    scene.phase = Phase.STOPPING
+
+    def work() -> None:
+        scene.in_flight.finish(running, Report("running", "t", "done"), 1.0)
+
+    scene.work = work  # type: ignore[method-assign]
+    scene.exchanges = [exchanged(), exchanged()]
+    scene.loop.run()
+
+    assert scene.calls[2:4] == ["release", "leave"]
+    assert all(arguments[3] == 0 for arguments in scene.arguments["exchange"])
+    assert [reported(a) for a in scene.arguments["exchange"]] == [[], ["running"], []]
+    assert scene.calls[-1] == "leave"
+
+
+def test_one_that_ends_hands_back_what_runs() -> None:
+    scene = Scene()
+    scene.phase = Phase.ENDING
+
+    scene.loop.run()
+    assert scene.calls == []
+
+    scene.phase = Phase.WORKING
+    scene.loop.run()
+    assert scene.calls[-2:] == ["exchange", "leave"]
+
+
+def test_when_it_cannot_hand_back_it_ends_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene(answers={"leave": [RedisUnavailable("away")]})
+
+    scene.loop.run()
+
+    assert flush_logs(10)
+    assert "could not hand back its tasks" in caplog.text
+
+
+def test_a_worker_whose_supervisor_does_not_answer_ends() -> None:
+    scene = Scene()
+    scene.is_supervised = False
+
+    with pytest.raises(PoolBroken, match=r"supervisor of worker .* does not answer"):
+        scene.loop.run()
+
+    assert "exchange" not in scene.calls
+
+
+class Stuck:
+    """A worker whose own thread runs a task that began a while ago."""
+
+    def __init__(self, *ids: str) -> None:
+        self.scene = scene = Scene()
+        # As the loop would have, before its thread began to run the task.
+        scene.exchanges = [exchanged("running", *ids)]
+        scene.work = self.stand_in  # type: ignore[method-assign]
+        self.first: Delivery | None = None
+
+    def stand_in(self) -> None:
+        scene = self.scene
+        scene.in_flight.slot_is_busy()
+        self.first = scene.in_flight.begin()
+        driver: Any = scene
+        for _ in range(2):
+            scene.clock.advance(0.06)
+            scene.exchanges.append(exchanged())
+            scene.loop.stand_in(driver)
+        self.calls = list(scene.calls)
+        assert self.first is not None
+        scene.in_flight.finish(self.first, Report("running", "t", "done"), 1.0)
+        scene.in_flight.slot_is_idle()
+
+
+def test_what_waits_behind_a_long_task_is_put_back_where_thieves_reach_it() -> None:
+    stuck = Stuck("waiting")
+
+    stuck.scene.loop.run()
+
+    assert stuck.calls[-2:] == ["exchange", "release"]
+    assert stuck.scene.arguments["release"] == [("w.0", "waiting", "t")]
+
+
+def test_the_lease_is_renewed_while_a_long_task_runs() -> None:
+    stuck = Stuck()
+    stuck.scene.clock.advance(5.0)
+
+    stuck.scene.loop.run()
+
+    assert stuck.calls.count("exchange") == 1
+    stuck = Stuck()
+    long_silence = stuck.stand_in
+
+    def silent() -> None:
+        stuck.scene.clock.advance(2.0)
+        long_silence()
+
+    stuck.scene.work = silent  # type: ignore[method-assign]
+    stuck.scene.loop.run()
+
+    assert stuck.calls.count("exchange") == 2
+    assert stuck.scene.lease.silence < 1.0

@@ -1,0 +1,168 @@
+"""Logs from a thread that nobody waits for.
+
+Handlers and filters are the user's: they may raise, block on a lock or a socket, or
+take seconds. The threads that keep a worker alive must not depend on them, so they
+leave their records here; one daemon thread per process passes them on to `logging`.
+A record is logged in the context of its caller, so a filter that reads a context
+variable sees the caller's.
+
+What a handler raises is dropped with the record. A handler that blocks delays the
+records behind it; beyond ten thousand of those, further ones are dropped and counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from queue import SimpleQueue
+from threading import Event, Lock, Thread, current_thread, get_ident
+from typing import Any
+
+from workstealing._forking import reset_in_children
+
+__all__ = ("BackgroundLogger", "flush_logs")
+
+_MOST_RECORDS = 10_000
+_FLUSH_SECONDS = 1.0
+
+
+class BackgroundLogger:
+    """Logs under one name, in the order of the calls, without waiting."""
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def is_enabled(self, level: int) -> bool:
+        """Return whether records of that level go anywhere."""
+        return self._logger.isEnabledFor(level)
+
+    def debug(self, message: str, *arguments: object) -> None:
+        """Log at DEBUG."""
+        self._log(logging.DEBUG, message, arguments)
+
+    def info(self, message: str, *arguments: object) -> None:
+        """Log at INFO."""
+        self._log(logging.INFO, message, arguments)
+
+    def warning(self, message: str, *arguments: object) -> None:
+        """Log at WARNING."""
+        self._log(logging.WARNING, message, arguments)
+
+    def error(
+        self, message: str, *arguments: object, error: BaseException | None = None
+    ) -> None:
+        """Log at ERROR, with the traceback of *error* if there is one."""
+        self._log(logging.ERROR, message, arguments, error)
+
+    def _log(
+        self,
+        level: int,
+        message: str,
+        arguments: tuple[object, ...],
+        error: BaseException | None = None,
+    ) -> None:
+        if not self._logger.isEnabledFor(level):
+            return
+        caller = sys._getframe(2)  # noqa: SLF001 - as `logging` itself does
+        facts = {
+            "created": time.time(),
+            "thread": get_ident(),
+            "threadName": current_thread().name,
+        }
+        make = partial(
+            _handle,
+            self._logger,
+            level,
+            caller.f_code.co_filename,
+            caller.f_lineno,
+            caller.f_code.co_name,
+            message,
+            arguments,
+            error,
+            facts,
+        )
+        _THREAD.put(partial(copy_context().run, make))
+
+
+def flush_logs(seconds: float = _FLUSH_SECONDS) -> bool:
+    """Wait until all that was logged so far was passed on; return whether it was."""
+    return _THREAD.flush(seconds)
+
+
+class _LogThread:
+    def __init__(self) -> None:
+        self._reset_after_fork()
+        reset_in_children(self, _LogThread._reset_after_fork)
+
+    def _reset_after_fork(self) -> None:
+        self._records: SimpleQueue[Callable[[], None] | Event] = SimpleQueue()
+        self._starting = Lock()
+        self._is_started = False
+        self._dropped = 0
+
+    def put(self, handle: Callable[[], None]) -> None:
+        if self._records.qsize() >= _MOST_RECORDS:
+            self._dropped += 1
+            return
+        self._records.put(handle)
+        self._start()
+
+    def flush(self, seconds: float) -> bool:
+        if not self._is_started:
+            return True
+        passed = Event()
+        self._records.put(passed)
+        return passed.wait(seconds)
+
+    def _start(self) -> None:
+        if self._is_started:
+            return
+        with self._starting:
+            if not self._is_started:
+                thread = Thread(target=self._run, name="workstealing-log", daemon=True)
+                thread.start()
+                self._is_started = True
+
+    def _run(self) -> None:
+        while True:
+            record = self._records.get()
+            if isinstance(record, Event):
+                record.set()
+                continue
+            dropped, self._dropped = self._dropped, 0
+            # Logging an error of the user's handler would call that handler again.
+            with suppress(BaseException):
+                record()
+            if dropped:
+                with suppress(BaseException):
+                    logging.getLogger(__name__).warning(
+                        "%d records were dropped: a logging handler is too slow",
+                        dropped,
+                    )
+
+
+def _handle(
+    logger: logging.Logger,
+    level: int,
+    path: str,
+    line: int,
+    function: str,
+    message: str,
+    arguments: tuple[Any, ...],
+    error: BaseException | None,
+    facts: dict[str, Any],
+) -> None:
+    exc_info = None if error is None else (type(error), error, error.__traceback__)
+    record = logger.makeRecord(
+        logger.name, level, path, line, message, arguments, exc_info, function
+    )
+    vars(record).update(facts)
+    logger.handle(record)
+
+
+_THREAD = _LogThread()

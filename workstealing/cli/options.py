@@ -1,0 +1,172 @@
+"""What commands have in common: which queue, objects of an application, questions.
+
+A queue is one of an application, or named by its name. By its name no code of the
+application is imported, so an operator can look at a queue from anywhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from workstealing.cli.exits import BadInput
+from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+from workstealing.errors import ConfigurationError
+
+__all__ = (
+    "chosen_queue",
+    "confirm",
+    "imported_any_queue",
+    "imported_object",
+    "imported_queue",
+    "is_interactive",
+    "no_more_words",
+    "queue_options",
+    "single_word",
+    "wait_options",
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def queue_options(metavar: str = "") -> Callable[[F], F]:
+    """Let a command take a queue as its first word or by options, and more words."""
+    return _decorator(
+        click.argument("words", nargs=-1, metavar=f"[APP:QUEUE] {metavar}".rstrip()),
+        click.option("--queue", "name", help="Name of the queue; imports no code."),
+        click.option("--run", help="Run of that queue.  [default: default]"),
+        click.option(
+            "--redis",
+            "url",
+            metavar="URL",
+            help="Redis of that queue.  [default: WORKSTEALING_URL, REDIS_URL or the"
+            " embedded server]",
+        ),
+    )
+
+
+def wait_options(what: str) -> Callable[[F], F]:
+    """Let a command wait, and for how long."""
+    return _decorator(
+        click.option("--wait", is_flag=True, help=what),
+        click.option(
+            "--timeout",
+            type=float,
+            metavar="SECONDS",
+            help="With --wait: exit with 3 if it takes longer.",
+        ),
+    )
+
+
+def chosen_queue(
+    words: tuple[str, ...], name: str | None, run: str | None, url: str | None
+) -> tuple[TaskQueue, tuple[str, ...]]:
+    """Return the queue, and the words that do not name it."""
+    if name is not None:
+        return TaskQueue(name, redis=url, run=run or "default"), words
+    if not words or ":" not in words[0]:
+        raise BadInput("name the queue: APP:QUEUE as the first word, or --queue NAME")
+    if run is not None or url is not None:
+        raise BadInput("--run and --redis need --queue NAME; APP:QUEUE has its own")
+    return imported_queue(words[0]), words[1:]
+
+
+def single_word(words: tuple[str, ...], what: str, default: str | None = None) -> str:
+    """Return the only word that is left."""
+    if not words and default is not None:
+        return default
+    if len(words) != 1:
+        raise BadInput(f"give one {what}, not {len(words) or 'none'}")
+    return words[0]
+
+
+def no_more_words(words: tuple[str, ...]) -> None:
+    """Refuse words that mean nothing."""
+    if words:
+        raise BadInput(f"unexpected: {' '.join(words)}")
+
+
+def confirm(action: str, *, yes: bool) -> None:
+    """Ask on the terminal whether to go on, unless *yes* was given beforehand."""
+    if yes:
+        return
+    if not is_interactive():
+        raise BadInput(f"{action} needs --yes where there is no terminal to ask on")
+    click.confirm(f"{action[:1].upper()}{action[1:]}?", abort=True, err=True)
+
+
+def is_interactive() -> bool:
+    """Return whether a person can answer a question."""
+    return sys.stdin.isatty()
+
+
+def imported_queue(where: str) -> TaskQueue:
+    """Import a queue; for an `AsyncTaskQueue`, return its sync queue."""
+    try:
+        return imported_any_queue(where).sync()
+    except ConfigurationError as error:
+        raise BadInput(str(error)) from error
+
+
+def imported_any_queue(where: str) -> TaskQueue | AsyncTaskQueue:
+    """Import a queue, sync or asyncio."""
+    found = imported_object(where, "APP:QUEUE, like app:queue")
+    if isinstance(found, TaskQueue | AsyncTaskQueue):
+        return found
+    kind = type(found).__name__
+    raise BadInput(f"{where} is a {kind}, not a TaskQueue or AsyncTaskQueue")
+
+
+def imported_object(where: str, form: str) -> Any:
+    """Return what `MODULE:NAME` names, with the current folder searched first.
+
+    Args:
+        where: the name.
+        form: how it is to be written, for the error message.
+
+    Raises:
+        ConfigurationError: there is no such object, or the import failed.
+    """
+    module_name, _, attribute = where.partition(":")
+    if not module_name or not attribute:
+        raise ConfigurationError(f"{where!r} is not {form}")
+    sys.path.insert(0, "")
+    try:
+        found = importlib.import_module(module_name)
+    except Exception as error:
+        raise ConfigurationError(
+            f"cannot import {module_name}: {_cause(error)}"
+        ) from error
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            raise ConfigurationError(f"{module_name} has no {attribute}")
+        found = getattr(found, name)
+    return found
+
+
+def _cause(error: Exception) -> str:
+    """Return in one line what is wrong with a module, and where."""
+    text = f"{type(error).__name__}: {error}".partition("\n")[0]
+    # The application's own line, not the line of this library that refused it.
+    last = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "").partition(".")[0]
+        if module not in ("importlib", "workstealing"):
+            last = f"{frame.f_code.co_filename}, line {line}"
+    if last is None or isinstance(error, (ImportError, SyntaxError)):
+        return text
+    return f"{text} ({last})"
+
+
+def _decorator(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate

@@ -1,0 +1,199 @@
+"""`workstealing web`: shows the queues of a server in a browser."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workstealing.cli.exits import BadInput, clear_errors
+from workstealing.cli.options import imported_queue
+from workstealing.client.task_queue import AsyncTaskQueue, parts_of
+from workstealing.drivers.connect import connect_async
+from workstealing.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from workstealing.dashboard.dashboard_data import DashboardData
+
+__all__ = ("web_command",)
+
+_VARIABLE = "WORKSTEALING_WEB_TOKEN"
+
+
+@click.command("web")
+@click.argument("app_queue", required=False, metavar="[APP:QUEUE]")
+@click.option(
+    "--queue",
+    "names",
+    multiple=True,
+    metavar="NAME[/RUN]",
+    help="Show this queue first; may be repeated.",
+)
+@click.option(
+    "--redis",
+    "url",
+    metavar="URL",
+    help="Server.  [default: WORKSTEALING_URL, REDIS_URL or the embedded server]",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help=f"File with the token.  [default: {_VARIABLE}, or a new one is printed]",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Host name under which browsers may reach it, such as that of a proxy.",
+)
+@clear_errors()
+def web_command(
+    app_queue: str | None,
+    names: tuple[str, ...],
+    url: str | None,
+    host: str,
+    port: int,
+    token_file: Path | None,
+    hosts: tuple[str, ...],
+) -> None:
+    """Show the queues of a server in a browser, until Ctrl-C or SIGTERM.
+
+    All queues found there are shown; dead letters can be replayed or deleted, and tasks
+    cancelled. The token that is printed is needed to log in.
+
+    By default it listens on this machine only. For another address, give a token of
+    your own and put a proxy with TLS in front of it.
+    """
+    for package in ("starlette", "uvicorn"):
+        if find_spec(package) is None:
+            raise MissingExtra(package, "dashboard")
+    token = _given_token(token_file)
+    if token is None and not _is_loopback(host):
+        raise BadInput(
+            f"{host} can be reached by others: give a token with --token-file or"
+            f" {_VARIABLE}, or listen on 127.0.0.1"
+        )
+    _serve(_dashboard_data(app_queue, names, url), host, port, token, hosts)
+
+
+def _serve(
+    data: DashboardData, host: str, port: int, token: str | None, hosts: tuple[str, ...]
+) -> None:
+    import uvicorn
+
+    from workstealing.dashboard.access_guard import AccessGuard
+    from workstealing.dashboard.app import create_app
+
+    secret = secrets.token_urlsafe(32) if token is None else token
+    app = create_app(data, AccessGuard(secret, hosts))
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+    )
+    server = uvicorn.Server(config)
+    # A signal must end it from the moment the address is printed.
+    with _listening(host, port) as listener, _signals_for(server.handle_exit):
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listener.getsockname()[1]}/"
+        # A token that was given is known already, and must not be in a log.
+        click.echo(f"{address}login#{secret}" if token is None else address)
+        server.run(sockets=[listener])
+
+
+@contextmanager
+def _signals_for(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Stop cleanly on Ctrl-C and SIGTERM, also when uvicorn raises them once more."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _dashboard_data(
+    app_queue: str | None, names: tuple[str, ...], url: str | None
+) -> DashboardData:
+    from workstealing.dashboard.dashboard_data import DashboardData
+
+    if app_queue is None:
+        client = connect_async(url, profile="tasks")
+        return DashboardData(client, [_named(name, client) for name in names])
+    if url is not None:
+        raise BadInput("give --redis or APP:QUEUE, which has its own server, not both")
+    queue = imported_queue(app_queue)
+    parts = parts_of(queue)
+    if parts.redis is not None and not isinstance(parts.redis, str):
+        raise BadInput(
+            f"{app_queue} was made with a client of its own: make it with a URL, or use"
+            " --redis URL and --queue NAME"
+        )
+    client = connect_async(parts.redis, profile="tasks")
+    settings = parts.settings
+    own = AsyncTaskQueue(
+        queue.name,
+        client,
+        run=queue.run,
+        retention=settings.retention_ms / 1000,
+        outcomes=settings.outcomes,
+        lease=settings.lease_ms / 1000,
+    )
+    return DashboardData(client, [own, *(_named(name, client) for name in names)])
+
+
+def _named(name: str, client: Any) -> AsyncTaskQueue:
+    queue, _, run = name.partition("/")
+    return AsyncTaskQueue(queue, client, run=run or "default")
+
+
+def _given_token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get(_VARIABLE) or None
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file} cannot be read: {error}") from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise BadInput(f"cannot listen on {host}, port {port}: {error}") from error

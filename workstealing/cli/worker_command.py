@@ -1,0 +1,290 @@
+"""`workstealing worker`: runs the tasks of a queue until a signal stops it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from workstealing._logs import flush_logs
+from workstealing.cli.exits import BadInput, clear_errors
+from workstealing.cli.options import (
+    chosen_queue,
+    imported_any_queue,
+    imported_object,
+    no_more_words,
+    queue_options,
+)
+from workstealing.cli.reloading import CodeWatch
+from workstealing.cli.worker_output import (
+    ProgressLine,
+    is_terminal,
+    log_options,
+    log_to_stderr,
+)
+from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+from workstealing.inspecting import Inspector
+from workstealing.inspecting.formatting import plural
+from workstealing.pool.autoscale import Autoscale
+from workstealing.recruiting.recruiter import Recruiter
+from workstealing.workers.identity import STOP_SECONDS
+from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.service import Service
+from workstealing.workers.worker_pool import Kind, WorkerPool
+
+__all__ = ("run_pool", "worker_command")
+
+logger = logging.getLogger(__name__)
+
+_RANGE = re.compile(r"(\d+):(\d+)")
+_UNTIL_EMPTY = "--until-empty"
+
+
+class _WorkerCommand(click.Command):
+    """Lets `--until-empty` stand alone wherever it is written, or be `=all`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Click would take the word after it for its value.
+        whole = [f"{word}=now" if word == _UNTIL_EMPTY else word for word in args]
+        return super().parse_args(ctx, whole)
+
+
+@click.command("worker", cls=_WorkerCommand)
+@queue_options()
+@click.option(
+    "--kind",
+    type=click.Choice(["threads", "processes", "asyncio"]),
+    default="threads",
+    show_default=True,
+    help="What runs the tasks.",
+)
+@click.option(
+    "--workers",
+    type=int,
+    default=4,
+    show_default=True,
+    help="Number of tasks that run at a time.",
+)
+@click.option(
+    "--autoscale",
+    metavar="LEAST:MOST",
+    help="Let the number of workers follow the backlog, between these.",
+)
+@click.option(
+    "--backlog",
+    type=int,
+    metavar="N",
+    help="With --autoscale: tasks per worker that are no reason to add one."
+    "  [default: 10]",
+)
+@click.option(
+    "--idle",
+    type=float,
+    metavar="SECONDS",
+    help="With --autoscale: remove workers that were not needed for so long."
+    "  [default: 10]",
+)
+@click.option(
+    _UNTIL_EMPTY,
+    metavar="[=all]",
+    help="Exit when no task can run now; with =all, wait for delayed tasks too.",
+)
+@click.option("--pool", help="First part of the workers' names.  [default: unique]")
+@click.option(
+    "--batch",
+    type=int,
+    default=100,
+    show_default=True,
+    help="Tasks that a worker takes at once, at most. With 1, a crash repeats only the"
+    " task that was running.",
+)
+@click.option(
+    "--stop-timeout",
+    type=float,
+    default=STOP_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time for running tasks to finish after the first signal.",
+)
+@click.option(
+    "--max-tasks", type=int, metavar="N", help="Replace a process after so many tasks."
+)
+@click.option(
+    "--max-memory",
+    type=float,
+    metavar="MIB",
+    help="Replace a process that uses more memory.",
+)
+@click.option(
+    "--recruiter",
+    metavar="MODULE:RECRUITER",
+    help="Do the side work of this recruiter in idle moments.",
+)
+@click.option("--reload", is_flag=True, help="Restart when the code changes.")
+@log_options
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Run nothing; exit with 0 if a worker of --pool, or of this host, is alive,"
+    " and with 1 if none is. With --queue NAME it imports no code.",
+)
+@clear_errors()
+def worker_command(
+    words: tuple[str, ...],
+    name: str | None,
+    run: str | None,
+    url: str | None,
+    kind: Kind,
+    workers: int,
+    until_empty: str | None,
+    pool: str | None,
+    batch: int,
+    stop_timeout: float,
+    max_tasks: int | None,
+    max_memory: float | None,
+    recruiter: str | None,
+    reload: bool,
+    level: int,
+    check: bool,
+    **scaling: Any,
+) -> None:
+    """Run the tasks of a queue.
+
+    APP is a module, searched for in the current folder first; QUEUE is a TaskQueue in
+    it.
+
+    On SIGTERM or SIGINT it takes no more tasks, hands back those that have not started,
+    lets running ones finish within --stop-timeout and hands back the rest. It exits
+    with 0, or with 1 if a running task was interrupted. A second signal interrupts
+    running tasks at once. SIGHUP reloads the code.
+    """
+    if check:
+        queue, rest = chosen_queue(words, name, run, url)
+        no_more_words(rest)
+        _check(queue, pool)
+        return
+    if name is not None or len(words) != 1:
+        raise BadInput("a worker needs the code of its tasks: give one APP:QUEUE")
+    if until_empty not in (None, "now", "all"):
+        raise BadInput(f"{_UNTIL_EMPTY} takes no value, or =all, not {until_empty!r}")
+    found = imported_any_queue(words[0])
+    made = WorkerPool(
+        found,
+        workers,
+        kind,
+        autoscale=_autoscale(**scaling),
+        name=pool,
+        batch=batch,
+        max_tasks=max_tasks,
+        max_memory=max_memory,
+        recruiter=None if recruiter is None else _recruiter(recruiter),
+    )
+    run_pool(
+        found,
+        made,
+        until_empty="all" if until_empty == "all" else until_empty is not None,
+        stop_timeout=stop_timeout,
+        reload=words[0].partition(":")[0] if reload else None,
+        level=level,
+    )
+
+
+def run_pool(
+    queue: TaskQueue | AsyncTaskQueue,
+    pool: WorkerPool,
+    *,
+    until_empty: UntilEmpty,
+    stop_timeout: float = STOP_SECONDS,
+    reload: str | None = None,
+    level: int = logging.INFO,
+) -> None:
+    """Run a pool as the purpose of this process, and show its progress.
+
+    With *reload*, the name of a module, the code is reloaded when it changes.
+    """
+    abilities = queue.registry.abilities()
+    if not abilities:
+        raise BadInput(
+            f"no tasks are defined for the queue {queue.name}: import the modules that"
+            " define them in the module of the queue"
+        )
+    service = Service(pool, stop_timeout=stop_timeout)
+    progress = ProgressLine(pool, queue.sync())
+    log_to_stderr(level, progress if is_terminal() else None)
+    known = ", ".join(abilities[:5]) + (", …" if len(abilities) > 5 else "")
+    logger.info(
+        "pool %s of %s/%s starts as process %d (%s); tasks: %s",
+        pool.name,
+        queue.name,
+        queue.run,
+        os.getpid(),
+        pool.kind,
+        known,
+    )
+    began = time.monotonic()
+    with ExitStack() as stack:
+        stack.enter_context(progress)
+        if reload:
+            stack.enter_context(CodeWatch(Path.cwd(), reload, service.reload))
+        code = service.run(until_empty=until_empty)
+        flush_logs()
+    stats = pool.stats()
+    logger.info(
+        "pool %s ends: %s taken in %.1f s, %d stolen",
+        pool.name,
+        plural(stats.taken, "task"),
+        time.monotonic() - began,
+        stats.stolen,
+    )
+    if service.wants_restart:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
+    if code:
+        # Threads that could not be stopped must not keep the process alive.
+        logging.shutdown()
+        os._exit(code)
+
+
+def _check(queue: TaskQueue, pool: str | None) -> None:
+    host = socket.gethostname()
+    where = f"pool {pool}" if pool else f"host {host}"
+    alive = [
+        worker.name
+        for worker in Inspector(queue).stat().workers
+        if worker.is_alive
+        and (worker.name.rpartition(".")[0] == pool if pool else worker.host == host)
+    ]
+    if not alive:
+        raise click.ClickException(
+            f"no worker of {where} is alive in {queue.name}/{queue.run}"
+        )
+    click.echo(f"alive: {', '.join(alive)}")
+
+
+def _autoscale(
+    autoscale: str | None, backlog: int | None, idle: float | None
+) -> Autoscale | None:
+    if autoscale is None:
+        if backlog is not None or idle is not None:
+            raise BadInput("--backlog and --idle need --autoscale LEAST:MOST")
+        return None
+    match = _RANGE.fullmatch(autoscale)
+    if match is None:
+        raise BadInput(f"--autoscale takes LEAST:MOST, like 2:32, not {autoscale!r}")
+    options: dict[str, Any] = {"backlog": backlog, "idle": idle}
+    given = {name: value for name, value in options.items() if value is not None}
+    return Autoscale(int(match[1]), int(match[2]), **given)
+
+
+def _recruiter(where: str) -> Recruiter:
+    found = imported_object(where, "MODULE:RECRUITER, like app:recruiter")
+    if not isinstance(found, Recruiter):
+        raise BadInput(f"{where} is a {type(found).__name__}, not a Recruiter")
+    return found

@@ -1,0 +1,176 @@
+"""Receives what a task logs and prints, while it runs.
+
+Records come in the order in which they were written, also when a worker dies and
+another one runs the task again. What the log of a task no longer has (see
+`workstealing.queue.task_output_calls` for how much is kept) is not received.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from workstealing.errors import RedisError
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.steps import Flow, Invoke, Sleep, ask
+from workstealing.queue.task_output_calls import BEGINNING, await_log, read_log
+from workstealing.tasks.json_values import NOT_JSON
+from workstealing.tasks.output_capture import LogRecord
+from workstealing.tasks.submission import Channel
+
+if TYPE_CHECKING:
+    from workstealing.client.operations import QueueParts
+    from workstealing.drivers.async_driver import AsyncDriver
+    from workstealing.drivers.sync_driver import Driver
+
+__all__ = (
+    "LoggingChannel",
+    "MemoryChannel",
+    "async_following",
+    "follow",
+    "following",
+    "logs",
+)
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.2
+_PAUSE_SECONDS = 0.5
+_DRAIN_SECONDS = 10.0
+
+
+class LoggingChannel:
+    """Receives the records of a task: `memory()`, `console()`, or a function of yours.
+
+    It is called by one thread at a time for each task.
+    """
+
+    def __init__(self, take: Callable[[LogRecord], object]) -> None:
+        self._take = take
+
+    @staticmethod
+    def memory() -> MemoryChannel:
+        """Keep all records in a list, `records`."""
+        return MemoryChannel()
+
+    @staticmethod
+    def console() -> LoggingChannel:
+        """Show what is printed as it is, and what is logged on the standard error."""
+        return LoggingChannel(_show)
+
+    def take(self, record: LogRecord) -> None:
+        """Receive one record; an error of the function is logged and not raised."""
+        try:
+            self._take(record)
+        except Exception:
+            logger.exception(
+                "a logging channel failed on a record; the next one is tried"
+            )
+
+
+class MemoryChannel(LoggingChannel):
+    """Keeps all records."""
+
+    def __init__(self) -> None:
+        self.records: list[LogRecord] = []
+        super().__init__(self.records.append)
+
+
+def logs(keys: QueueKeys, task_id: str) -> Flow[list[LogRecord]]:
+    """Read what is kept of the log of a task."""
+    records: list[LogRecord] = []
+    after = BEGINNING
+    while True:
+        page = yield from ask(read_log(keys, task_id, after))
+        if not page.records:
+            return records
+        records += _readable(page.records)
+        after = page.after
+
+
+def follow(
+    keys: QueueKeys,
+    task_id: str,
+    channel: Channel,
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> Flow[None]:
+    """Pass on what a task logs until it has ended, or nobody wants it any more.
+
+    What was written by then is passed on in any case.
+    """
+    after = BEGINNING
+    while True:
+        # Before it is read: or else the last of it would be missed.
+        is_last = not is_wanted()
+        try:
+            page = yield from ask(read_log(keys, task_id, after))
+            for record in _readable(page.records):
+                yield Invoke(channel.take, (record,))
+            after = page.after
+            if page.is_over or (is_last and not page.records):
+                return
+            if not page.records:
+                yield from ask(await_log(keys, task_id, after, _LOOK_SECONDS))
+        except RedisError as error:
+            if is_last:
+                return
+            logger.debug("the log of task %s cannot be read now: %r", task_id, error)
+            yield Sleep(_PAUSE_SECONDS)
+
+
+@contextmanager
+def following(
+    parts: QueueParts[Driver], task_id: str, channel: Channel
+) -> Iterator[None]:
+    """Receive the log of a task in a thread, as long as the context lasts.
+
+    What was written by its end is received before it ends.
+    """
+    stopping = Event()
+    flow = parts.operations.follow(task_id, channel, lambda: not stopping.is_set())
+    name = f"workstealing-log-{task_id}"
+    thread = Thread(target=parts.driver.run, args=(flow,), name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(_DRAIN_SECONDS)
+
+
+@asynccontextmanager
+async def async_following(
+    parts: QueueParts[AsyncDriver], task_id: str, channel: Channel
+) -> AsyncIterator[None]:
+    """Receive the log of a task, as long as the context lasts; for asyncio."""
+    stopping = Event()
+    flow = parts.operations.follow(task_id, channel, lambda: not stopping.is_set())
+    task = asyncio.ensure_future(parts.driver.run(flow))
+    try:
+        yield
+    finally:
+        stopping.set()
+        await asyncio.wait((task,), timeout=_DRAIN_SECONDS)
+        if not task.cancel() and not task.cancelled():
+            # Nobody else looks at it.
+            task.exception()
+
+
+def _readable(records: Iterable[bytes]) -> Iterator[LogRecord]:
+    for record in records:
+        try:
+            yield LogRecord.read(record)
+        except NOT_JSON as error:
+            # Any program that can write to Redis may have put it there.
+            logger.warning("a log record cannot be read and is skipped: %s", error)
+
+
+def _show(record: LogRecord) -> None:
+    stream = sys.stdout if record.stream == "stdout" else sys.stderr
+    stream.write(f"{record}\n")
+    stream.flush()

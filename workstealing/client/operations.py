@@ -1,0 +1,346 @@
+"""Submitting, waiting and cancelling, as flows over one queue.
+
+One body for the sync and the asyncio queue: a driver performs its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+
+import msgspec
+
+from workstealing._checks import checked_id
+from workstealing.client.log_channel import follow, logs
+from workstealing.clock import Clock
+from workstealing.drivers.address import target_of
+from workstealing.errors import (
+    BadEnvelope,
+    ConfigurationError,
+    InputEnded,
+    PayloadTooLarge,
+    QueueFull,
+    RedisUnavailable,
+    ResultTimeout,
+    TaskDead,
+    TaskNotFound,
+    UnknownEnvelope,
+)
+from workstealing.queue import inspection_calls, producer_calls
+from workstealing.queue.inspection_calls import Counts, Located, locate
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.producer_calls import Cancelled, Submitted
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import (
+    AwaitOutcome,
+    Call,
+    Flow,
+    Pipeline,
+    Sleep,
+    Subscribe,
+    Subscription,
+    ask,
+)
+from workstealing.tasks.envelope import (
+    Envelope,
+    EnvelopeTemplate,
+)
+from workstealing.tasks.outcome import State, TaskOutcome, TaskState
+from workstealing.tasks.output_capture import LogRecord
+from workstealing.tasks.registry import Registry
+from workstealing.tasks.submission import (
+    Admission,
+    Callee,
+    Channel,
+    ClientContext,
+    Submission,
+    SubmitOptions,
+    new_ids,
+    written,
+)
+
+if TYPE_CHECKING:
+    from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+    from workstealing.drivers.async_driver import AsyncDriver
+    from workstealing.drivers.sync_driver import Driver
+
+__all__ = ("QueueOperations", "QueueParts", "Source", "parts_of")
+
+D_co = TypeVar("D_co", covariant=True)
+
+_CHUNK = 1000
+# Outcomes are published; this is how often we look all the same.
+_LOOK_SECONDS = 1.0
+_ROUGHLY_DONE_SECONDS = 0.05
+
+
+class QueueOperations:
+    """Submits, looks, waits and cancels, as flows over one queue."""
+
+    def __init__(
+        self,
+        queue: str,
+        keys: QueueKeys,
+        settings: QueueSettings,
+        admission: Admission,
+        clock: Clock,
+    ) -> None:
+        self._queue = queue
+        self._keys = keys
+        self._settings = settings
+        self._admission = admission
+        self._clock = clock
+
+    def permit(self, callee: Callee, context: ClientContext) -> None:
+        """Refuse who may not call a task, before the payload is looked at."""
+        self._admission.permit(callee, context.principal, context.roles)
+
+    def submit(
+        self,
+        callee: Callee,
+        payloads: Sequence[bytes],
+        options: SubmitOptions,
+        ids: Sequence[str] | None = None,
+    ) -> Flow[Submission]:
+        """Put tasks into the queue, a round trip per thousand."""
+        signer = self._admission.signer
+        largest = max(map(len, payloads), default=0)
+        if largest > self._settings.max_payload:
+            raise PayloadTooLarge(callee.name, largest, self._settings.max_payload)
+        if ids is None:
+            names = new_ids(len(payloads))
+        else:
+            names = [checked_id(name) for name in ids]
+        if len(names) != len(payloads):
+            raise ConfigurationError(
+                f"there are {len(names)} ids for {len(payloads)} tasks: give each one"
+            )
+        envelope = written(callee, options, is_signed=signer is not None)
+        around = EnvelopeTemplate.of(envelope).around
+        prefix, channel = self._keys.channel(""), ""
+        if len(names) == 1:
+            guess: Subscription = yield Subscribe(prefix, names[0], is_guess=True)
+            channel = guess.channel
+
+        def call(start: int) -> Call[Submitted]:
+            chunk = names[start : start + _CHUNK]
+            envelopes = map(around, payloads[start : start + _CHUNK])
+            if signer is not None:
+                envelopes = map(signer.sign, chunk, envelopes)
+            return producer_calls.submit(
+                self._keys,
+                self._settings,
+                list(zip(chunk, envelopes, strict=True)),
+                priority=envelope.priority,
+                due_ms=options.due_ms,
+                delay_ms=options.delay_ms,
+                channel=channel,
+            )
+
+        starts = range(0, len(payloads), _CHUNK)
+        if len(starts) > 1 and not self._settings.max_length:
+            answers: list[Submitted] = yield Pipeline(map(call, starts))
+            for submitted in answers:
+                self._refuse_if_ended(submitted)
+            known = [submitted.known for submitted in answers]
+            return Submission(names, _joined(known))
+        # One by one: none is to be taken after others found the queue full.
+        known = []
+        for start in starts:
+            submitted = yield from ask(call(start))
+            known.append(submitted.known)
+            if channel and submitted.known:
+                # It was there before, so its outcome is not published here.
+                yield AwaitOutcome(prefix, names[0], 0.0)
+            if submitted.verdict == "full":
+                raise QueueFull(
+                    f"queue '{self._queue}' is full: max_length="
+                    f"{self._settings.max_length} tasks wait or run, so {start} of"
+                    f" {len(payloads)} tasks were submitted; try again later"
+                )
+            self._refuse_if_ended(submitted)
+        return Submission(names, _joined(known))
+
+    def _refuse_if_ended(self, submitted: Submitted) -> None:
+        if submitted.verdict == "closed":
+            raise InputEnded(self._queue)
+
+    def state(self, task_id: str) -> Flow[TaskState]:
+        """Return where a task is."""
+        return _state((yield from locate(self._keys, task_id)))
+
+    def result(
+        self, task_id: str, timeout: float | None, read: Callable[[msgspec.Raw], Any]
+    ) -> Flow[Any]:
+        """Wait for a task to end, by push with a look as the safety net."""
+        end = None if timeout is None else self._clock.monotonic() + timeout
+        prefix = self._keys.channel("")
+        own: Subscription = yield Subscribe(prefix, task_id)
+        is_requested = own.is_requested
+        while True:
+            found = None
+            if not is_requested:
+                found = yield from self._look(task_id, own.channel)
+            is_requested = False
+            if not found:
+                left = _LOOK_SECONDS
+                if end is not None:
+                    left = min(left, end - self._clock.monotonic())
+                if left > 0.0:
+                    try:
+                        found = yield AwaitOutcome(prefix, task_id, left)
+                    except RedisUnavailable:
+                        # Only the subscription may be gone; if it is all, this raises.
+                        own = yield Subscribe(prefix, task_id)
+            if found:
+                outcome = TaskOutcome.read(found)
+                problem = outcome.problem(task_id)
+                if problem is not None:
+                    raise problem
+                return read(outcome.result)
+            if end is not None and self._clock.monotonic() >= end:
+                state, waited = (yield from self.state(task_id)), round(timeout or 0, 3)
+                raise ResultTimeout(
+                    f"task {task_id} did not end within {waited:g} s: it is {state}"
+                )
+
+    def _look(self, task_id: str, channel: str) -> Flow[bytes]:
+        """Return an outcome if there is one; else have it published on a channel."""
+        seen = yield from ask(
+            inspection_calls.trace(self._keys, task_id, channel=channel)
+        )
+        if not seen.outcome and not seen.envelope:
+            raise TaskNotFound(
+                f"there is no task {task_id}, or its outcome has expired"
+            )
+        if not seen.outcome and seen.dead_at_ms is not None:
+            raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
+        return seen.outcome
+
+    def logs(self, task_id: str) -> Flow[list[LogRecord]]:
+        """Read what is kept of the log of a task."""
+        return logs(self._keys, task_id)
+
+    def follow(
+        self,
+        task_id: str,
+        channel: Channel,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> Flow[None]:
+        """Pass on what a task logs until it has ended, or nobody wants it any more."""
+        return follow(self._keys, task_id, channel, is_wanted)
+
+    def cancel(self, task_id: str) -> Flow[Cancelled]:
+        """Cancel a task; follow it if it moves from worker to worker meanwhile."""
+        while True:
+            seen = yield from ask(inspection_calls.trace(self._keys, task_id))
+            outcome = TaskOutcome(
+                state="cancelled", reason="by its caller", task=_ability(seen.envelope)
+            )
+            call = producer_calls.cancel(
+                self._keys, self._settings, task_id, seen.worker, outcome.encode()
+            )
+            verdict = yield from ask(call)
+            if verdict != "moved":
+                return verdict
+
+    def wait(self, timeout: float | None) -> Flow[Counts]:
+        """Wait until no task is left that waits or runs."""
+        end = None if timeout is None else self._clock.monotonic() + timeout
+        while True:
+            seen = yield from ask(inspection_calls.counts(self._keys))
+            if seen.unfinished <= 0:
+                return seen
+            if end is not None and self._clock.monotonic() >= end:
+                raise ResultTimeout(
+                    f"after {timeout:g} s, {seen.unfinished} tasks of queue"
+                    f" '{self._queue}' still wait or run"
+                )
+            yield Sleep(_ROUGHLY_DONE_SECONDS)
+
+
+def _joined(known: Sequence[frozenset[int]]) -> frozenset[int]:
+    """Return positions in a whole submission, of those in each of its chunks."""
+    return frozenset(
+        chunk * _CHUNK + position
+        for chunk, positions in enumerate(known)
+        for position in positions
+    )
+
+
+def _ability(envelope: bytes) -> str:
+    try:
+        read = Envelope.read(envelope)
+    except (BadEnvelope, UnknownEnvelope):
+        return ""
+    return f"{read.name}@{read.version}"
+
+
+def _state(found: Located) -> TaskState:
+    seen, place = found.trace, found.place
+    if place is None:
+        return TaskOutcome.read(seen.outcome).as_state()
+    since_ms, reason = None, ""
+    if place is State.DEAD:
+        since_ms = seen.dead_at_ms
+    elif place is State.DELAYED:
+        since_ms = seen.due_ms
+    elif place is State.PARKED:
+        reason = f"no worker can run {seen.needs}"
+    elif place is State.RUNNING:
+        since_ms = found.begun_at_ms
+        reason = "asked to stop" if seen.is_cancelling else ""
+    attempt = 1 if place is State.UNKNOWN else seen.attempts + 1
+    return TaskState(place, seen.worker, since_ms, reason, attempt, found.progress)
+
+
+class Source(Protocol[D_co]):
+    """Where a queue has its driver from."""
+
+    redis: Any
+
+    @property
+    def driver(self) -> D_co:
+        """Return the driver; connect if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueParts(Generic[D_co]):
+    """What a queue is made of; `parts_of(queue)` returns it."""
+
+    source: Source[D_co]
+    keys: QueueKeys
+    settings: QueueSettings
+    admission: Admission
+    operations: QueueOperations
+
+    @property
+    def driver(self) -> D_co:
+        """What performs calls and flows; connected when first used."""
+        return self.source.driver
+
+    @property
+    def registry(self) -> Registry:
+        """The tasks that are known here."""
+        return self.admission.registry
+
+    @property
+    def redis(self) -> Any:
+        """What the user gave to connect with: a client, a URL, or nothing."""
+        return self.source.redis
+
+    @property
+    def target(self) -> str:
+        """The name of the server; jobs on one server share a breaker."""
+        driver: Any = self.driver
+        return target_of(driver.client)
+
+
+@overload
+def parts_of(queue: TaskQueue) -> QueueParts[Driver]: ...
+@overload
+def parts_of(queue: AsyncTaskQueue) -> QueueParts[AsyncDriver]: ...
+def parts_of(queue: TaskQueue | AsyncTaskQueue) -> QueueParts[Any]:
+    """Return what a queue is made of, for code of this package."""
+    return queue._parts  # noqa: SLF001 - hidden from users, not from us

@@ -1,0 +1,279 @@
+"""The task client: calls tasks by name, here or through a queue.
+
+    client = TaskClient(queue)
+    client.call(ClientContext("ann"), "images.resize", {…}, str, timeout=10)
+
+It needs contracts, not implementations. A request is checked before it is sent, and
+again where it is run; each refusal is an error of its own. A caller that waits gets an
+answer or an error in time, whatever fails: see `call`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor as Threads
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    nullcontext,
+)
+from threading import TIMEOUT_MAX
+from typing import Any, TypeVar
+
+from workstealing._checks import checked_seconds
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.local import (
+    AsyncLocalDriver,
+    LocalDriver,
+    LocalOperations,
+    LocalParts,
+)
+from workstealing.client.log_channel import async_following, following
+from workstealing.client.operations import QueueOperations
+from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.errors import ConfigurationError, RedisUnavailable, ResultTimeout
+from workstealing.queue.steps import Flow, Sleep
+from workstealing.tasks.envelope import LATEST_MS
+from workstealing.tasks.policy import AccessPolicy
+from workstealing.tasks.registry import Registry
+from workstealing.tasks.signature import decode_result
+from workstealing.tasks.submission import Admission, ClientContext, SubmitOptions
+
+__all__ = ("AsyncTaskClient", "TaskClient")
+
+R = TypeVar("R")
+
+# A server that restarts is back soon; one that is gone need not be asked more often.
+_PAUSE_SECONDS = 0.2
+# A lock cannot be waited for much longer; it is a century and more.
+_LONGEST_SECONDS = TIMEOUT_MAX / 2
+
+
+class _Wait:
+    """How long a caller waits, and how much of that is left."""
+
+    def __init__(self, timeout: float) -> None:
+        self.seconds = checked_seconds(timeout, "timeout")
+        self._end = time.monotonic() + min(self.seconds, _LONGEST_SECONDS)
+        now_ms = time.time_ns() // 1_000_000
+        self._begun_ms = now_ms
+        self._end_ms = round(min(now_ms + self.seconds * 1000, LATEST_MS))
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._end - time.monotonic())
+
+    def deadline_ms(self, context: ClientContext) -> int:
+        """When nobody waits for it any longer, it need not be begun any more."""
+        own = context.deadline_ms(self._begun_ms)
+        return self._end_ms if own is None else min(own, self._end_ms)
+
+
+class _AnyClient:
+    """What both clients do: check a request, send it, wait for what comes of it."""
+
+    def __init__(self, queue: Any) -> None:
+        self._queue = queue
+        self._parts: Any = queue if isinstance(queue, LocalParts) else parts_of(queue)
+        self._registry: Registry = self._parts.registry
+        self._operations: QueueOperations | LocalOperations = self._parts.operations
+
+    def _give(
+        self,
+        context: ClientContext,
+        name: str,
+        payload: Any,
+        version: int | None,
+        wait: _Wait | None = None,
+    ) -> Flow[str]:
+        if not isinstance(context, ClientContext):
+            raise ConfigurationError(
+                f"context must be a ClientContext, not {context!r}"
+            )
+        callee = self._registry.callee(name, version)
+        self._operations.permit(callee, context)
+        encoded = callee.signature.encode_payload(payload)
+        deadline_ms = None if wait is None else wait.deadline_ms(context)
+        options = SubmitOptions(context=context, deadline_ms=deadline_ms)
+        submission = yield from self._operations.submit(callee, [encoded], options)
+        return submission.ids[0]
+
+    def _answer(self, task_id: str, result_type: Any, wait: _Wait) -> Flow[Any]:
+        """Wait for the result; a server that is lost meanwhile may come back."""
+
+        def read(result: Any) -> Any:
+            return decode_result(result, result_type)
+
+        while True:
+            try:
+                return (yield from self._result(task_id, wait, read))
+            except RedisUnavailable as error:
+                if wait.left <= _PAUSE_SECONDS:
+                    raise ResultTimeout(
+                        f"no outcome of task {task_id} arrived within {wait.seconds:g}"
+                        f" s, and the server cannot be reached: {error}"
+                    ) from error
+            yield Sleep(_PAUSE_SECONDS)
+
+    def _result(
+        self, task_id: str, wait: _Wait, read: Callable[[Any], Any]
+    ) -> Flow[Any]:
+        try:
+            return (yield from self._operations.result(task_id, wait.left, read))
+        except ResultTimeout:
+            # It knows only what was left of the wait, not what the caller gave.
+            state = yield from self._operations.state(task_id)
+            raise ResultTimeout(
+                f"task {task_id} did not end within {wait.seconds:g} s: it is {state}"
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._queue!r}>"
+
+
+class TaskClient(_AnyClient):
+    """Calls tasks by name.
+
+    Args:
+        queue: where the requests go. Its registry says which tasks there are; give it
+            `registry=` with contracts if the implementations live elsewhere.
+    """
+
+    def __init__(self, queue: TaskQueue | LocalParts[LocalDriver]) -> None:
+        super().__init__(queue)
+
+    @classmethod
+    def local(
+        cls, registry: Registry, *, pool: Threads, policy: AccessPolicy | None = None
+    ) -> TaskClient:
+        """Return a client that runs tasks in threads of this process.
+
+        Args:
+            registry: the tasks, implemented.
+            pool: a `workstealing.pool.Pool`, or any executor of threads.
+            policy: which roles may call which tasks.
+        """
+        operations = LocalOperations(Admission(registry, policy), pool)
+        return cls(LocalParts(registry, operations, LocalDriver(operations)))
+
+    def call(
+        self,
+        context: ClientContext,
+        name: str,
+        payload: Any,
+        result_type: type[R],
+        timeout: float,
+        version: int | None = None,
+    ) -> R:
+        """Call a task and wait for its result.
+
+        It ends within `timeout` seconds, and what the connection itself may take for
+        a reply. A task that was not begun by then is not begun any more. A server that
+        is out of reach when the request is made raises at once; when it is lost
+        afterwards, the wait goes on.
+
+        Args:
+            context: on whose behalf.
+            name: of the task.
+            payload: a dict, argument name to value; or an object of the payload's type.
+            result_type: what the result is read as.
+            timeout: seconds to wait.
+            version: of the task; the newest that is known here unless given.
+
+        Raises:
+            UnknownTask: there is no such task.
+            NotPermitted: this principal may not call it.
+            PayloadInvalid: the payload does not match.
+            TaskFailed: it raised, and is not tried again.
+            TaskDead: it was given up.
+            TaskCancelled: it was cancelled.
+            ResultInvalid: the result is of another type.
+            ResultTimeout: it did not end in time; says where it is.
+            RedisUnavailable: the server is out of reach.
+        """
+        wait, run = _Wait(timeout), self._parts.driver.run
+        task_id = run(self._give(context, name, payload, version, wait))
+        with self._received(context, task_id):
+            result: R = run(self._answer(task_id, result_type, wait))
+        return result
+
+    def submit(
+        self,
+        context: ClientContext,
+        name: str,
+        payload: Any,
+        result_type: type[R],
+        version: int | None = None,
+    ) -> TaskHandle[R]:
+        """Call a task and return its handle; arguments as of `call`."""
+        run = self._parts.driver.run
+        task_id = run(self._give(context, name, payload, version))
+        return TaskHandle(self._parts, task_id, result_type)
+
+    def _received(
+        self, context: ClientContext, task_id: str
+    ) -> AbstractContextManager[None]:
+        if context.logging is None:
+            return nullcontext()
+        return following(self._parts, task_id, context.logging)
+
+
+class AsyncTaskClient(_AnyClient):
+    """Calls tasks by name; the asyncio twin of `TaskClient`."""
+
+    def __init__(self, queue: AsyncTaskQueue | LocalParts[AsyncLocalDriver]) -> None:
+        super().__init__(queue)
+
+    @classmethod
+    def local(
+        cls, registry: Registry, *, pool: Threads, policy: AccessPolicy | None = None
+    ) -> AsyncTaskClient:
+        """Return a client that runs tasks in threads of this process.
+
+        Args:
+            registry: the tasks, implemented.
+            pool: a `workstealing.pool.Pool`, or any executor of threads.
+            policy: which roles may call which tasks.
+        """
+        operations = LocalOperations(Admission(registry, policy), pool)
+        return cls(LocalParts(registry, operations, AsyncLocalDriver(operations)))
+
+    async def call(
+        self,
+        context: ClientContext,
+        name: str,
+        payload: Any,
+        result_type: type[R],
+        timeout: float,
+        version: int | None = None,
+    ) -> R:
+        """Call a task and wait for its result, without blocking the event loop.
+
+        For arguments and errors see `TaskClient.call`.
+        """
+        wait, run = _Wait(timeout), self._parts.driver.run
+        task_id = await run(self._give(context, name, payload, version, wait))
+        async with self._received(context, task_id):
+            result: R = await run(self._answer(task_id, result_type, wait))
+        return result
+
+    async def submit(
+        self,
+        context: ClientContext,
+        name: str,
+        payload: Any,
+        result_type: type[R],
+        version: int | None = None,
+    ) -> AsyncTaskHandle[R]:
+        """Call a task and return its handle; arguments as of `call`."""
+        run = self._parts.driver.run
+        task_id = await run(self._give(context, name, payload, version))
+        return AsyncTaskHandle(self._parts, task_id, result_type)
+
+    def _received(
+        self, context: ClientContext, task_id: str
+    ) -> AbstractAsyncContextManager[None]:
+        if context.logging is None:
+            return nullcontext()
+        return async_following(self._parts, task_id, context.logging)

@@ -1,0 +1,200 @@
+"""The data behind the dashboard, and its actions, through inspectors and queues.
+
+Everything is bounded: how many queues are shown, how many are remembered, and how many
+are inspected at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from workstealing.client.task_queue import AsyncTaskQueue
+from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.errors import RedisError, RedisUnavailable
+from workstealing.inspecting import (
+    AsyncInspector,
+    Explanation,
+    QueueStat,
+    RateMeter,
+    Rates,
+    TaskDetail,
+    TaskRow,
+)
+from workstealing.queue.replies import shown
+
+__all__ = (
+    "ACTIONS",
+    "Action",
+    "DashboardData",
+    "Overview",
+    "QueueSnapshot",
+    "UnreadableQueue",
+)
+
+Action = Literal["replay", "delete", "cancel"]
+ACTIONS: tuple[Action, ...] = ("replay", "delete", "cancel")
+
+_SHOWN = 50
+_REMEMBERED = 200
+_AT_ONCE = 8
+_DISCOVER_SECONDS = 15.0
+_HISTORY = 60
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSnapshot:
+    """A queue at one moment, and its recent rates."""
+
+    stat: QueueStat
+    rates: Rates | None
+    history: tuple[float, ...]
+    """Tasks done per second, at the last snapshots."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableQueue:
+    """A queue with something in its keys that cannot be read."""
+
+    queue: str
+    run: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The queues of a server."""
+
+    snapshots: tuple[QueueSnapshot, ...]
+    unreadable: tuple[UnreadableQueue, ...]
+    more: int
+    """Further queues, which are not shown."""
+    is_all: bool
+    """False if the server may have queues that were not found."""
+
+
+@dataclass(frozen=True, slots=True)
+class _WatchedQueue:
+    queue: AsyncTaskQueue
+    inspector: AsyncInspector
+    meter: RateMeter = field(default_factory=RateMeter)
+    history: deque[float] = field(default_factory=lambda: deque(maxlen=_HISTORY))
+
+
+class DashboardData:
+    """Inspects the queues of one server.
+
+    Args:
+        client: a client of that server.
+        queues: shown first, with their own settings.
+        clock: the source of time.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        queues: Iterable[AsyncTaskQueue] = (),
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._given = {(queue.name, queue.run): queue for queue in queues}
+        self._watched_queues: OrderedDict[tuple[str, str], _WatchedQueue] = (
+            OrderedDict()
+        )
+        self._found: tuple[tuple[str, str], ...] = ()
+        self._found_all = True
+        self._discovered_at: float | None = None
+
+    async def overview(self) -> Overview:
+        """Inspect the given queues, and those that were found."""
+        await self._discover()
+        names = tuple(dict.fromkeys((*self._given, *self._found)))
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(name: str, run: str) -> QueueSnapshot | UnreadableQueue:
+            async with at_once:
+                try:
+                    return await self.snapshot(name, run)
+                except RedisUnavailable:
+                    raise
+                # One queue must not hide the others, whatever is in its keys.
+                except Exception as error:  # noqa: BLE001
+                    return UnreadableQueue(name, run, shown(error))
+
+        seen = await asyncio.gather(*(one(*name) for name in names[:_SHOWN]))
+        return Overview(
+            tuple(snapshot for snapshot in seen if isinstance(snapshot, QueueSnapshot)),
+            tuple(queue for queue in seen if isinstance(queue, UnreadableQueue)),
+            max(0, len(names) - _SHOWN),
+            self._found_all,
+        )
+
+    async def snapshot(self, name: str, run: str) -> QueueSnapshot:
+        """Inspect one queue."""
+        watched = self._watched(name, run)
+        stat = await watched.inspector.stat()
+        rates = watched.meter.note(stat)
+        if rates is not None:
+            watched.history.append(rates.done)
+        return QueueSnapshot(stat, rates, tuple(watched.history))
+
+    async def entries(
+        self, name: str, run: str, place: str, limit: int
+    ) -> tuple[TaskRow, ...]:
+        """List a place of a queue."""
+        return await self._watched(name, run).inspector.ls(place, limit)
+
+    async def task(
+        self, name: str, run: str, task_id: str
+    ) -> tuple[TaskDetail, Explanation]:
+        """Return a task, and why it is where it is."""
+        inspector = self._watched(name, run).inspector
+        return await inspector.cat(task_id), await inspector.why(task_id)
+
+    async def act(self, action: Action, name: str, run: str, task_id: str) -> str:
+        """Replay, delete or cancel a task; return a word for the result."""
+        queue = self._watched(name, run).queue
+        if action == "cancel":
+            return await queue.handle(task_id).cancel()
+        if action == "replay":
+            return "replayed" if await queue.replay(task_id) else "not-dead"
+        return "deleted" if await queue.drop(task_id) else "not-dead"
+
+    async def close(self) -> None:
+        """Close the client."""
+        await self._client.aclose()
+
+    def _watched(self, name: str, run: str) -> _WatchedQueue:
+        key = (name, run)
+        watched = self._watched_queues.get(key)
+        if watched is None:
+            queue = self._given.get(key)
+            if queue is None:
+                queue = AsyncTaskQueue(name, self._client, run=run)
+            watched = self._watched_queues[key] = _WatchedQueue(
+                queue, AsyncInspector(queue)
+            )
+        self._watched_queues.move_to_end(key)
+        if len(self._watched_queues) > _REMEMBERED:
+            self._watched_queues.popitem(last=False)
+        return watched
+
+    async def _discover(self) -> None:
+        now, before = self._clock.monotonic(), self._discovered_at
+        if before is not None and now - before < _DISCOVER_SECONDS:
+            return
+        inspector = AsyncInspector(AsyncTaskQueue("any", self._client))
+        try:
+            found = await inspector.queues()
+            self._found, self._found_all = found.names, found.is_all
+        except RedisUnavailable:
+            raise
+        except RedisError:
+            # A server may forbid SCAN.
+            self._found, self._found_all = (), False
+        self._discovered_at = now

@@ -1,0 +1,221 @@
+"""Performs steps and flows on an asyncio redis-py client; twin of `sync_driver`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+from redis.asyncio import Redis
+from redis.asyncio.cluster import RedisCluster
+from redis.client import NEVER_DECODE
+from redis.exceptions import NoScriptError
+
+from workstealing.drivers.address import target_of
+from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
+from workstealing.drivers.connection import is_plain, send_all_async
+from workstealing.drivers.server_check import first_look
+from workstealing.drivers.sync_driver import is_ours
+from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.errors import ConfigurationError, RedisUnavailable, ServerTooOld
+from workstealing.queue.steps import (
+    SINGLE,
+    AwaitOutcome,
+    Call,
+    Flow,
+    Invoke,
+    Nodes,
+    Pipeline,
+    RedisCommand,
+    Sleep,
+    Step,
+    Subscribe,
+)
+
+__all__ = ("AsyncClient", "AsyncDriver", "AsyncDriverSource")
+
+T = TypeVar("T")
+
+_RAW = {NEVER_DECODE: True}
+AsyncClient = Redis | RedisCluster
+
+
+class AsyncDriver:
+    """Drives calls and flows over one asyncio client."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self.client = client
+        self._is_plain = is_plain(client)
+        self._subscriptions = AsyncOutcomeSubscriptions(client)
+        self._looked = False
+        self._refusal: str | None = None
+
+    async def call(self, call: Call[T] | RedisCommand[T]) -> T:
+        """Perform one step and return its answer."""
+        return cast("T", await self._perform(call))
+
+    async def run(self, flow: Flow[T]) -> T:
+        """Perform each step of a flow; a failure is thrown into it."""
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    answer = await self._perform(step)
+                except Exception as error:  # noqa: BLE001 - the flow decides
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(answer)
+        except StopIteration as end:
+            return cast("T", end.value)
+        finally:
+            flow.close()
+
+    async def close(self) -> None:
+        """Close what this driver opened for itself; the client stays open."""
+        await self._subscriptions.close()
+
+    async def _perform(self, step: Step) -> Any:
+        if isinstance(step, Invoke):
+            answer = step.function(*step.arguments)
+            return await answer if inspect.isawaitable(answer) else answer
+        if isinstance(step, Sleep):
+            await asyncio.sleep(step.seconds)
+            return None
+        if self._refusal is not None:
+            raise ServerTooOld(self._refusal)
+        try:
+            if isinstance(step, Subscribe):
+                if step.is_guess:
+                    return self._subscriptions.expect(step.prefix, step.task_id)
+                return await self._subscriptions.subscribe(step.prefix, step.task_id)
+            if isinstance(step, AwaitOutcome):
+                return await self._subscriptions.wait(
+                    step.prefix, step.task_id, step.seconds
+                )
+            if isinstance(step, Pipeline):
+                answer = await self._send_all(step.calls)
+            else:
+                answer = step.parse(await self._send(step))
+        except CLIENT_ERRORS as error:
+            script = step.script if isinstance(step, Call) else None
+            raise translated(error, script) from error
+        except RuntimeError as error:
+            if not _is_of_another_loop(error):
+                raise
+            raise ConfigurationError(
+                f"the asyncio client of {target_of(self.client)} has connections that"
+                " belong to another event loop: give a URL in its place, so that each"
+                " loop gets a client of its own, or close the client before its loop"
+                " ends"
+            ) from error
+        if not self._looked and not isinstance(step, Nodes):
+            # Only now, when the server is known to answer: a slice must not fail,
+            # nor wait twice, because of a look around.
+            self._looked = True
+            self._refusal = await self.run(first_look(target_of(self.client)))
+        return answer
+
+    async def _send_all(self, calls: Iterable[Call[Any]]) -> list[Any]:
+        if self._is_plain:
+            return await send_all_async(self.client, calls)
+        return [call.parse(await self._send(call)) for call in calls]
+
+    async def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
+        client: Any = self.client
+        if isinstance(step, Call):
+            script, keys, arguments = step.script, step.keys, step.arguments
+            rest = (len(keys), *keys, *arguments)
+            options = _RAW if step.is_raw else {}
+            try:
+                return await client.execute_command(
+                    "EVALSHA", script.sha, *rest, **options
+                )
+            except NoScriptError:
+                return await client.execute_command(
+                    "EVAL", script.text, *rest, **options
+                )
+        clustered = isinstance(self.client, RedisCluster)
+        if isinstance(step, RedisCommand):
+            if step.node is None or not clustered:
+                return await client.execute_command(*step.parts)
+            node = client.get_node(node_name=step.node)
+            if node is None:
+                raise RedisUnavailable(f"{step.node} is no longer in the Cluster")
+            return await client.execute_command(*step.parts, target_nodes=node)
+        if clustered:
+            await client.initialize()
+            return sorted(node.name for node in client.get_primaries())
+        return SINGLE
+
+
+class AsyncDriverSource:
+    """Makes a driver for each event loop, when it is first used there.
+
+    The connections of an asyncio client belong to the loop in which they were opened.
+    A loop that has ended takes its driver with it. A driver that was asked for outside
+    of any loop has no connections yet and goes to the first loop that needs one.
+    """
+
+    def __init__(
+        self,
+        redis: AsyncClient | str | None,
+        connect: Callable[[AsyncClient | str | None], AsyncDriver],
+    ) -> None:
+        self.redis = redis
+        """What the user gave: a client, a URL, or nothing."""
+        self._connect = connect
+        self._drivers: dict[asyncio.AbstractEventLoop, AsyncDriver] = {}
+        self._unused: AsyncDriver | None = None
+        self._lock = Lock()
+
+    @property
+    def driver(self) -> AsyncDriver:
+        """Return the driver of the running loop; connect if there is none."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return self._outside_of_loops()
+        made = self._drivers.get(loop)
+        return self._connected(loop) if made is None else made
+
+    async def close(self) -> None:
+        """Release all connections but those of a client that the user brought.
+
+        Those of another loop that still runs are left to that loop.
+        """
+        with self._lock:
+            self._forget_ended_loops()
+            made = self._drivers.pop(asyncio.get_running_loop(), None)
+            unused, self._unused = self._unused, None
+        for one in (made, unused):
+            if one is not None:
+                await one.close()
+                if is_ours(self.redis):
+                    await one.client.aclose()
+
+    def _connected(self, loop: asyncio.AbstractEventLoop) -> AsyncDriver:
+        with self._lock:
+            self._forget_ended_loops()
+            made, self._unused = self._unused, None
+            self._drivers[loop] = made or self._connect(self.redis)
+            return self._drivers[loop]
+
+    def _outside_of_loops(self) -> AsyncDriver:
+        with self._lock:
+            for made in self._drivers.values():
+                return made
+            if self._unused is None:
+                self._unused = self._connect(self.redis)
+            return self._unused
+
+    def _forget_ended_loops(self) -> None:
+        for loop in [loop for loop in self._drivers if loop.is_closed()]:
+            del self._drivers[loop]
+
+
+def _is_of_another_loop(error: RuntimeError) -> bool:
+    # asyncio says so in words only.
+    text = str(error)
+    return "Event loop is closed" in text or "different loop" in text

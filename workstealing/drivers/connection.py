@@ -1,0 +1,191 @@
+"""Uses connections of redis-py directly, where its own way of sending costs too much.
+
+`DedicatedConnection` is held by one thread for as long as its worker works: taking a
+connection out of the pool and putting it back for each command, and what redis-py does
+around that, costs as much as half of an exchange with Redis.
+
+`send_all` sends scripts without waiting in between, each while the server runs the one
+before. Two are under way at most: one that is run and one that waits. More would gain
+nothing, and would have to be held in memory.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from inspect import signature
+from itertools import chain
+from typing import Any, TypeVar
+
+from hiredis import pack_command
+from redis import Redis
+from redis import asyncio as aio
+from redis import connection as sync
+from redis.cluster import RedisCluster
+from redis.exceptions import NoScriptError, ResponseError
+
+from workstealing.queue.steps import Argument, Call
+
+__all__ = (
+    "DedicatedConnection",
+    "is_plain",
+    "send_all",
+    "send_all_async",
+    "shut_down_sockets",
+)
+
+T = TypeVar("T")
+
+
+class DedicatedConnection:
+    """One connection of a client's pool, held until it is closed."""
+
+    def __init__(self, client: Any) -> None:
+        self._pool: Any = client.connection_pool
+        self._connection: Any = None
+
+    def call(self, call: Call[Any]) -> Any:
+        """Run a script; return its reply as it is."""
+        try:
+            return self._exchange(_packed_call(call), call.is_raw)
+        except NoScriptError:
+            return self._exchange(_packed_call(call, in_full=True), call.is_raw)
+
+    def ask(self, parts: tuple[Argument, ...]) -> Any:
+        """Send a command; return its reply as it is."""
+        return self._exchange(_packed(parts), is_raw=False)
+
+    def close(self) -> None:
+        """Give the connection back; another is taken when one is needed again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.disconnect()
+            self._pool.release(connection)
+
+    def _exchange(self, command: list[bytes], is_raw: bool) -> Any:
+        if self._connection is None:
+            self._connection = self._pool.get_connection()
+        connection = self._connection
+        try:
+            connection.send_packed_command(command)
+            return connection.read_response(disable_decoding=is_raw)
+        except ResponseError:
+            # The server has answered: the connection is as good as before.
+            raise
+        except BaseException:
+            # What comes next on it would be the answer to this.
+            self.close()
+            raise
+
+
+def send_all(client: Any, calls: Iterable[Call[T]]) -> list[T]:
+    """Run scripts over a plain client; return their answers."""
+    pool, answers = client.connection_pool, list[T]()
+    before: Call[T] | None = None
+    connection = pool.get_connection()
+    try:
+        for call in chain(calls, (None,)):
+            if call is not None:
+                # In full: none can be repeated once the next one is on its way.
+                connection.send_packed_command(_packed_call(call, in_full=True))
+            if before is not None:
+                reply = connection.read_response(disable_decoding=before.is_raw)
+                answers.append(before.parse(reply))
+            before = call
+    except BaseException:
+        # A reply may still arrive, and must not answer what is asked next.
+        connection.disconnect()
+        raise
+    finally:
+        pool.release(connection)
+    return answers
+
+
+async def send_all_async(client: Any, calls: Iterable[Call[T]]) -> list[T]:
+    """Run scripts over a plain asyncio client; return their answers."""
+    pool, answers = client.connection_pool, list[T]()
+    before: Call[T] | None = None
+    connection = await pool.get_connection()
+    try:
+        for call in chain(calls, (None,)):
+            if call is not None:
+                packed = _packed_call(call, in_full=True)
+                await connection.send_packed_command(packed)
+            if before is not None:
+                reply = await connection.read_response(disable_decoding=before.is_raw)
+                answers.append(before.parse(reply))
+            before = call
+    except BaseException:
+        await connection.disconnect(nowait=True)
+        raise
+    finally:
+        await pool.release(connection)
+    return answers
+
+
+_KINDS = frozenset(
+    {
+        sync.Connection,
+        sync.SSLConnection,
+        sync.UnixDomainSocketConnection,
+        aio.Connection,
+        aio.SSLConnection,
+        aio.UnixDomainSocketConnection,
+    }
+)
+
+
+def is_plain(client: Any) -> bool:
+    """Return whether the connections of a client can be used directly."""
+    pool = getattr(client, "connection_pool", None)
+    if pool is None or pool.connection_class not in _KINDS:
+        return False
+    # Before redis-py 5.3 a pool asks for the command that a connection is for.
+    purpose = signature(pool.get_connection).parameters.get("command_name")
+    retry = pool.connection_kwargs.get("retry")
+    return (
+        (purpose is None or purpose.default is not purpose.empty)
+        and (retry is None or getattr(retry, "_retries", 1) == 0)
+        # One that keeps replies, and one with a single connection, have more to do.
+        and getattr(pool, "cache", None) is None
+        and client.connection is None
+    )
+
+
+def _packed(parts: tuple[Argument, ...]) -> list[bytes]:
+    """Return a command as connections of redis-py take it."""
+    pack: Any = pack_command  # its type says that a command has a single part
+    return [pack(parts)]
+
+
+def _packed_call(call: Call[Any], *, in_full: bool = False) -> list[bytes]:
+    """Return the call of a script by its hash, or with its text."""
+    script, keys = call.script, call.keys
+    name, which = ("EVAL", script.text) if in_full else ("EVALSHA", script.sha)
+    return _packed((name, which, len(keys), *keys, *call.arguments))
+
+
+# Where pools of redis-py keep their connections; which of them, depends on the kind.
+_PLACES = ("_connections", "_in_use_connections", "_available_connections")
+
+
+def shut_down_sockets(client: Redis | RedisCluster) -> None:
+    """Shut down every socket of a client, also those that some thread reads from."""
+    for pool in _pools(client):
+        for place in _PLACES:
+            for connection in tuple(getattr(pool, place, None) or ()):
+                held = getattr(connection, "_sock", None)
+                if held is not None:
+                    with suppress(OSError):
+                        held.shutdown(socket.SHUT_RDWR)
+
+
+def _pools(client: Redis | RedisCluster) -> Iterator[Any]:
+    if not isinstance(client, RedisCluster):
+        yield client.connection_pool
+        return
+    cluster: Any = client
+    for node in cluster.get_nodes():
+        if node.redis_connection is not None:
+            yield node.redis_connection.connection_pool

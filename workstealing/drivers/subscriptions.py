@@ -1,0 +1,152 @@
+"""Receives published outcomes, over one subscription per thread and queue.
+
+A subscription is kept between two waits, since making one costs a connection. Its
+channel is its own: only what this thread asked for is published there. A thread that
+has waited lately is expected to wait again, and asks for the outcome with the
+submission itself, which saves a round trip.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from threading import local
+from typing import Any
+from weakref import WeakSet
+
+from redis.client import PubSub
+
+from workstealing.queue.replies import raw
+from workstealing.queue.steps import Subscription
+
+__all__ = (
+    "NOT_SUBSCRIBED",
+    "ExpectedOutcomes",
+    "OutcomeSubscriptions",
+    "new_channel",
+)
+
+
+class OutcomeSubscriptions:
+    """The subscriptions of a driver."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._own = local()
+        self._open: WeakSet[PubSub] = WeakSet()
+
+    def subscribe(self, prefix: str, task_id: str) -> Subscription:
+        """Subscribe to a channel of this thread's own, for somebody who waits."""
+        made = self._subscribed(prefix)
+        if made is None:
+            made = _ThreadSubscription(self._client.pubsub(), new_channel(prefix))
+            made.pubsub.subscribe(made.channel)
+            self._open.add(made.pubsub)
+            vars(self._own)[prefix] = made
+        made.expected.note_wait()
+        return Subscription(made.channel, task_id in made.expected)
+
+    def expect(self, prefix: str, task_id: str) -> Subscription:
+        """Expect the outcome of a task to come, if this thread has waited lately."""
+        made = self._subscribed(prefix)
+        if made is None or not made.expected.add(task_id):
+            return NOT_SUBSCRIBED
+        return Subscription(made.channel, is_requested=True)
+
+    def wait(self, prefix: str, task_id: str, seconds: float) -> bytes | None:
+        """Wait for an outcome; outcomes of other tasks that nobody expects are lost."""
+        made: _ThreadSubscription = vars(self._own)[prefix]
+        early = made.expected.take(task_id)
+        if early is not None:
+            return early
+        end = time.monotonic() + seconds
+        try:
+            while (left := end - time.monotonic()) > 0.0:
+                message = made.pubsub.get_message(
+                    ignore_subscribe_messages=True, timeout=left
+                )
+                if message is not None:
+                    ended, _, outcome = raw(message["data"]).partition(b" ")
+                    if ended == task_id.encode():
+                        return outcome
+                    made.expected.keep(ended.decode(), outcome)
+        except BaseException:
+            # Its state is unknown, so it is given up; the next wait makes another.
+            del vars(self._own)[prefix]
+            made.pubsub.close()
+            raise
+        return None
+
+    def close(self) -> None:
+        """End all subscriptions."""
+        for pubsub in tuple(self._open):
+            pubsub.close()
+        self._own = local()
+
+    def _subscribed(self, prefix: str) -> _ThreadSubscription | None:
+        made: _ThreadSubscription | None = vars(self._own).get(prefix)
+        return made if made is not None and made.pid == os.getpid() else None
+
+
+NOT_SUBSCRIBED = Subscription("", is_requested=False)
+
+
+def new_channel(prefix: str) -> str:
+    """Return the name of a channel that nobody else has."""
+    return prefix + os.urandom(8).hex()
+
+
+class _ThreadSubscription:
+    """One subscription, of one thread of one process."""
+
+    __slots__ = ("channel", "expected", "pid", "pubsub")
+
+    def __init__(self, pubsub: PubSub, channel: str) -> None:
+        self.pubsub = pubsub
+        self.channel = channel
+        self.pid = os.getpid()
+        self.expected = ExpectedOutcomes()
+
+
+_SUBMISSIONS_PER_WAIT = 8
+_MOST = 1000
+
+
+class ExpectedOutcomes:
+    """Outcomes that were published, or may be, before anybody waits for them.
+
+    For each wait, the next few submissions are expected to be awaited, too. Most
+    programs never wait, and must not be sent what they do not want to know.
+    """
+
+    __slots__ = ("_credit", "_outcomes")
+
+    def __init__(self) -> None:
+        self._credit = 0
+        self._outcomes: dict[str, bytes | None] = {}
+
+    def note_wait(self) -> None:
+        """Expect that the next submissions are awaited, since this one is."""
+        self._credit = _SUBMISSIONS_PER_WAIT
+
+    def add(self, task_id: str) -> bool:
+        """Expect the outcome of a task; return whether that is worth it."""
+        if self._credit <= 0:
+            return False
+        self._credit -= 1
+        self._outcomes[task_id] = None
+        if len(self._outcomes) > _MOST:
+            del self._outcomes[next(iter(self._outcomes))]
+        return True
+
+    def __contains__(self, task_id: str) -> bool:
+        return task_id in self._outcomes
+
+    def keep(self, task_id: str, outcome: bytes) -> None:
+        """Keep an outcome that came before anybody waits for it, if it is expected."""
+        if task_id in self._outcomes:
+            self._outcomes[task_id] = outcome
+
+    def take(self, task_id: str) -> bytes | None:
+        """Expect it no longer; return its outcome if that has come already."""
+        return self._outcomes.pop(task_id, None)

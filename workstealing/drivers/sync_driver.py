@@ -1,0 +1,183 @@
+"""Performs steps and flows on a redis-py client, in the calling thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+from redis import Redis
+from redis.client import NEVER_DECODE
+from redis.cluster import RedisCluster
+from redis.exceptions import NoScriptError
+
+from workstealing.drivers.address import target_of
+from workstealing.drivers.connection import DedicatedConnection, is_plain, send_all
+from workstealing.drivers.server_check import first_look
+from workstealing.drivers.subscriptions import OutcomeSubscriptions
+from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.errors import RedisUnavailable, ServerTooOld
+from workstealing.queue.steps import (
+    SINGLE,
+    AwaitOutcome,
+    Call,
+    Flow,
+    Invoke,
+    Nodes,
+    Pipeline,
+    RedisCommand,
+    Sleep,
+    Step,
+    Subscribe,
+)
+
+__all__ = ("Client", "Driver", "DriverSource", "is_ours")
+
+T = TypeVar("T")
+
+_RAW = {NEVER_DECODE: True}
+Client = Redis | RedisCluster
+
+
+class Driver:
+    """Drives calls and flows over one client."""
+
+    def __init__(self, client: Client, own: DedicatedConnection | None = None) -> None:
+        self.client = client
+        self._own = own
+        self._is_plain = is_plain(client)
+        self._subscriptions = OutcomeSubscriptions(client)
+        self._looked = False
+        self._refusal: str | None = None
+
+    def call(self, call: Call[T] | RedisCommand[T]) -> T:
+        """Perform one step and return its answer."""
+        return cast("T", self._perform(call))
+
+    def run(self, flow: Flow[T]) -> T:
+        """Perform each step of a flow; a failure is thrown into it."""
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    answer = self._perform(step)
+                except Exception as error:  # noqa: BLE001 - the flow decides
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(answer)
+        except StopIteration as end:
+            return cast("T", end.value)
+        finally:
+            flow.close()
+
+    def close(self) -> None:
+        """Close what this driver opened for itself; the client stays open."""
+        self._subscriptions.close()
+        if self._own is not None:
+            self._own.close()
+
+    def _perform(self, step: Step) -> Any:
+        if isinstance(step, Invoke):
+            return step.function(*step.arguments)
+        if isinstance(step, Sleep):
+            time.sleep(step.seconds)
+            return None
+        if self._refusal is not None:
+            raise ServerTooOld(self._refusal)
+        try:
+            if isinstance(step, Subscribe):
+                if step.is_guess:
+                    return self._subscriptions.expect(step.prefix, step.task_id)
+                return self._subscriptions.subscribe(step.prefix, step.task_id)
+            if isinstance(step, AwaitOutcome):
+                return self._subscriptions.wait(step.prefix, step.task_id, step.seconds)
+            if isinstance(step, Pipeline):
+                answer: Any = self._send_all(step.calls)
+            else:
+                answer = step.parse(self._send(step))
+        except CLIENT_ERRORS as error:
+            script = step.script if isinstance(step, Call) else None
+            raise translated(error, script) from error
+        if not self._looked and not isinstance(step, Nodes):
+            # Only now, when the server is known to answer: a slice must not fail,
+            # nor wait twice, because of a look around.
+            self._looked = True
+            self._refusal = self.run(first_look(target_of(self.client)))
+        return answer
+
+    def _send_all(self, calls: Iterable[Call[Any]]) -> list[Any]:
+        if self._is_plain:
+            return send_all(self.client, calls)
+        return [call.parse(self._send(call)) for call in calls]
+
+    def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
+        client: Any = self.client
+        if self._own is not None:
+            if isinstance(step, Call):
+                return self._own.call(step)
+            # redis-py would do nothing more to its reply.
+            if isinstance(step, RedisCommand) and step.parts[0] == "BLPOP":
+                return self._own.ask(step.parts)
+        if isinstance(step, Call):
+            script, keys, arguments = step.script, step.keys, step.arguments
+            rest = (len(keys), *keys, *arguments)
+            options = _RAW if step.is_raw else {}
+            try:
+                return client.execute_command("EVALSHA", script.sha, *rest, **options)
+            except NoScriptError:
+                return client.execute_command("EVAL", script.text, *rest, **options)
+        clustered = isinstance(self.client, RedisCluster)
+        if isinstance(step, RedisCommand):
+            if step.node is None or not clustered:
+                return client.execute_command(*step.parts)
+            node = client.get_node(node_name=step.node)
+            if node is None:
+                raise RedisUnavailable(f"{step.node} is no longer in the Cluster")
+            return client.execute_command(*step.parts, target_nodes=node)
+        if clustered:
+            return sorted(node.name for node in client.get_primaries())
+        return SINGLE
+
+
+class DriverSource:
+    """Makes the one driver of all threads of this process when it is first used.
+
+    After `close()`, it makes another. A client that the user brought is never closed.
+    """
+
+    def __init__(
+        self,
+        redis: Client | str | None,
+        connect: Callable[[Client | str | None], Driver],
+    ) -> None:
+        self.redis = redis
+        """What the user gave: a client, a URL, or nothing."""
+        self._connect = connect
+        self._driver: Driver | None = None
+        self._lock = Lock()
+
+    @property
+    def driver(self) -> Driver:
+        """Return the driver; connect if there is none."""
+        return self._driver or self._connected()
+
+    def close(self) -> None:
+        """Release all connections but those of a client that the user brought."""
+        with self._lock:
+            made, self._driver = self._driver, None
+        if made is not None:
+            made.close()
+            if is_ours(self.redis):
+                made.client.close()
+
+    def _connected(self) -> Driver:
+        with self._lock:
+            if self._driver is None:
+                self._driver = self._connect(self.redis)
+            return self._driver
+
+
+def is_ours(redis: Any) -> bool:
+    """Return whether a client is made here, from what the user gave."""
+    return redis is None or isinstance(redis, str)

@@ -1,0 +1,287 @@
+"""Looks one task up: what is kept of it, where it is, and why it is not running.
+
+The explanation is written in plain sentences, the place first, so that it can be read
+out to the person who asks "why does my task not run?".
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from workstealing.errors import TaskNotFound
+from workstealing.inspecting.formatting import duration_ms, plural, timestamp
+from workstealing.inspecting.previews import (
+    preview_envelope,
+    preview_outcome,
+    reason_of,
+)
+from workstealing.inspecting.views import Explanation, TaskDetail
+from workstealing.queue import listing_calls
+from workstealing.queue.inspection_calls import Trace, locate
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.replies import number, shown
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Flow, ask
+from workstealing.tasks.context import Progress
+from workstealing.tasks.outcome import State, TaskOutcome
+
+__all__ = ("explain_task", "read_task")
+
+# How far a list is searched for a task.
+_FAR = 10_000
+
+Sentences = Flow[list[str]]
+
+
+def read_task(
+    keys: QueueKeys, settings: QueueSettings, task_id: str
+) -> Flow[TaskDetail]:
+    """Return a task; raise `TaskNotFound` if nothing is kept of it."""
+    found = yield from _find(keys, task_id)
+    if found.state is State.UNKNOWN:
+        raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
+    sentences = yield from _explain(keys, settings, found)
+    seen = found.trace
+    outcome = preview_outcome(seen.outcome) if seen.outcome else None
+    return TaskDetail(
+        id=task_id,
+        state=found.state,
+        summary=sentences[0],
+        envelope=_decoded(seen.envelope) if seen.envelope else None,
+        outcome=None if outcome is None else _outcome_fields(outcome),
+        result=None if outcome is None else _decoded(bytes(outcome.result)),
+        traceback=outcome.error.traceback if outcome and outcome.error else "",
+    )
+
+
+def explain_task(
+    keys: QueueKeys, settings: QueueSettings, task_id: str
+) -> Flow[Explanation]:
+    """Say where a task is, which worker has it, and why it is not running."""
+    found = yield from _find(keys, task_id)
+    sentences = yield from _explain(keys, settings, found)
+    return Explanation(task_id, found.state, tuple(sentences))
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundTask:
+    id: str
+    state: State
+    trace: Trace
+    picked_up_at_ms: int | None
+    """When its worker picked it up to run it, if it has."""
+    progress: Progress | None = None
+    """What it last reported, while it runs."""
+
+
+def _find(keys: QueueKeys, task_id: str) -> Flow[_FoundTask]:
+    found = yield from locate(keys, task_id)
+    state = found.place or State(preview_outcome(found.trace.outcome).state)
+    return _FoundTask(task_id, state, found.trace, found.begun_at_ms, found.progress)
+
+
+def _explain(keys: QueueKeys, settings: QueueSettings, found: _FoundTask) -> Sentences:
+    seen = found.trace
+    if found.state is State.UNKNOWN:
+        return _unknown(found.id, settings)
+    if found.state is State.DELAYED:
+        return [*_delayed(seen), *_history(seen)]
+    if found.state is State.WAITING:
+        sentences = yield from _waiting(keys, found)
+    elif found.state is State.PARKED:
+        sentences = yield from _parked(keys, seen)
+    elif found.state is State.ASSIGNED:
+        sentences = yield from _assigned(keys, found)
+        sentences += yield from _holder(keys, settings, seen)
+    elif found.state is State.RUNNING:
+        sentences = _running(found)
+        sentences += yield from _holder(keys, settings, seen)
+        if seen.is_cancelling:
+            sentences.append("It was asked to stop and has not stopped yet.")
+    else:
+        sentences = yield from _ended(keys, found)
+    return [*sentences, *_history(seen)]
+
+
+def _unknown(task_id: str, settings: QueueSettings) -> list[str]:
+    kept = duration_ms(settings.retention_ms)
+    expired = f"it ended more than {kept} ago and its outcome has expired"
+    return [
+        f"Nothing is known of {task_id}.",
+        f"Either it was never submitted to this run of the queue, or {expired}.",
+    ]
+
+
+def _delayed(seen: Trace) -> list[str]:
+    due, now = seen.due_ms or 0, seen.now_ms
+    if due > now:
+        what = "will be retried" if seen.attempts else "is due"
+        return [f"It {what} in {duration_ms(due - now)}, at {timestamp(due)}."]
+    return [
+        f"It was due {duration_ms(now - due)} ago.",
+        "It moves to the inbox as soon as a worker asks for tasks or upkeep is done.",
+    ]
+
+
+def _waiting(keys: QueueKeys, found: _FoundTask) -> Sentences:
+    envelope = preview_envelope(found.trace.envelope)
+    priority = envelope.priority if envelope.priority in (0, 2) else 1
+    inbox = keys.inboxes[priority]
+    ahead = yield from ask(listing_calls.position(inbox, found.id, most=_FAR))
+    length = yield from ask(listing_calls.length(inbox))
+    alive = yield from ask(listing_calls.count_living(keys, found.trace.now_ms))
+    capable = yield from ask(listing_calls.count_capable(keys, envelope.ability))
+    sentences = [
+        f"It is waiting in the inbox of priority {priority}; no worker has it yet.",
+        _position(ahead, length),
+    ]
+    if envelope.at:
+        age = duration_ms(found.trace.now_ms - envelope.at)
+        sentences.append(f"It was submitted {age} ago.")
+    if not alive:
+        sentences.append("It is not running because no worker is alive.")
+    elif not capable:
+        sentences.append(
+            f"{_workers_alive(alive)}, but none can run {envelope.ability}: it will be"
+            " parked until a worker joins that can."
+        )
+    else:
+        sentences.append(f"{_workers_alive(alive)}; the next free one will run it.")
+    return sentences
+
+
+def _assigned(keys: QueueKeys, found: _FoundTask) -> Sentences:
+    worker = found.trace.worker
+    deque = keys.deque(worker)
+    ahead = yield from ask(listing_calls.position(deque, found.id, most=_FAR))
+    length = yield from ask(listing_calls.length(deque))
+    return [
+        f"It is in the deque of {worker} and has not started.",
+        _position(ahead, length),
+        "An idle worker may steal it.",
+    ]
+
+
+def _running(found: _FoundTask) -> list[str]:
+    seen = found.trace
+    age = duration_ms(seen.now_ms - (found.picked_up_at_ms or 0))
+    sentences = [f"{seen.worker} picked it up {age} ago."]
+    if found.progress is not None:
+        sentences.append(f"It reports being at {found.progress}.")
+    return sentences
+
+
+def _parked(keys: QueueKeys, seen: Trace) -> Sentences:
+    capable = yield from ask(listing_calls.count_capable(keys, seen.needs))
+    hope = "It returns to the inbox when a worker joins that can."
+    if capable:
+        workers = plural(capable, "worker")
+        hope = f"Now {workers} can: the next upkeep returns it to the inbox."
+    return [f"It is parked: no worker could run {seen.needs}.", hope]
+
+
+def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
+    seen = found.trace
+    if not seen.outcome:
+        ago = duration_ms(seen.now_ms - (seen.dead_at_ms or 0))
+        return [
+            f"It was given up {ago} ago and is a dead letter.",
+            "Its outcome, which held the reason, is no longer kept.",
+        ]
+    outcome = preview_outcome(seen.outcome)
+    words = {"done": "It is done", "failed": "It failed", "dead": "It was given up"}
+    first = words.get(outcome.state, "It was cancelled")
+    reason = reason_of(outcome)
+    sentences = [f"{first}: {reason}." if reason else f"{first}."]
+    if outcome.ended:
+        ago = duration_ms(seen.now_ms - outcome.ended)
+        took = duration_ms(outcome.took)
+        where = f" on {outcome.worker}" if outcome.worker else ""
+        sentences.append(
+            f"It ended {ago} ago{where}, after {took}, in attempt {outcome.attempt}."
+        )
+    if seen.dead_at_ms is not None:
+        sentences.append("It is a dead letter; you can replay or drop it.")
+    expires = yield from ask(listing_calls.score(keys.outbox, found.id))
+    if expires is not None:
+        left = duration_ms(expires - seen.now_ms)
+        sentences.append(f"Its outcome is kept for another {left}.")
+    return sentences
+
+
+def _holder(keys: QueueKeys, settings: QueueSettings, seen: Trace) -> Sentences:
+    worker, now = seen.worker, seen.now_ms
+    lease = yield from ask(listing_calls.score(keys.workers, worker))
+    (info,) = yield from ask(listing_calls.describe_workers(keys, (worker,)))
+    described = info.description
+    sentences = [f"Its lock is {worker}#{seen.token}."]
+    if described:
+        pid, host = shown(described.get("pid", "?")), shown(described.get("host", "?"))
+        sentences.append(f"{worker} is process {pid} on {host}.")
+    if lease is None:
+        sentences.append(
+            "That worker is not registered: upkeep compares locks with workers, and"
+            " will return the task to the inbox."
+        )
+    elif lease <= now:
+        sentences.append(
+            f"The worker's lease ended {duration_ms(now - lease)} ago, so it counts as"
+            " dead: the next upkeep reassigns its tasks."
+        )
+    else:
+        lease_ms = number(described.get("lease_ms", settings.lease_ms)) or 0
+        age = duration_ms(lease_ms - (lease - now))
+        left = duration_ms(lease - now)
+        sentences.append(
+            f"The worker renewed its lease {age} ago; it is valid for another {left}."
+        )
+    return sentences
+
+
+def _history(seen: Trace) -> list[str]:
+    sentences = []
+    if seen.attempts:
+        sentences.append(f"It has failed {plural(seen.attempts, 'time')} before.")
+    if seen.deaths:
+        sentences.append(f"{plural(seen.deaths, 'worker')} died while running it.")
+    if seen.steals:
+        sentences.append(f"It was stolen {plural(seen.steals, 'time')}.")
+    return sentences
+
+
+def _position(ahead: int | None, length: int) -> str:
+    if ahead is None and length > _FAR:
+        return f"More than {_FAR:,} of {length:,} tasks are ahead of it."
+    if ahead is None:
+        return "It has just moved on."
+    if ahead == 0:
+        return "It is next."
+    return f"{ahead:,} of {length:,} tasks {'is' if ahead == 1 else 'are'} ahead of it."
+
+
+def _workers_alive(alive: int) -> str:
+    return plural(alive, "worker is alive", "workers are alive")
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text.decode(errors="replace")
+
+
+def _outcome_fields(outcome: TaskOutcome) -> dict[str, Any]:
+    fields: dict[str, Any] = {"state": outcome.state}
+    if outcome.error is not None:
+        fields["error"] = {"type": outcome.error.type, "message": outcome.error.message}
+    if outcome.reason:
+        fields["reason"] = outcome.reason
+    if outcome.worker:
+        fields["worker"] = outcome.worker
+    return fields | {
+        "ended": outcome.ended,
+        "took": outcome.took,
+        "attempt": outcome.attempt,
+    }

@@ -1,0 +1,202 @@
+"""The values an inspector returns.
+
+Names and meanings are stable: `workstealing queue stat --json` and `ls --json` print
+them unchanged. All times are in milliseconds; points in time count from 1970 by the
+server's clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workstealing.tasks.outcome import State
+
+__all__ = (
+    "Explanation",
+    "ParkedStat",
+    "QueueStat",
+    "QueueTotals",
+    "QueuesFound",
+    "TaskDetail",
+    "TaskRow",
+    "TreeNode",
+    "UpkeepStat",
+    "WorkerStat",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStat:
+    """One worker of a queue."""
+
+    name: str
+    is_alive: bool
+    waiting: int
+    """Tasks in its deque."""
+    running: int
+    """Tasks it has picked up: those it runs, and a few that it runs next."""
+    stolen: int
+    """Tasks it has stolen from other workers."""
+    lease_age_ms: int
+    """Time since it renewed its lease."""
+    lease_left_ms: int
+    """Time until its lease ends; below 0 the worker counts as dead."""
+    host: str
+    pid: int
+    since_ms: int
+    """When it joined, by its own clock; 0 if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedStat:
+    """Tasks that are parked because no worker could run them."""
+
+    ability: str
+    """What they need, as `name@version`."""
+    tasks: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTotals:
+    """What has happened since the queue was created."""
+
+    submitted: int
+    done: int
+    failed: int
+    """Tasks that raised and are not retried."""
+    dead: int
+    """All tasks that were given up: the failed ones, and those that cannot be run."""
+    forged: int
+    """Tasks that were refused because their signature was invalid."""
+    cancelled: int
+    retried: int
+    handed_back: int
+    """Tasks that stopping workers put back."""
+    reassigned: int
+    """Tasks that were taken back from dead workers."""
+    stolen: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepStat:
+    """When each duty of upkeep was last done, and how many slices each party did."""
+
+    done_at_ms: dict[str, int]
+    slices: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStat:
+    """The state of one run of a queue."""
+
+    queue: str
+    run: str
+    server: str
+    """The server that was asked, without user and password."""
+    is_known: bool
+    """Whether the server holds anything of this run: tasks, workers or outcomes."""
+    now_ms: int
+    is_closed: bool
+    """Whether the input has ended: further tasks are refused."""
+    waiting: int
+    """Tasks that no worker has yet."""
+    inbox: tuple[int, int, int]
+    """Those by priority, including cancelled ones that were not skipped yet."""
+    oldest_at_ms: int | None
+    """When the longest waiting of them was submitted; None if nothing waits."""
+    assigned: int
+    """Tasks in the deques of workers."""
+    running: int
+    delayed: int
+    parked: int
+    dead: int
+    outcomes: int
+    """Tasks that ended and whose outcome is still kept."""
+    unfinished: int
+    """Tasks that are still to run, including delayed ones."""
+    backlog: int
+    """Those of them that are due: waiting, assigned and running."""
+    living: int
+    """Workers that are alive."""
+    backlog_per_worker: float
+    """For an autoscaler; computed for one worker if none is alive."""
+    workers: tuple[WorkerStat, ...]
+    """At most a thousand, in the order in which their leases end."""
+    parked_abilities: tuple[ParkedStat, ...]
+    totals: QueueTotals
+    upkeep: UpkeepStat
+    bytes: dict[str, int] | None
+    """Memory per key, with all deques as `queues`; None if the server does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesFound:
+    """The queues of a server."""
+
+    names: tuple[tuple[str, str], ...]
+    """Queue and run, sorted."""
+    is_all: bool
+    """False if the server has more keys than were scanned."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A task as one row of a list."""
+
+    id: str
+    task: str
+    """`name@version`; `?` if its envelope cannot be read, empty if it is unknown."""
+    state: State
+    place: str
+    """Where it is in the tree: `inbox`, `queues/pool.0`, `outbox`, …"""
+    worker: str
+    at_ms: int
+    """When it was submitted, started, ended or given up, or is due; 0 if unknown."""
+    note: str
+    """The reason for its state, if there is one."""
+    attempts: int
+    """Attempts that failed."""
+    deaths: int
+    """Workers that died while running it."""
+    steals: int
+    size: int
+    """Bytes of the envelope; 0 once the task has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDetail:
+    """A task with everything that is kept of it."""
+
+    id: str
+    state: State
+    summary: str
+    """Where it is, in one sentence."""
+    envelope: Any
+    """Decoded, or as text if it is not JSON; None once the task has ended."""
+    outcome: Any
+    """Decoded, without result and traceback; None until the task ends."""
+    result: Any
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A folder or file of the tree."""
+
+    name: str
+    note: str = ""
+    children: tuple[TreeNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where a task is and why, in sentences; `str()` joins them."""
+
+    id: str
+    state: State
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)

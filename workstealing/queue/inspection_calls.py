@@ -1,0 +1,189 @@
+"""What inspection asks of Redis: where a task is, and how many are where.
+
+Nothing here changes a queue, but for the channel on which `trace` awaits an outcome.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workstealing.queue import task_output_calls
+from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
+from workstealing.queue.steps import Call, Flow, RedisCommand, ask
+from workstealing.tasks.context import Progress
+from workstealing.tasks.outcome import State
+
+__all__ = (
+    "Counts",
+    "Located",
+    "Trace",
+    "begun_at",
+    "counts",
+    "locate",
+    "trace",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All that is known of a task, but for what its worker's own keys say."""
+
+    now_ms: int
+    envelope: bytes
+    worker: str
+    token: str
+    outcome: bytes
+    due_ms: int | None
+    dead_at_ms: int | None
+    needs: str
+    """The ability that it is parked for."""
+    attempts: int
+    deaths: int
+    steals: int
+    is_cancelling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A task as it was found."""
+
+    trace: Trace
+    begun_at_ms: int | None
+    """When its worker took it, if it has."""
+    place: State | None
+    """Where it is; None if it has ended, then its outcome says how."""
+    progress: Progress | None = None
+    """How far it says it is, while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many are where."""
+
+    now_ms: int
+    inbox: tuple[int, int, int]
+    """By priority, cancelled ones that were not passed over yet included."""
+    tasks: int
+    """All that have not ended, and dead letters."""
+    assigned: int
+    """In deques or running."""
+    outcomes: int
+    delayed: int
+    dead: int
+    parked: int
+    is_closed: bool
+    stats: dict[str, int]
+    upkeep: dict[str, int]
+    leases: dict[str, int]
+    """Up to a thousand workers and the end of their leases, ms."""
+    loads: dict[str, int]
+    abilities: dict[str, int]
+
+    @property
+    def unfinished(self) -> int:
+        """Tasks that still want to be run."""
+        return self.tasks - self.dead - self.parked
+
+
+def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
+    """Look a task up."""
+    seen = yield from ask(trace(keys, task_id))
+    begun_at_ms, progress = None, None
+    if seen.worker and not seen.outcome:
+        begun_at_ms = yield from ask(begun_at(keys, seen.worker, task_id))
+    if begun_at_ms is not None:
+        call = task_output_calls.read_note(keys, task_id, seen.envelope, "progress")
+        shown = yield from ask(call)
+        progress = None if shown is None else Progress.read(shown)
+    return Located(seen, begun_at_ms, _place(seen, begun_at_ms), progress)
+
+
+def trace(keys: QueueKeys, task_id: str, *, channel: str = "") -> Call[Trace]:
+    """Read all about a task; have its outcome published on a channel, if named."""
+    script = queue_script(__package__, "trace")
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(id=task_id, channel=channel),
+        _trace,
+        is_raw=True,
+    )
+
+
+def begun_at(keys: QueueKeys, worker: str, task_id: str) -> RedisCommand[int | None]:
+    """Read when a worker took a task; None if it waits in the deque."""
+    return RedisCommand(
+        ("HGET", keys.running(worker), task_id),
+        lambda reply: None if reply is None else begun(reply),
+    )
+
+
+def counts(keys: QueueKeys) -> Call[Counts]:
+    """Count what is where."""
+    script = queue_script(__package__, "counts")
+    return Call(script, script.keys(keys), script.arguments(), _counts)
+
+
+def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
+    if seen.outcome:
+        return None
+    if not seen.envelope:
+        return State.UNKNOWN
+    known = (
+        (seen.dead_at_ms is not None, State.DEAD),
+        (bool(seen.needs), State.PARKED),
+        (seen.due_ms is not None, State.DELAYED),
+        (begun_at_ms is not None, State.RUNNING),
+        (bool(seen.worker), State.ASSIGNED),
+    )
+    return next((state for is_so, state in known if is_so), State.WAITING)
+
+
+def _trace(reply: Any) -> Trace:
+    now, envelope, lock, outcome, due, dead_at, needs, history, cancelling = reply
+    worker, _, token = shown(lock).rpartition("#")
+    return Trace(
+        int(now),
+        raw(envelope),
+        worker,
+        token,
+        raw(outcome),
+        _milliseconds(due),
+        _milliseconds(dead_at),
+        shown(needs),
+        *tallies(history),
+        bool(cancelling),
+    )
+
+
+def _milliseconds(score: Any) -> int | None:
+    return number(score) if score else None
+
+
+def _counts(reply: Any) -> Counts:
+    now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
+    parked, closed, stats, upkeep, leases, loads, able = reply[9:]
+    return Counts(
+        int(now),
+        (int(urgent), int(normal), int(low)),
+        int(tasks),
+        int(assigned),
+        int(outcomes),
+        int(delayed),
+        int(dead),
+        int(parked),
+        bool(closed),
+        _numbers(stats),
+        _numbers(upkeep),
+        _numbers(leases),
+        _numbers(loads),
+        _numbers(able),
+    )
+
+
+def _numbers(flat: Any) -> dict[str, int]:
+    """Leave out what is no number: a foreign value must not hide the rest."""
+    read = ((name, number(value)) for name, value in pairs(flat).items())
+    return {name: value for name, value in read if value is not None}

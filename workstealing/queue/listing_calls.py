@@ -1,0 +1,253 @@
+"""What lists of workers and tasks ask of Redis: a few of many, never a whole hash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.replies import begun, number, raw, shown, tallies
+from workstealing.queue.scripts import load_script
+from workstealing.queue.steps import Call, RedisCommand
+
+__all__ = (
+    "CHUNK",
+    "ParkedAbility",
+    "TaskSummary",
+    "WorkerInfo",
+    "count_capable",
+    "count_living",
+    "count_parked",
+    "describe_workers",
+    "first_of",
+    "length",
+    "list_running",
+    "memory_usage",
+    "parked_abilities",
+    "position",
+    "ranked",
+    "score",
+    "summarize",
+)
+
+CHUNK = 250
+"""How many workers, tasks or abilities are asked about at once, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What a worker says of itself, and how much it holds."""
+
+    name: str
+    description: dict[str, Any]
+    """As it joined; empty if it is gone."""
+    waiting: int
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSummary:
+    """What a list shows of a task. Of long texts there are only both ends."""
+
+    id: str
+    envelope: bytes
+    size: int
+    """Bytes of the whole envelope."""
+    worker: str
+    token: str
+    outcome: bytes
+    attempts: int
+    deaths: int
+    steals: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedAbility:
+    """How many tasks are parked for an ability, and how many workers have it now."""
+
+    ability: str
+    tasks: int
+    """Cancelled ones that were not passed over yet included."""
+    workers: int
+
+
+def describe_workers(
+    keys: QueueKeys, workers: Sequence[str]
+) -> Call[tuple[WorkerInfo, ...]]:
+    """Describe some workers, and count what each holds."""
+    script = queue_script(__package__, "describe_workers")
+    own = [key for name in workers for key in (keys.deque(name), keys.running(name))]
+
+    def parse(reply: Any) -> tuple[WorkerInfo, ...]:
+        described = zip(workers, reply[::3], reply[1::3], reply[2::3], strict=True)
+        return tuple(
+            WorkerInfo(name, _description(description), int(waiting), int(running))
+            for name, description, waiting, running in described
+        )
+
+    return Call(
+        script, script.keys(keys, pairs=own), script.arguments(names=workers), parse
+    )
+
+
+def list_running(
+    keys: QueueKeys, workers: Sequence[str], *, most: int
+) -> Call[tuple[tuple[str, str, int], ...]]:
+    """Name tasks that workers have taken: worker, id, when it was taken."""
+    script = queue_script(__package__, "list_running")
+    own = tuple(map(keys.running, workers))
+
+    def parse(reply: Any) -> tuple[tuple[str, str, int], ...]:
+        listed = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
+        return tuple(
+            (workers[int(n)], shown(task_id), begun(at)) for n, task_id, at in listed
+        )
+
+    return Call(
+        script, script.keys(keys, running=own), script.arguments(most=most), parse
+    )
+
+
+def summarize(
+    keys: QueueKeys, ids: Sequence[str], *, most: int
+) -> Call[tuple[TaskSummary, ...]]:
+    """Summarize some tasks, whatever became of them."""
+    script = queue_script(__package__, "summarize")
+
+    def parse(reply: Any) -> tuple[TaskSummary, ...]:
+        return tuple(
+            _summary(task_id, reply[5 * n : 5 * n + 5]) for n, task_id in enumerate(ids)
+        )
+
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(most=most, ids=ids),
+        parse,
+        is_raw=True,
+    )
+
+
+def parked_abilities(keys: QueueKeys, *, most: int) -> RedisCommand[tuple[str, ...]]:
+    """Name abilities that tasks are parked for."""
+    return RedisCommand(
+        ("SRANDMEMBER", keys.parked_abilities, most),
+        lambda reply: tuple(sorted(_names(reply))),
+    )
+
+
+def count_parked(
+    keys: QueueKeys, abilities: Sequence[str]
+) -> Call[tuple[ParkedAbility, ...]]:
+    """Count the tasks that are parked for each of some abilities."""
+    script = queue_script(__package__, "count_parked")
+    own = tuple(map(keys.parked_for, abilities))
+
+    def parse(reply: Any) -> tuple[ParkedAbility, ...]:
+        counted = zip(abilities, reply[::2], reply[1::2], strict=True)
+        return tuple(
+            ParkedAbility(ability, int(tasks), int(workers))
+            for ability, tasks, workers in counted
+        )
+
+    return Call(
+        script,
+        script.keys(keys, parked_for=own),
+        script.arguments(names=abilities),
+        parse,
+    )
+
+
+def count_capable(keys: QueueKeys, ability: str) -> RedisCommand[int]:
+    """Count the workers that have an ability."""
+    return RedisCommand(
+        ("HGET", keys.abilities, ability), lambda reply: number(reply) or 0
+    )
+
+
+def count_living(keys: QueueKeys, now_ms: int) -> RedisCommand[int]:
+    """Count the workers whose lease has not ended."""
+    return RedisCommand(("ZCOUNT", keys.workers, f"({now_ms}", "+inf"), int)
+
+
+def ranked(
+    key: str, *, most: int, latest: bool = False
+) -> Call[tuple[tuple[str, int], ...]]:
+    """Name the first or the last ids of a sorted set, and their milliseconds."""
+    script = load_script(__package__, "ranked")
+
+    def parse(reply: Any) -> tuple[tuple[str, int], ...]:
+        listed = zip(reply[::2], reply[1::2], strict=True)
+        return tuple((shown(task_id), number(ms) or 0) for task_id, ms in listed)
+
+    return Call(
+        script,
+        script.keys(ranks=key),
+        script.arguments(most=most, latest=int(latest)),
+        parse,
+    )
+
+
+def score(key: str, name: str) -> RedisCommand[int | None]:
+    """Read the milliseconds of a name in a sorted set."""
+    return RedisCommand(
+        ("ZSCORE", key, name),
+        lambda reply: None if reply is None else number(reply),
+    )
+
+
+def first_of(key: str, *, most: int) -> RedisCommand[tuple[str, ...]]:
+    """Name the first ids of a list."""
+    return RedisCommand(("LRANGE", key, 0, most - 1), _names)
+
+
+def length(key: str) -> RedisCommand[int]:
+    """Count the ids of a list."""
+    return RedisCommand(("LLEN", key), int)
+
+
+def position(key: str, task_id: str, *, most: int) -> RedisCommand[int | None]:
+    """Count the ids before a task in a list; None beyond *most*, or if it is not."""
+    return RedisCommand(
+        ("LPOS", key, task_id, "MAXLEN", most),
+        lambda reply: None if reply is None else int(reply),
+    )
+
+
+def memory_usage(names: Sequence[str]) -> Call[tuple[int | None, ...]]:
+    """Read the bytes that some keys take; None where the server does not say."""
+    script = load_script(__package__, "memory_usage")
+    return Call(
+        script,
+        script.keys(measured=names),
+        script.arguments(),
+        lambda reply: tuple(None if int(one) < 0 else int(one) for one in reply),
+    )
+
+
+def _names(reply: Any) -> tuple[str, ...]:
+    return tuple(map(shown, reply))
+
+
+def _description(member: Any) -> dict[str, Any]:
+    try:
+        description = json.loads(shown(member) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return description if isinstance(description, dict) else {}
+
+
+def _summary(task_id: str, reply: Sequence[Any]) -> TaskSummary:
+    envelope, size, lock, outcome, history = reply
+    worker, _, token = shown(lock).rpartition("#")
+    return TaskSummary(
+        task_id,
+        raw(envelope),
+        int(size),
+        worker,
+        token,
+        raw(outcome),
+        *tallies(history),
+    )

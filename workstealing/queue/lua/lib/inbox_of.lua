@@ -1,0 +1,8 @@
+-- The inbox that a task belongs into, by the priority of its envelope; the middle one
+-- for envelopes that nobody can read.
+local function inbox_of(envelope)
+  --- uses: inboxes
+  local ok, value = pcall(cjson.decode, envelope)
+  local priority = ok and type(value) == 'table' and tonumber(value.priority) or 1
+  return inboxes[(priority == 0 or priority == 2) and priority + 1 or 2]
+end

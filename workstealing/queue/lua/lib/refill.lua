@@ -1,0 +1,42 @@
+--- needs: unusual, caller, token, take
+-- Fill the worker's deque with a fair share of what is assigned to nobody, and no more
+-- than it wants to hold. For a worker that is alone the inbox does as well, at less cost.
+-- What is urgent stays where all look first: in a deque it would stand behind what is not.
+local function assign(inbox, number)
+  --- uses: lock, deque, cancelled
+  local ids = redis.call('LPOP', inbox, number) or {}
+  local holders = redis.call('HMGET', lock, unpack(ids))
+  local is_cancelled = is_there(cancelled) and redis.call('SMISMEMBER', cancelled, unpack(ids))
+  local assigned, locked, gone = {}, {}, {}
+  for n, id in ipairs(ids) do
+    if is_cancelled and is_cancelled[n] == 1 then
+      gone[#gone + 1] = id
+    elseif not holders[n] and not is_seen[id] then
+      is_seen[id] = true
+      assigned[#assigned + 1] = id
+      locked[#locked + 1] = id
+      locked[#locked + 1] = mine .. new_token()
+    end
+  end
+  if #assigned > 0 then
+    redis.call('RPUSH', deque, unpack(assigned))
+    redis.call('HSET', lock, unpack(locked))
+  end
+  if #gone > 0 then redis.call('SREM', cancelled, unpack(gone)) end
+  return #ids
+end
+
+local function refill()
+  --- uses: inboxes, workers, deque, keep
+  local sharers = redis.call('ZCARD', workers)
+  if sharers < 2 then return end
+  local normal, low = redis.call('LLEN', inboxes[2]), redis.call('LLEN', inboxes[3])
+  if normal + low == 0 then return end
+  local share = math.ceil((normal + low) / sharers)
+  local space = math.min(keep, share) - redis.call('LLEN', deque)
+  local most = 1000
+  if space > 0 and normal > 0 then
+    space = space - assign(inboxes[2], math.min(space, normal, most))
+  end
+  if space > 0 and low > 0 then assign(inboxes[3], math.min(space, low, most)) end
+end

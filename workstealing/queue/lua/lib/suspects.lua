@@ -1,0 +1,34 @@
+--- needs: unusual, history, caller
+-- A task that saw a worker die may be the reason. It runs alone, so that the next death,
+-- if there is one, is put down to it and not to its neighbours. Nobody waits long for
+-- that: what has run for five seconds is no reason to wait, nor under suspicion.
+local function is_young(begun)
+  local young_ms = 5000
+  return begun and now - tonumber((string.gsub(begun, '^!', ''))) < young_ms
+end
+
+-- The position of the first suspect among some ids.
+local function suspect_among(ids)
+  --- uses: history
+  if not is_there(history) then return nil end
+  for n, text in ipairs(redis.call('HMGET', history, unpack(ids))) do
+    local _, deaths = read_history(text)
+    if deaths > 0 then return n end
+  end
+end
+
+local function holds_young()
+  --- uses: running
+  for _, begun in ipairs(redis.call('HVALS', running)) do
+    if is_young(begun) then return true end
+  end
+  return false
+end
+
+local function holds_suspect()
+  --- uses: history, running
+  if not is_there(history) then return false end
+  local held = redis.call('HKEYS', running)
+  local suspect = #held > 0 and suspect_among(held)
+  return suspect and is_young(redis.call('HGET', running, held[suspect]))
+end

@@ -1,0 +1,96 @@
+--- needs: unusual, caller, token, history, suspects, utf8
+-- Take tasks from the front of a list: of the worker's own deque, where they are locked
+-- to it, or of an inbox, where they are locked to nobody.
+--- uses: want
+local tasks = {}           -- id, token, attempt, envelope, …
+local room = want          -- tasks that it may still take
+local is_seen = {}         -- ids that it has met; a list may name one twice
+local is_alone = false     -- a suspect runs, or waits to run: nothing may join it
+local looks_left = 20      -- at stretches of a list where there was nothing to take
+
+-- No worker could name it, nor report on it. Its author sees it among the dead.
+local function reject(id)
+  --- uses: lock, done, dead, stats
+  local reason = '{"state":"dead","reason":"its id is not UTF-8: no worker can name it"}'
+  redis.call('HDEL', lock, id)
+  redis.call('HSET', done, id, reason)
+  redis.call('ZADD', dead, now, id)
+  redis.call('HINCRBY', stats, 'dead', 1)
+  is_odd = true
+end
+
+-- Drop cancelled tasks from the front of an inbox, some hundred at a look.
+local function drop_cancelled(list)
+  --- uses: cancelled
+  local ids, number = redis.call('LRANGE', list, 0, 499), 0
+  if #ids == 0 or not is_there(cancelled) then return end
+  local is_cancelled = redis.call('SMISMEMBER', cancelled, unpack(ids))
+  while is_cancelled[number + 1] == 1 do number = number + 1 end
+  if number > 0 then
+    redis.call('LPOP', list, number)
+    redis.call('SREM', cancelled, unpack(ids, 1, number))
+  end
+end
+
+-- Put what must not be run beside a suspect back to the list; leave the suspect alone, or
+-- what stands before it.
+local function set_apart(suspect, ids, list)
+  local last = math.max(1, suspect - 1)
+  if suspect == 1 and (#tasks > 0 or holds_young()) then last = 0 end
+  for n = #ids, last + 1, -1 do redis.call('LPUSH', list, ids[n]) ids[n] = nil end
+  is_alone = #ids == 0
+end
+
+local function take_from(list, is_own)
+  --- uses: task, lock, running, history, cancelled
+  while room > 0 and not is_alone and looks_left > 0 do
+    local room_before = room
+    local ids = redis.call('LPOP', list, math.min(room, 500))
+    if not ids or #ids == 0 then return end
+    local suspect = suspect_among(ids)
+    if suspect then
+      set_apart(suspect, ids, list)
+      if is_alone then return end
+    end
+    local envelopes = redis.call('HMGET', task, unpack(ids))
+    local holders = redis.call('HMGET', lock, unpack(ids))
+    local histories = is_there(history) and redis.call('HMGET', history, unpack(ids))
+    local taken_at, begun, locked, gone = string.format('%d', now), {}, {}, {}
+    for n, id in ipairs(ids) do
+      local holder, envelope = holders[n], envelopes[n]
+      local is_free = is_own and is_mine(holder) or not is_own and not holder
+      local is_next = envelope and is_free and not is_seen[id]
+      if is_next then is_seen[id] = true end
+      if is_next and not is_utf8(id) then
+        reject(id)
+      elseif is_next then
+        local held_by = holder and string.sub(holder, #mine + 1) or tostring(new_token())
+        if not holder then
+          locked[#locked + 1] = id
+          locked[#locked + 1] = mine .. held_by
+        end
+        begun[#begun + 1] = id
+        begun[#begun + 1] = taken_at
+        local attempts = histories and read_history(histories[n]) or 0
+        tasks[#tasks + 1] = id
+        tasks[#tasks + 1] = held_by
+        tasks[#tasks + 1] = attempts + 1
+        tasks[#tasks + 1] = envelope
+        room = room - 1
+      elseif not envelope then
+        gone[#gone + 1] = id
+      end
+    end
+    if suspect then is_alone = #tasks > 0 end
+    if #begun > 0 then redis.call('HSET', running, unpack(begun)) end
+    if #locked > 0 then redis.call('HSET', lock, unpack(locked)) end
+    if #gone > 0 then
+      redis.call('HDEL', lock, unpack(gone))
+      redis.call('SREM', cancelled, unpack(gone))
+    end
+    if room == room_before then
+      looks_left = looks_left - 1
+      drop_cancelled(list)
+    end
+  end
+end

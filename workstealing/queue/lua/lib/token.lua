@@ -1,0 +1,7 @@
+-- One new fencing token for all that a script assigns; drawn when it is first needed.
+local token
+local function new_token()
+  --- uses: control
+  token = token or redis.call('HINCRBY', control, 'token', 1)
+  return token
+end

@@ -1,0 +1,8 @@
+-- Wake idle workers. The bell is a hint, so it is short.
+local function wake_workers(times)
+  --- uses: bell
+  local most = 16
+  for _ = 1, math.min(times, most - redis.call('LLEN', bell)) do
+    redis.call('RPUSH', bell, 1)
+  end
+end

@@ -1,0 +1,31 @@
+-- Read of each of some tasks what a list shows. Of long texts only both ends are read.
+--
+-- KEY task     hash  id -> envelope
+-- KEY lock     hash  id -> worker#token
+-- KEY done     hash  id -> outcome
+-- KEY history  hash  id -> attempts:deaths:steals
+-- ARG most  int  bytes of an envelope or outcome that are read, about
+-- ARGS ids  str
+--
+-- Reply: for each its envelope, the length of that, lock, outcome and history; an empty
+-- string for what there is not.
+
+local tail = 512
+local function both_ends(text)
+  if #text <= most + tail then return text end
+  -- Not in the middle of a character: some clients refuse half of one.
+  local head = string.gsub(string.sub(text, 1, most), '[\192-\255]?[\128-\191]*$', '')
+  local rest = string.gsub(string.sub(text, -tail), '^[\128-\191]+', '')
+  return head .. rest
+end
+
+local reply = {}
+for i = ids_at, #ARGV do
+  local envelope = redis.call('HGET', task, ARGV[i]) or ''
+  reply[#reply + 1] = both_ends(envelope)
+  reply[#reply + 1] = #envelope
+  reply[#reply + 1] = redis.call('HGET', lock, ARGV[i]) or ''
+  reply[#reply + 1] = both_ends(redis.call('HGET', done, ARGV[i]) or '')
+  reply[#reply + 1] = redis.call('HGET', history, ARGV[i]) or ''
+end
+return reply

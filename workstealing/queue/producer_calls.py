@@ -1,0 +1,107 @@
+"""What producers ask of Redis: to submit, cancel and replay tasks, to end the input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.replies import text
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Argument, Call
+
+__all__ = ("Cancelled", "Submitted", "cancel", "end_input", "replay", "submit")
+
+Cancelled = Literal["unknown", "ended", "asked", "cancelled", "moved"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """Whether the queue took a submission."""
+
+    verdict: Literal["ok", "full", "closed"]
+    known: frozenset[int]
+    """Positions of ids that were there already."""
+
+
+def submit(
+    keys: QueueKeys,
+    settings: QueueSettings,
+    tasks: Sequence[tuple[str, bytes]],
+    *,
+    priority: int,
+    due_ms: int = 0,
+    delay_ms: int = 0,
+    channel: str = "",
+) -> Call[Submitted]:
+    """Put up to a thousand tasks, id and envelope, of one priority into the queue.
+
+    Their outcomes are published on *channel*, if one is named.
+    """
+    script = queue_script(__package__, "submit")
+    firsts = _firsts(tasks)
+    flat: list[Argument] = [tasks[position][0] for position in firsts]
+    flat += [tasks[position][1] for position in firsts]
+
+    def parse(reply: Any) -> Submitted:
+        verdict = cast("Literal['ok', 'full', 'closed']", text(reply[0]))
+        known = {firsts[int(position)] for position in reply[1:]}
+        if verdict == "ok" and len(firsts) < len(tasks):
+            known.update(set(range(len(tasks))).difference(firsts))
+        return Submitted(verdict, frozenset(known))
+
+    return Call(
+        script,
+        script.keys(keys, inbox=keys.inboxes[priority]),
+        script.arguments(
+            due=due_ms,
+            delay_ms=delay_ms,
+            most=settings.max_length,
+            count=len(firsts),
+            channel=channel,
+            ids=flat,
+        ),
+        parse,
+    )
+
+
+def cancel(
+    keys: QueueKeys, settings: QueueSettings, task_id: str, worker: str, outcome: bytes
+) -> Call[Cancelled]:
+    """Cancel a task that *worker* holds, or nobody if that is empty."""
+    script = queue_script(__package__, "cancel")
+    return Call(
+        script,
+        keys.of_worker(script, worker),
+        script.arguments(
+            id=task_id,
+            worker=worker,
+            outcome=outcome,
+            retention_ms=settings.retention_ms,
+        ),
+        lambda reply: cast("Cancelled", text(reply)),
+    )
+
+
+def replay(keys: QueueKeys, task_id: str, *, drop: bool) -> Call[bool]:
+    """Put a dead letter back into its inbox, or drop it for good."""
+    script = queue_script(__package__, "replay")
+    arguments = script.arguments(id=task_id, drop=int(drop))
+    return Call(script, script.keys(keys), arguments, bool)
+
+
+def end_input(keys: QueueKeys, *, ended: bool) -> Call[bool]:
+    """Record that no more input comes, or that it does again."""
+    script = queue_script(__package__, "end_input")
+    return Call(script, script.keys(keys), script.arguments(ended=int(ended)), bool)
+
+
+def _firsts(tasks: Sequence[tuple[str, bytes]]) -> Sequence[int]:
+    """Return the position of the first task of each id; most callers repeat none."""
+    if len({task_id for task_id, _ in tasks}) == len(tasks):
+        return range(len(tasks))
+    seen: dict[str, int] = {}
+    for position, (task_id, _) in enumerate(tasks):
+        seen.setdefault(task_id, position)
+    return list(seen.values())

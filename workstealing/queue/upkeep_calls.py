@@ -1,0 +1,160 @@
+"""What upkeep asks of Redis: a survey, and one bounded part of each duty.
+
+Upkeep is done by any worker that has a moment, so each call is safe to make at the same
+time as another worker makes it, and to repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.replies import number, pairs, shown, texts
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Call
+from workstealing.tasks.outcome import TaskOutcome
+from workstealing.tasks.retry import OUTCOME_UNKNOWN
+
+__all__ = (
+    "Survey",
+    "expire",
+    "idle",
+    "outcome_of_deaths",
+    "outcome_unknown",
+    "promote",
+    "reassign",
+    "reconcile",
+    "record_duties",
+    "survey",
+    "unpark",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What upkeep could do now."""
+
+    now_ms: int
+    dead: tuple[str, ...]
+    rich: tuple[str, ...]
+    """Workers with at least two tasks in the deque, the longest first."""
+    living: tuple[str, ...]
+    """Some of the workers, if any is rich."""
+    wanted: tuple[str, ...]
+    """Abilities that tasks are parked for and that a worker has."""
+    done_at: dict[str, int]
+    """When each duty was last done, ms."""
+    due_in_ms: int | None
+    """Until the next delayed task is due."""
+
+
+def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
+    """Find out what there is to do; this also claims upkeep for the caller."""
+    script = queue_script(__package__, "survey")
+    return Call(script, script.keys(keys), script.arguments(most=most), _survey)
+
+
+def reassign(
+    keys: QueueKeys, settings: QueueSettings, worker: str, outcome: bytes, *, most: int
+) -> Call[int]:
+    """Give back what a dead worker held; -1 if it lives."""
+    script = queue_script(__package__, "reassign")
+    return Call(
+        script,
+        keys.of_worker(script, worker),
+        script.arguments(
+            worker=worker,
+            most=most,
+            most_deaths=settings.deaths,
+            exhausted=outcome,
+            unknown=outcome_unknown(),
+        ),
+        int,
+    )
+
+
+def idle(keys: QueueKeys, workers: Sequence[str]) -> Call[tuple[str, ...]]:
+    """Name those of some workers that have nothing at all."""
+    script = queue_script(__package__, "idle")
+    own = [key for name in workers for key in (keys.deque(name), keys.running(name))]
+    return Call(
+        script, script.keys(keys, pairs=own), script.arguments(names=workers), texts
+    )
+
+
+def promote(keys: QueueKeys, *, most: int) -> Call[int]:
+    """Move delayed tasks whose time has come to their inboxes."""
+    script = queue_script(__package__, "promote")
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(most=most),
+        lambda reply: int(reply[0]),
+    )
+
+
+def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:
+    """Forget outcomes and dead letters whose time is over, or that are too many."""
+    script = queue_script(__package__, "expire")
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(
+            most_outcomes=settings.outcomes,
+            dead_retention_ms=settings.dead_retention_ms,
+            most_dead=settings.dead_letters,
+            most=most,
+        ),
+        int,
+    )
+
+
+def unpark(keys: QueueKeys, ability: str, *, most: int) -> Call[int]:
+    """Give parked tasks back to their inboxes if a worker can run them now."""
+    script = queue_script(__package__, "unpark")
+    return Call(
+        script,
+        script.keys(keys, parked_for=keys.parked_for(ability)),
+        script.arguments(ability=ability, most=most),
+        int,
+    )
+
+
+def reconcile(keys: QueueKeys, *, page: int) -> Call[int]:
+    """Give back tasks of a page of locks whose worker is unknown."""
+    script = queue_script(__package__, "reconcile")
+    return Call(script, script.keys(keys), script.arguments(size=page), int)
+
+
+def record_duties(keys: QueueKeys, by: str, duties: Sequence[str]) -> Call[int]:
+    """Record that duties were done, and by whom."""
+    script = queue_script(__package__, "record_duties")
+    return Call(script, script.keys(keys), script.arguments(by=by, duties=duties), int)
+
+
+def outcome_of_deaths(settings: QueueSettings) -> bytes:
+    """Return the outcome of a task whose workers died too often."""
+    reason = f"its worker died {settings.deaths} times"
+    return TaskOutcome(state="dead", reason=reason).encode()
+
+
+def outcome_unknown(*, left: bool = False) -> bytes:
+    """Return the outcome of a task that was begun and must not be run twice."""
+    what = "was stopped" if left else "died"
+    reason = f"{OUTCOME_UNKNOWN}: its worker {what} while it ran"
+    return TaskOutcome(state="dead", reason=reason).encode()
+
+
+def _survey(reply: Any) -> Survey:
+    now, dead, rich, living, wanted, done_at, due_in = reply
+    return Survey(
+        int(now),
+        tuple(map(shown, dead)),
+        tuple(map(shown, rich)),
+        tuple(map(shown, living)),
+        tuple(map(shown, wanted)),
+        {duty: number(at) or 0 for duty, at in pairs(done_at).items()},
+        None if int(due_in) < 0 else int(due_in),
+    )

@@ -1,0 +1,265 @@
+"""What a worker asks of Redis: to join, to exchange reports for tasks, to leave.
+
+Each call names one script. The scripts take only calls by the holder of a task: a
+worker that lost its lease changes nothing, and learns that from the reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.replies import raw, text, texts
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Argument, Call
+from workstealing.queue.upkeep_calls import outcome_of_deaths, outcome_unknown
+from workstealing.tasks.attempt import Delivery, Report
+
+__all__ = (
+    "Exchanged",
+    "beat",
+    "begin",
+    "exchange",
+    "find_capable",
+    "join",
+    "leave",
+    "park",
+    "release",
+    "route",
+    "steal",
+)
+
+# Workers that are looked at for an ability; their descriptions are long.
+_SAMPLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What a worker learns from one exchange."""
+
+    tasks: tuple[Delivery, ...]
+    refused: tuple[str, ...]
+    """Reported, but the worker no longer held the lock."""
+    cancelled: tuple[str, ...]
+    """Tasks it runs that it is asked to stop."""
+    victims: tuple[tuple[str, int], ...]
+    """Some workers and the lengths of their deques, if it was given nothing."""
+    unfinished: int
+    """Tasks in the queue that still want to be run, here or elsewhere."""
+    is_closed: bool
+    is_overdue: bool
+    """Upkeep is overdue, and this worker was chosen for it."""
+    delayed: int
+    """Unfinished tasks that are not due yet."""
+
+
+def join(
+    keys: QueueKeys,
+    settings: QueueSettings,
+    worker: str,
+    incarnation: str,
+    description: Mapping[str, Any],
+) -> Call[int]:
+    """Take a worker on; *description* has its `abilities`. Return the server's time."""
+    script = queue_script(__package__, "join")
+    return Call(
+        script,
+        script.keys(keys, running=keys.running(worker)),
+        script.arguments(
+            worker=worker,
+            incarnation=incarnation,
+            lease_ms=settings.lease_ms,
+            description=json.dumps(description),
+            most_deaths=settings.deaths,
+            exhausted=outcome_of_deaths(settings),
+            unknown=outcome_unknown(),
+        ),
+        int,
+    )
+
+
+def exchange(
+    keys: QueueKeys,
+    settings: QueueSettings,
+    worker: str,
+    incarnation: str,
+    *,
+    want: int,
+    keep: int,
+    reports: Sequence[Report] = (),
+    known: Sequence[str] | None = None,
+) -> Call[Exchanged | None]:
+    """Report, renew the lease, take what is next; None if the worker was struck off.
+
+    *known* names what the worker holds, after a reply was lost.
+    """
+    flat: list[Argument] = [*known] if known else []
+    for report in reports:
+        flat += (report.id, report.token, report.verdict, report.outcome)
+        flat.append(report.delay_ms)
+    script = queue_script(__package__, "exchange")
+    return Call(
+        script,
+        keys.of_worker(script, worker),
+        script.arguments(
+            worker=worker,
+            incarnation=incarnation,
+            lease_ms=settings.lease_ms,
+            want=want,
+            keep=keep,
+            retention_ms=settings.retention_ms,
+            most_outcomes=settings.outcomes,
+            upkeep_ms=settings.upkeep_ms,
+            held=-1 if known is None else len(known),
+            held_ids=flat,
+        ),
+        _exchanged,
+        is_raw=True,
+    )
+
+
+def beat(
+    keys: QueueKeys, settings: QueueSettings, worker: str, incarnation: str
+) -> Call[tuple[str, ...] | None]:
+    """Renew a lease; return the running tasks to stop, None if struck off."""
+    script = queue_script(__package__, "beat")
+    return Call(
+        script,
+        script.keys(keys, running=keys.running(worker)),
+        script.arguments(
+            worker=worker, incarnation=incarnation, lease_ms=settings.lease_ms
+        ),
+        lambda reply: None if text(reply[0]) == "lost" else texts(reply[1:]),
+    )
+
+
+def steal(
+    keys: QueueKeys, victim: str, thief: str, *, most: int = 500, wake: bool = False
+) -> Call[int]:
+    """Move half of the victim's deque, from its back, to a thief that has nothing.
+
+    What the thief cannot run stays where it is.
+    """
+    script = queue_script(__package__, "steal")
+    return Call(
+        script,
+        script.keys(
+            keys, victim_deque=keys.deque(victim), thief_deque=keys.deque(thief)
+        ),
+        script.arguments(victim=victim, thief=thief, most=most, wake=int(wake)),
+        int,
+    )
+
+
+def begin(keys: QueueKeys, worker: str, task: Delivery) -> Call[bool]:
+    """Record that a task that must not be run twice runs now; False if it may not."""
+    script = queue_script(__package__, "begin")
+    return Call(
+        script,
+        script.keys(keys, running=keys.running(worker)),
+        script.arguments(id=task.id, holder=f"{worker}#{task.token}"),
+        bool,
+    )
+
+
+def release(keys: QueueKeys, worker: str, tasks: Sequence[Delivery]) -> Call[int]:
+    """Put tasks that were not begun back to the front of the worker's own deque."""
+    script = queue_script(__package__, "release")
+    flat = [part for task in tasks for part in (task.id, task.token)]
+    return Call(
+        script,
+        keys.of_worker(script, worker),
+        script.arguments(worker=worker, tasks=flat),
+        int,
+    )
+
+
+def find_capable(
+    keys: QueueKeys, ability: str, *, but: str, most: int = _SAMPLE
+) -> Call[str]:
+    """Name a live worker with an ability, not *but*; empty if none was found.
+
+    It looks at a sample of the workers: where few of very many are capable, it may
+    miss them.
+    """
+    script = queue_script(__package__, "find_capable")
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(
+            ability=ability, written=json.dumps(ability), but=but, most=most
+        ),
+        text,
+    )
+
+
+def route(keys: QueueKeys, worker: str, task: Delivery, to: str) -> Call[bool]:
+    """Move a task that *worker* took to the front of another worker's deque.
+
+    False if the other worker is gone, or the task is no longer held.
+    """
+    script = queue_script(__package__, "route")
+    return Call(
+        script,
+        script.keys(keys, running=keys.running(worker), deque=keys.deque(to)),
+        script.arguments(id=task.id, holder=f"{worker}#{task.token}", to=to),
+        bool,
+    )
+
+
+def park(keys: QueueKeys, worker: str, task: Delivery, ability: str) -> Call[bool]:
+    """Put a task aside until a worker joins that can run it."""
+    script = queue_script(__package__, "park")
+    return Call(
+        script,
+        script.keys(
+            keys, running=keys.running(worker), parked_for=keys.parked_for(ability)
+        ),
+        script.arguments(id=task.id, holder=f"{worker}#{task.token}", ability=ability),
+        bool,
+    )
+
+
+def leave(
+    keys: QueueKeys, worker: str, incarnation: str, *, most: int = 500, final: bool
+) -> Call[tuple[int, int]]:
+    """Hand back what a worker holds; return how many, and how many are left.
+
+    If not *final* it hands back only what waits, and stays. What was begun and must
+    not be run twice is given up.
+    """
+    script = queue_script(__package__, "leave")
+    return Call(
+        script,
+        keys.of_worker(script, worker),
+        script.arguments(
+            worker=worker,
+            incarnation=incarnation,
+            most=most,
+            final=int(final),
+            unknown=outcome_unknown(left=True),
+        ),
+        lambda reply: (int(reply[0]), int(reply[1])),
+    )
+
+
+def _exchanged(reply: Any) -> Exchanged | None:
+    if text(reply[0]) == "lost":
+        return None
+    _, tasks, refused, cancelled, victims, facts = reply
+    ids = texts(tasks[::4])
+    tokens = texts(tasks[1::4])
+    loads = texts(victims)
+    return Exchanged(
+        tuple(map(Delivery, ids, tokens, tasks[2::4], map(raw, tasks[3::4]))),
+        texts(refused),
+        texts(cancelled),
+        tuple((loads[i], int(float(loads[i + 1]))) for i in range(0, len(loads), 2)),
+        facts[1],
+        bool(facts[2]),
+        bool(facts[3]),
+        facts[4],
+    )

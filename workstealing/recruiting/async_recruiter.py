@@ -1,0 +1,151 @@
+"""The recruiter for asyncio: the same lottery and protections, awaited.
+
+A coroutine job is cancelled at the end of its slice's time, so a hanging await cannot
+hold its host up. A plain function runs in a thread, which cannot be cancelled: the host
+goes on at the deadline, and the job counts as busy until the thread is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import copy_context
+from functools import wraps
+from threading import Event
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+from workstealing.errors import ConfigurationError
+from workstealing.recruiting.async_ticker import AsyncTicker
+from workstealing.recruiting.core import RecruiterCore
+from workstealing.recruiting.job import Duty
+from workstealing.recruiting.pace import Every
+from workstealing.recruiting.slice import Slice, time_left
+from workstealing.telemetry.events import Outcome
+
+__all__ = ("AsyncRecruiter",)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AsyncRecruiter(RecruiterCore):
+    """Recruits tasks with a spare moment; see `RecruiterCore` for the arguments."""
+
+    _takes_coroutines: ClassVar[bool] = True
+
+    async def enlist(
+        self, spare: float | None = None, rtt: float | None = None
+    ) -> Duty:
+        """Offer a moment: mostly dismissed at once, now and then recruited.
+
+        Returns `Duty.RECRUITED` if a job did some work now. `Duty.DISMISSED` is the
+        normal case: no job was drawn, or the one that was had nothing to do, failed, or
+        was held back to protect the host (`stats()` tells these apart).
+
+        Args:
+            spare: how many seconds the caller can spare, if less than the deadline.
+            rtt: seconds that the caller's last round trip to the store took; the store
+                gate goes by a sample of these.
+        """
+        for dismissed in self._stride:
+            return dismissed
+        return await self._recruit(spare, rtt)
+
+    async def run_now(self, name: str | None = None) -> Outcome | None:
+        """Run a slice now, of the named job or of the one drawn longest ago.
+
+        For callers that have the time: no lottery, no budget. Returns how it ended, or
+        why it was not begun; None if no job is installed.
+        """
+        await self._run_setups()
+        begun = self._slice_now(name)
+        if isinstance(begun, Slice):
+            await self._run_slice(begun)
+            return begun.outcome
+        return begun
+
+    def ticker(self, every: Every = 5.0) -> AsyncTicker:
+        """Return a task, to be started, that calls `run_now()` repeatedly.
+
+        For hosts without traffic: jobs get their slices at night, too.
+        """
+        return AsyncTicker(self.run_now, every)
+
+    def enlists(self, function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+        """Enlist each time after the decorated coroutine function has returned."""
+        if not inspect.iscoroutinefunction(function):
+            raise ConfigurationError(
+                f"{function!r} is not a coroutine function: use Recruiter.enlists"
+            )
+
+        @wraps(function)
+        async def enlisting(*args: P.args, **kwargs: P.kwargs) -> T:
+            result = await function(*args, **kwargs)
+            await self.enlist()
+            return result
+
+        return enlisting
+
+    @asynccontextmanager
+    async def enlisting(self) -> AsyncIterator[None]:
+        """Enlist after the block, unless it raises."""
+        yield
+        await self.enlist()
+
+    async def hook(self, *_: object, **__: object) -> None:
+        """Enlist, whatever a framework passes to its hooks."""
+        await self.enlist()
+
+    async def _recruit(self, spare: float | None, rtt: float | None) -> Duty:
+        try:
+            if self._setups.due_at is not None:
+                await self._run_setups()
+            drawn = self._draw_slice(spare, rtt)
+            return Duty.DISMISSED if drawn is None else await self._run_slice(drawn)
+        except Exception as error:  # noqa: BLE001 - nothing reaches the host
+            self._fault(error)
+            return Duty.DISMISSED
+
+    async def _run_slice(self, drawn: Slice) -> Duty:
+        try:
+            with drawn:
+                while drawn.goes_on(await _run_round(drawn)):
+                    pass
+        finally:
+            self._end_slice(drawn)
+        return drawn.duty
+
+    async def _run_setups(self) -> None:
+        functions = self._setups_due()
+        if not functions:
+            return
+        try:
+            for function in functions:
+                with self._setting_up(function):
+                    answer = function(self)
+                    if inspect.isawaitable(answer):
+                        await answer
+        finally:
+            self._end_setups()
+
+
+async def _run_round(drawn: Slice) -> Any:
+    job = drawn.job
+    limit = None if drawn.deadline is None else time_left()
+    if job.is_coroutine:
+        answer: Any = job.recruited()
+        return await asyncio.wait_for(answer, limit)
+    # Set by the thread itself, which may outlive this event loop.
+    done = job.thread_done = Event()
+    run = copy_context().run
+
+    def recruited() -> Any:
+        try:
+            return run(job.recruited)
+        finally:
+            done.set()
+
+    thread = asyncio.get_running_loop().run_in_executor(None, recruited)
+    return await asyncio.wait_for(asyncio.shield(thread), limit)

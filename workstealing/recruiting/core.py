@@ -1,0 +1,393 @@
+"""The part that both recruiters share: jobs, lottery, protections, statistics.
+
+It begins and ends slices, and runs none: `Recruiter` and `AsyncRecruiter` do that, each
+in its own way. The lock is held for microseconds, never while a job, a setup function
+or an observer runs, so no caller waits for the work of another.
+
+This is a base class, not a collaborator: a dismissed `enlist()` reads one attribute of
+its recruiter, and the detour by a second object would cost it 15 % more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from inspect import iscoroutinefunction
+from threading import RLock
+from typing import Any, ClassVar, TypeVar, cast
+
+from workstealing._forking import reset_in_children
+from workstealing.chance import SYSTEM_CHANCE, Chance
+from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.errors import ConfigurationError
+from workstealing.recruiting.job_discovery import load_jobs, load_plugins
+from workstealing.recruiting.lottery import Lottery
+from workstealing.recruiting.pace import Every, pace
+from workstealing.recruiting.protection import Breaker, SliceGuard, StoreGate
+from workstealing.recruiting.roster import InstalledJob, Roster
+from workstealing.recruiting.setups import Setup, Setups, in_setup, setting_up
+from workstealing.recruiting.slice import Slice
+from workstealing.recruiting.stats import JobCounts, RecruiterStats
+from workstealing.telemetry.events import Outcome, SetupFailed, SliceRefused
+from workstealing.telemetry.observer import FanOut, Observer
+from workstealing.telemetry.throttle import Throttle
+
+__all__ = ("RecruiterCore",)
+
+logger = logging.getLogger(__name__)
+
+Self = TypeVar("Self", bound="RecruiterCore")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_DEFAULT_BREAKER = Breaker()
+# With a store gate, at least one call in so many reports its round trip to it.
+_LONGEST_STRIDE_WITH_GATE = 64
+
+
+class RecruiterCore:
+    """Installs jobs, draws which call works for which of them, and counts.
+
+    Args:
+        deadline: seconds that a slice may take; None calls a job once per slice.
+        share: the part of wall time that side work may take in this process.
+        breaker: how long a failing target is left alone.
+        gate: do less while the store is slow, going by `enlist(rtt=…)`.
+        observers: get an event for every slice.
+        chance: where randomness comes from.
+        clock: where time comes from.
+
+    None switches a protection off.
+    """
+
+    _takes_coroutines: ClassVar[bool] = False
+    _masters: ClassVar[dict[type[RecruiterCore], RecruiterCore]] = {}
+
+    def __init__(
+        self,
+        *,
+        deadline: float | None = 0.05,
+        share: float | None = 0.01,
+        breaker: Breaker | None = _DEFAULT_BREAKER,
+        gate: StoreGate | None = None,
+        observers: Iterable[Observer] = (),
+        chance: Chance = SYSTEM_CHANCE,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._clock = clock
+        self._guard = SliceGuard(
+            deadline=deadline,
+            share=share,
+            breaker=breaker,
+            gate=gate,
+            chance=chance,
+            now=clock.monotonic(),
+        )
+        self._roster = Roster()
+        longest_stride = _LONGEST_STRIDE_WITH_GATE if gate else None
+        self._lottery = Lottery(self._roster, chance, longest_stride)
+        self._setups = Setups()
+        self._observers = FanOut(observers, clock)
+        self._is_observed = bool(self._observers)
+        self._throttle = Throttle()
+        # Re-entrant: a signal handler or a finalizer may enlist at any point.
+        self._lock = RLock()
+        self._reported_calls = 0
+        self._faults = 0
+        # What `enlist()` steps through: the calls that are dismissed before the next
+        # look at the lottery.
+        self._stride = self._lottery.stride
+        reset_in_children(self, RecruiterCore._reset_after_fork)
+
+    @classmethod
+    def master(cls: type[Self]) -> Self:
+        """Return the recruiter of this process, made with defaults when first used."""
+        # One operation of a dictionary: no lock that a forked child could inherit.
+        masters = RecruiterCore._masters
+        if cls not in masters:
+            masters.setdefault(cls, cls())
+        return cast("Self", masters[cls])
+
+    def install(
+        self,
+        job: Any,
+        name: str,
+        *,
+        rate: float | None = None,
+        every: Every | None = None,
+        target: str | None = None,
+    ) -> None:
+        """Install a job, from the next call on.
+
+        Args:
+            job: a function, or an object with `recruited()`.
+            name: what logs, metrics and `stats()` call it.
+            rate: its share of all `enlist()` calls, 0.0 to 1.0.
+            every: or else seconds per process between two slices, on average.
+            target: what it depends on; jobs of one target share a breaker. By default
+                the job's own `target`, or its name.
+
+        Raises:
+            ConfigurationError: one of its subclasses says what is wrong.
+        """
+        installed = InstalledJob.of(
+            job,
+            name,
+            pace(rate, every),
+            target,
+            by_setup=in_setup(),
+            takes_coroutines=self._takes_coroutines,
+        )
+        with self._lock:
+            self._roster.add(installed)
+            self._lottery.schedule(installed, self._clock.monotonic())
+            self._redraw()
+
+    def job(
+        self,
+        function: None = None,
+        /,
+        *,
+        rate: float | None = None,
+        every: Every | None = None,
+        name: str | None = None,
+        target: str | None = None,
+    ) -> Callable[[Function], Function]:
+        """Install the decorated function, by its own name unless one is given."""
+        if function is not None:
+            raise ConfigurationError(
+                "how often? a job needs its rate: write @recruiter.job(rate=0.001),"
+                " or @recruiter.job(every=30.0), with parentheses"
+            )
+
+        def install(function: Function) -> Function:
+            own_name = name or str(getattr(function, "__name__", ""))
+            self.install(function, own_name, rate=rate, every=every, target=target)
+            return function
+
+        return install
+
+    def uninstall(self, name: str) -> None:
+        """Uninstall a job; a slice in flight ends as usual."""
+        with self._lock:
+            self._guard.forget(self._roster[name])
+            self._roster.remove(name)
+            self._redraw()
+
+    def set_rate(
+        self, name: str, rate: float | None = None, *, every: Every | None = None
+    ) -> None:
+        """Change how often a job is wanted, from the next call on."""
+        with self._lock:
+            self._roster.set_pace(name, pace(rate, every))
+            self._lottery.schedule(self._roster[name], self._clock.monotonic())
+            self._redraw()
+
+    def setup(self, function: Function) -> Function:
+        """Run the decorated function once per process, before the first lottery.
+
+        It is passed the recruiter. If it raises, that is logged, what it installed is
+        uninstalled, and it is called again later.
+        """
+        if iscoroutinefunction(function) and not self._takes_coroutines:
+            raise ConfigurationError(
+                "a Recruiter cannot await a setup: use a plain function, or an"
+                " AsyncRecruiter"
+            )
+        with self._lock:
+            self._setups.add(function, self._clock.monotonic())
+            self._redraw()
+        return function
+
+    def load(self, *modules: str) -> None:
+        """Let each module, package or `module:function` install its jobs.
+
+        A module does so by a function `install_jobs(recruiter)`.
+        """
+        load_jobs(self, modules)
+
+    def load_plugins(self) -> None:
+        """Let installed packages install theirs, by the group `workstealing.jobs`."""
+        load_plugins(self)
+
+    def stats(self) -> RecruiterStats:
+        """Return what was counted in this process so far."""
+        now = self._clock.monotonic()
+        with self._lock:
+            return RecruiterStats(
+                calls=self._lottery.calls,
+                jobs={job.name: job.stats(now) for job in self._roster},
+                open_targets=self._guard.open_targets(now),
+                debt=self._guard.debt(now),
+                setup_failures=self._setups.failures,
+                faults=self._faults,
+            )
+
+    def would_dismiss(self) -> bool:
+        """Dismiss this call if no job is drawn for it; if False, call `enlist()` next.
+
+        For hosts that know early that a moment may come and would have to prepare for
+        it: nearly always, this spares them that. If it turns out that there is no
+        moment after all, they call `skip()` instead of `enlist()`.
+        """
+        for _ in self._stride:
+            return True
+        return False
+
+    def skip(self) -> None:
+        """Give a draw up: the host that was not dismissed has no moment after all.
+
+        Otherwise the next call would certainly be drawn, and hosts that do have a
+        moment would work more often than the rates say.
+        """
+        try:
+            with self._lock:
+                if self._lottery.is_drawn and not self._setups.in_progress:
+                    self._lottery.discard()
+                    self._lottery.draw(self._clock.monotonic(), self._setups.due_at)
+                    self._stride = self._lottery.stride
+        except Exception as error:  # noqa: BLE001 - nothing reaches the host
+            self._fault(error)
+
+    def _draw_slice(self, spare: float | None, rtt: float | None) -> Slice | None:
+        """End a stride; begin a slice if this call is drawn and its job may run."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if rtt is not None:
+                self._guard.note_round_trip(rtt, now)
+            if not self._lottery.is_drawn:
+                self._lottery.draw(now, self._setups.due_at)
+                self._stride = self._lottery.stride
+            for _ in self._stride:
+                return None  # a new stride, perhaps by another thread, dismisses it
+            job = self._lottery.end_stride(now, self._setups.due_at)
+            self._stride = self._lottery.stride
+            if job is None:
+                return None
+            job.drawn_at = now
+            refusal = self._guard.refusal(job, now, spare)
+            if refusal is None:
+                return self._begin(job, now, spare)
+            job.counts.add(refusal)
+            calls = self._unreported_calls()
+        if self._is_observed:
+            self._observers.observe(SliceRefused(job.name, refusal, calls))
+        return None
+
+    def _slice_now(self, name: str | None) -> Slice | Outcome | None:
+        """Begin a slice of the named job, or of the one that was drawn longest ago.
+
+        Lottery, budget and store gate are set aside: the caller has the time. Returns
+        why there is none, or None if there is no job.
+        """
+        with self._lock:
+            now = self._clock.monotonic()
+            job = self._roster[name] if name else self._lottery.longest_waiting()
+            if job is None:
+                return None
+            job.drawn_at = now
+            self._lottery.schedule(job, now)
+            obstacle = self._guard.obstacle(job, now)
+            if obstacle is None:
+                return self._begin(job, now, None)
+            job.counts.add(obstacle)
+            return obstacle
+
+    def _begin(self, job: InstalledJob, now: float, spare: float | None) -> Slice:
+        job.running = True
+        return Slice(job, self._clock, now, self._guard.limit(spare))
+
+    def _end_slice(self, ended: Slice) -> None:
+        """Count a slice, charge it for its time, and report it."""
+        job = ended.job
+        with self._lock:
+            job.running = False
+            job.counts.add_slice(ended)
+            changes = self._guard.settle(ended)
+            calls = self._unreported_calls() if self._is_observed else 0
+        if ended.outcome is Outcome.ERROR and ended.error is not None:
+            self._log(f"job {job.name!r}", ended.error)
+        if self._is_observed:
+            for change in changes:
+                self._observers.observe(change)
+            self._observers.observe(ended.event(calls))
+
+    def _setups_due(self) -> list[Setup]:
+        """Return the setup functions to run now, before any lottery.
+
+        Other callers need not wait for them: they are dismissed until `_end_setups()`.
+        """
+        with self._lock:
+            functions = self._setups.begin(self._clock.monotonic())
+            if functions:
+                self._redraw()
+        return functions
+
+    @contextmanager
+    def _setting_up(self, function: Setup) -> Iterator[None]:
+        """Keep all that one setup function installs, or, if it raises, nothing."""
+        before = {job.name for job in self._roster}
+        try:
+            with setting_up():
+                yield
+        except BaseException as error:
+            with self._lock:
+                self._setups.failures += 1
+                for job in self._roster:
+                    if job.by_setup and job.name not in before:
+                        self._roster.remove(job.name)
+            if not isinstance(error, Exception):
+                raise
+            name = getattr(function, "__qualname__", repr(function))
+            self._log(f"setup {name}", error)
+            self._observers.observe(
+                SetupFailed(name, error, self._setups.retry_seconds)
+            )
+        else:
+            with self._lock:
+                self._setups.done(function)
+
+    def _end_setups(self) -> None:
+        with self._lock:
+            self._setups.end(self._clock.monotonic())
+            self._redraw()
+
+    def _redraw(self) -> None:
+        if self._setups.in_progress:
+            self._lottery.pause()
+        else:
+            self._lottery.refresh()
+        self._stride = self._lottery.stride
+
+    def _unreported_calls(self) -> int:
+        calls = self._lottery.calls
+        unreported = calls - self._reported_calls
+        self._reported_calls = calls
+        return unreported
+
+    def _fault(self, error: Exception) -> None:
+        """Count and log an error of our own, which the host must not see."""
+        self._faults += 1
+        self._log("enlist()", error)
+
+    def _log(self, subject: str, error: Exception) -> None:
+        try:
+            self._throttle.report(logger, subject, error, self._clock.monotonic())
+        except Exception:  # noqa: BLE001 - a logging handler failed; it is counted
+            self._faults += 1
+
+    def _reset_after_fork(self) -> None:
+        """Forget, in a forked child, what belongs to the parent process."""
+        self._lock = RLock()
+        now = self._clock.monotonic()
+        has_setups = self._setups.reset(now)
+        for job in self._roster:
+            job.running = False
+            job.thread_done = None
+            job.counts = JobCounts()
+            self._lottery.schedule(job, now)
+            if job.by_setup and has_setups:
+                self._roster.remove(job.name)
+        self._lottery.forget_calls()
+        self._reported_calls = 0
+        self._redraw()

@@ -1,0 +1,218 @@
+"""What is known of a task before it is called: its function and how to run it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn, TypeAlias
+
+import msgspec
+
+from workstealing._checks import checked_seconds, checked_task_name, checked_whole
+from workstealing.errors import ConfigurationError, NotATask, PayloadInvalid
+from workstealing.tasks.envelope import NORMAL, PRIORITIES
+from workstealing.tasks.json_values import Json, encode_value
+from workstealing.tasks.policy import checked_permission
+from workstealing.tasks.retry import Restart, RetryPolicy, checked_restart
+from workstealing.tasks.signature import Signature
+
+__all__ = (
+    "TaskDefinition",
+    "Upgrade",
+    "checked_upgrades",
+    "define",
+    "refuse_options",
+    "upgraded",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDefinition:
+    """A function under a name and a version. Made by `define`, which checks it."""
+
+    name: str
+    version: int
+    function: Callable[..., Any]
+    signature: Signature
+    retry: RetryPolicy
+    timeout: float | None
+    priority: int
+    is_coroutine: bool
+    accepts: Mapping[int, Upgrade] = field(default_factory=dict, hash=False)
+    """Older versions whose payloads it takes, and what makes newer ones of them."""
+    restart: Restart = "always"
+    permission: str | None = None
+    """What its caller must be allowed, where a policy is set."""
+
+    @property
+    def ability(self) -> str:
+        """Return how a worker announces that it can run this: `name@version`."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def abilities(self) -> tuple[str, ...]:
+        """Return all that it can run: its own version and those that it accepts."""
+        accepted = (f"{self.name}@{version}" for version in self.accepts)
+        return (self.ability, *accepted)
+
+    def decode(self, version: int, payload: Json) -> dict[str, Any]:
+        """Read a payload of its own or of an accepted version, as arguments."""
+        if version != self.version:
+            payload = upgraded(self.name, self.accepts, version, payload)
+        return self.signature.decode(payload)
+
+
+def define(
+    function: Callable[..., Any],
+    name: str | None = None,
+    version: int = 1,
+    *,
+    retries: int | RetryPolicy = 0,
+    retry_on: tuple[type[BaseException], ...] = (Exception,),
+    give_up_on: tuple[type[BaseException], ...] = (),
+    timeout: float | timedelta | None = None,
+    priority: int = NORMAL,
+    accepts: Mapping[int, Upgrade] | None = None,
+    restart: Restart | None = None,
+    idempotent: bool = True,
+    permission: str | None = None,
+    **unknown: NoReturn,
+) -> TaskDefinition:
+    """Make a task of a function.
+
+    Args:
+        function: A plain or a coroutine function.
+        name: `module.function` if it is not given. The module of a script that runs
+            as `__main__` is named as if it were imported.
+        version: What the payload means; raise it when the parameters change.
+        retries: How often it is tried again. A `RetryPolicy` says all about it, and
+            then `retry_on` and `give_up_on` have no say.
+        retry_on: The errors after which it is tried again.
+        give_up_on: Those after which it is not, whatever `retry_on` says.
+        timeout: How long one attempt may last; None is for ever.
+        priority: 0 (urgent), 1 or 2 (whenever).
+        accepts: Older versions that it runs too: version to a function that makes a
+            payload, a dict, one of the next version that is named here, or in the
+            end of this one.
+        restart: "always" (the default): tried again as `retries` says, and after its
+            worker died. "on-crash": only after its worker died, never because it
+            raised. "never": it is not run twice, whatever happens.
+        idempotent: False says that it must not be run twice: the same as
+            `restart="never"`.
+        permission: What its caller must be allowed, once the queue has a policy;
+            `PUBLIC` if everybody may call it.
+        unknown: Refused by name; no type checker lets it pass either.
+    """
+    if unknown:
+        known = list(inspect.signature(define).parameters)[1:-1]
+        refuse_options("a task", unknown, known)
+    _refuse_what_cannot_run(function)
+    checked_name = checked_task_name(name or _default_name(function))
+    checked_version = checked_whole(version, "version", 1)
+    retry = retries
+    if not isinstance(retry, RetryPolicy):
+        retry = RetryPolicy(retry, retry_on=retry_on, give_up_on=give_up_on)
+    return TaskDefinition(
+        name=checked_name,
+        version=checked_version,
+        function=function,
+        signature=Signature.of(function, checked_name),
+        retry=retry,
+        timeout=None if timeout is None else checked_seconds(timeout, "timeout"),
+        priority=checked_whole(priority, "priority", 0, PRIORITIES - 1),
+        is_coroutine=inspect.iscoroutinefunction(function),
+        accepts=checked_upgrades(accepts or {}, checked_version),
+        restart=checked_restart(restart, idempotent, retry.retries),
+        permission=checked_permission(permission),
+    )
+
+
+def refuse_options(whose: str, unknown: Iterable[str], known: Sequence[str]) -> None:
+    """Say which option there is not, which one was meant, and which there are."""
+    for name in unknown:
+        near = get_close_matches(name, known, 1)
+        meant = f" did you mean {near[0]}=?" if near else ""
+        raise ConfigurationError(
+            f"{whose} has no option {name}=:{meant} It takes {', '.join(known)}"
+        )
+
+
+def _refuse_what_cannot_run(function: Any) -> None:
+    if not inspect.isroutine(function):
+        raise NotATask(f"a task is a function, not {function!r}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise NotATask(
+            f"{function.__qualname__} yields: a task returns its result at once, as a"
+            " list for example"
+        )
+
+
+def _default_name(function: Callable[..., Any]) -> str:
+    if function.__name__ == "<lambda>":
+        raise NotATask("a lambda has no name of its own: give name=")
+    # What a function was defined in (`factory.<locals>.resize`) says nothing to users.
+    own_name = function.__qualname__.rpartition("<locals>.")[2]
+    return f"{_module_name(function.__module__)}.{own_name}"
+
+
+def _module_name(module: str) -> str:
+    # A spawned process imports its parent's script under the second name.
+    if module not in ("__main__", "__mp_main__"):
+        return module
+    main = sys.modules[module]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name).removesuffix(".__main__")
+    return Path(getattr(main, "__file__", None) or "__main__").stem
+
+
+Upgrade: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def checked_upgrades(accepts: Any, version: int) -> Mapping[int, Upgrade]:
+    """Return the upgrades of a task, the oldest version first."""
+    if not isinstance(accepts, Mapping):
+        raise ConfigurationError(
+            f"accepts must be a dict, version to function, not {accepts!r}"
+        )
+    for old, upgrade in accepts.items():
+        checked_whole(old, "an accepted version", 1)
+        if old >= version:
+            raise ConfigurationError(
+                f"accepts has version {old}, which is not older than version {version}"
+            )
+        if not callable(upgrade):
+            raise ConfigurationError(
+                f"what upgrades version {old} must be a function, not {upgrade!r}"
+            )
+    return MappingProxyType(dict(sorted(accepts.items())))
+
+
+def upgraded(
+    task: str, accepts: Mapping[int, Upgrade], version: int, payload: Json
+) -> bytes:
+    """Return the payload as one of the newest version."""
+    values = _DECODE(payload)
+    for old, upgrade in accepts.items():
+        if old >= version:
+            try:
+                values = upgrade(values)
+                if not isinstance(values, dict):
+                    raise TypeError(f"it returned {type(values).__qualname__}")
+            except Exception as error:
+                raise PayloadInvalid(
+                    task,
+                    "",
+                    f"cannot be upgraded from version {old}:"
+                    f" {type(error).__qualname__}: {error}",
+                ) from error
+    return encode_value(values)
+
+
+_DECODE = msgspec.json.Decoder(dict[str, Any]).decode

@@ -1,0 +1,435 @@
+"""Runs attempts, sync or awaited, and turns how each ended into a report.
+
+This is the only place that does. Slots bring a function that calls the task: inline,
+interruptibly, or in an event loop. What cannot be run is never dropped: a bad envelope
+or payload is a dead letter with its reason, and so is what is not genuine or not
+permitted; a task that this process does not know is routed to a worker that does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, Protocol
+
+import msgspec
+
+from workstealing._logs import BackgroundLogger
+from workstealing.chance import Chance
+from workstealing.errors import (
+    BadSignature,
+    RedisError,
+    ResultInvalid,
+    StopWork,
+    UnknownTask,
+    WorkStealingError,
+)
+from workstealing.tasks.attempt import (
+    Attempt,
+    Delivery,
+    Ending,
+    Report,
+    Unroutable,
+    Verdict,
+)
+from workstealing.tasks.context import ExecutionContext, control_of, enter, leave
+from workstealing.tasks.outcome import ErrorReport, TaskOutcome, refusal_of
+from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
+from workstealing.tasks.submission import Admission
+
+__all__ = ("MAX_RESULT", "AttemptOutput", "TaskRunner", "end_if_forked")
+
+logger = BackgroundLogger(__name__)
+
+MAX_RESULT = 16 << 20
+"""Bytes of one result, unless the queue says otherwise."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class AttemptOutput(Protocol):
+    """Where attempts leave what they say while they run."""
+
+    def may_begin(self, attempt: Attempt) -> bool:
+        """Record that a task which must not be run twice begins; False if it may not.
+
+        Raises `RedisError` if that cannot be found out.
+        """
+        ...
+
+    def attach(self, attempt: Attempt) -> None:
+        """Let the attempt show its progress and save checkpoints."""
+        ...
+
+    def capture(self, attempt: Attempt) -> AbstractContextManager[object]:
+        """Capture what the attempt logs and prints, while the context lasts."""
+        ...
+
+    def settle(self, attempt: Attempt, report: Report | None) -> None:
+        """Drop the progress and checkpoints of a task that has ended."""
+        ...
+
+
+class TaskRunner:
+    """Runs the tasks of a queue for one worker.
+
+    Args:
+        admission: which tasks are known, genuine and permitted.
+        worker: the name that reports carry.
+        queue: the name that contexts carry.
+        chance: jitter between retries.
+        output: where attempts leave what they say.
+        max_result: bytes of one result.
+        reraised: exceptions that are meant for the worker, not for the task.
+    """
+
+    def __init__(
+        self,
+        admission: Admission,
+        worker: str,
+        queue: str,
+        chance: Chance,
+        output: AttemptOutput,
+        *,
+        max_result: int = MAX_RESULT,
+        reraised: tuple[type[BaseException], ...] = (),
+    ) -> None:
+        self._admission = admission
+        self._worker = worker
+        self._queue = queue
+        self._chance = chance
+        self._output = output
+        self._max_result = max_result
+        self._reraised = reraised
+        self._pid = os.getpid()
+
+    def execute(self, delivery: Delivery, call: Callable[[Attempt], Any]) -> Ending:
+        """Prepare and run a task; *call* calls its function and returns the result."""
+        try:
+            attempt = self.prepare(delivery)
+            return self.run(attempt, call) if isinstance(attempt, Attempt) else attempt
+        except self._reraised:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a slot must survive its tasks
+            return self.escaped(delivery, error)
+
+    async def execute_async(
+        self, delivery: Delivery, call: Callable[[Attempt], Awaitable[Any]]
+    ) -> Ending:
+        """Prepare and run a task; *call* awaits its function."""
+        try:
+            attempt = self.prepare(delivery)
+            if isinstance(attempt, Attempt):
+                return await self.run_async(attempt, call)
+            return attempt
+        except asyncio.CancelledError:
+            raise
+        except self._reraised:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a slot must survive its tasks
+            return self.escaped(delivery, error)
+
+    def run(self, attempt: Attempt, call: Callable[[Attempt], Any]) -> Report | None:
+        """Run an attempt in this thread."""
+        output = self._output
+        if attempt.runs_once:
+            try:
+                if not output.may_begin(attempt):
+                    return None
+            except RedisError as error:
+                return self._not_begun(attempt, error)
+        output.attach(attempt)
+        token = enter(attempt.context)
+        try:
+            if attempt.envelope.log:
+                with output.capture(attempt):
+                    value = call(attempt)
+            else:
+                value = call(attempt)
+        except self._reraised:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is the task's own
+            report = self._ended(attempt, error)
+        else:
+            report = self._returned(attempt, value)
+        finally:
+            leave(token)
+        end_if_forked(self._pid)
+        if control_of(attempt.context).has_notes:
+            output.settle(attempt, report)
+        return report
+
+    async def run_async(
+        self, attempt: Attempt, call: Callable[[Attempt], Awaitable[Any]]
+    ) -> Report | None:
+        """Run an attempt in the running event loop, which must not wait for Redis."""
+        output = self._output
+        if attempt.runs_once:
+            try:
+                if not await asyncio.to_thread(output.may_begin, attempt):
+                    return None
+            except RedisError as error:
+                return self._not_begun(attempt, error)
+        output.attach(attempt)
+        token = enter(attempt.context)
+        try:
+            if attempt.envelope.log:
+                with output.capture(attempt):
+                    value = await call(attempt)
+            else:
+                value = await call(attempt)
+        except self._reraised:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is the task's own
+            report = self._ended(attempt, error)
+        else:
+            report = self._returned(attempt, value)
+        finally:
+            leave(token)
+        end_if_forked(self._pid)
+        if control_of(attempt.context).has_notes:
+            await asyncio.to_thread(output.settle, attempt, report)
+        return report
+
+    def prepare(self, delivery: Delivery) -> Attempt | Report | Unroutable:
+        """Make a task ready to run, or say why it is not to be run."""
+        began_ns = time.time_ns()
+        now_ms = began_ns // 1_000_000
+        admission = self._admission
+        deadline = None
+        try:
+            envelope = admission.opened(delivery.id, delivery.envelope, now_ms)
+            if envelope.deadline:
+                if envelope.deadline <= now_ms:
+                    return self.cancelled(delivery, "its deadline has passed")
+                deadline = _moment(envelope.deadline)
+            definition = admission.registry.find(envelope.name, envelope.version)
+            admission.permit(definition, envelope.principal, envelope.roles)
+            arguments = definition.decode(envelope.version, envelope.payload)
+        except UnknownTask:
+            return Unroutable(delivery, f"{envelope.name}@{envelope.version}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - classes of a payload raise all
+            return self._refused(delivery, error, began_ns)
+        context = ExecutionContext(
+            delivery.id,
+            envelope.name,
+            envelope.version,
+            delivery.attempt,
+            self._worker,
+            self._queue,
+            principal=envelope.principal,
+            roles=envelope.roles,
+            deadline=deadline,
+        )
+        if definition.signature.context_parameter is not None:
+            arguments[definition.signature.context_parameter] = context
+        return Attempt(delivery, envelope, definition, arguments, context, began_ns)
+
+    def cancelled(
+        self, delivery: Delivery, reason: str = "before it was begun"
+    ) -> Report:
+        """Report a task that was cancelled before it was begun."""
+        now_ns = time.time_ns()
+        return self._report(
+            delivery, "cancelled", now_ns, state="cancelled", reason=reason
+        )
+
+    def stopped(self, attempt: Attempt, reason: str) -> Report | None:
+        """Report that it was made to stop; None if another worker has the task."""
+        task, context = attempt.task, attempt.context
+        is_heeded = context.cancelled and not attempt.is_overdue
+        if attempt.runs_once and (context.lease_lost or not is_heeded):
+            # A lost lease is no reason to be silent: if nobody else has noticed yet,
+            # the task would come back.
+            return self._unknown(attempt)
+        if context.lease_lost:
+            return None
+        if attempt.is_overdue:
+            return self._raised(attempt, _too_long(attempt))
+        if not context.cancelled and not attempt.is_interrupted:
+            # Nobody asked it to: handed back, it would do the same for ever.
+            return self._raised(attempt, StopWork(reason))
+        if not context.cancelled:
+            return Report(task.id, task.token, "back")
+        return self._cancelled(attempt, reason)
+
+    def escaped(self, delivery: Delivery, error: BaseException) -> Report:
+        """Report a task whose slot failed, so that nothing better can be said of it."""
+        kind = type(error).__name__
+        logger.error("task %s broke its slot, which goes on", delivery.id, error=error)
+        return self._report(
+            delivery,
+            "dead",
+            time.time_ns(),
+            state="dead",
+            reason=f"a {kind} escaped while it was run or described",
+        )
+
+    def _not_begun(self, attempt: Attempt, error: RedisError) -> Report:
+        # Whether the reply was lost or the call, the task was not begun.
+        task = attempt.task
+        logger.warning("task %s goes back until Redis answers: %s", task.id, error)
+        return Report(task.id, task.token, "back")
+
+    def _ended(self, attempt: Attempt, error: BaseException) -> Report | None:
+        if isinstance(error, StopWork):
+            return self.stopped(attempt, str(error))
+        if attempt.is_interrupted and isinstance(error, asyncio.CancelledError):
+            return self.stopped(attempt, "it was told to stop")
+        return self._raised(attempt, error)
+
+    def _returned(self, attempt: Attempt, value: Any) -> Report:
+        definition = attempt.definition
+        try:
+            result = definition.signature.encode_result(value)
+            if len(result) > self._max_result:
+                raise ResultInvalid(
+                    f"the result has {len(result):,} bytes, and the queue takes"
+                    f" {self._max_result:,}: store it elsewhere and return where, or"
+                    " raise max_result="
+                )
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - classes of a result raise all
+            return self._raised(attempt, error)
+        if logger.is_enabled(logging.INFO):
+            took_ms = (time.time_ns() - attempt.began_ns) / 1e6
+            logger.info(
+                "task %s (%s) done in %.0f ms",
+                attempt.task.id,
+                definition.ability,
+                took_ms,
+            )
+        return self._report(
+            attempt.task,
+            "done",
+            attempt.began_ns,
+            result=msgspec.Raw(result),
+            task=definition.ability,
+        )
+
+    def _raised(self, attempt: Attempt, error: BaseException) -> Report:
+        task, definition = attempt.task, attempt.definition
+        policy = definition.retry
+        if attempt.envelope.retries is not None:
+            policy = replace(policy, retries=attempt.envelope.retries)
+        verdict = policy.verdict(error, task.attempt, self._chance)
+        if attempt.restart != "always" and isinstance(verdict, RetryAfter):
+            verdict = GiveUp(f'restart="{attempt.restart}"')
+        if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
+            return self._cancelled(attempt, "not tried again: " + _reason(error))
+        if isinstance(verdict, RetryAfter):
+            delay_ms = max(1, round(verdict.seconds * 1000))
+            logger.warning(
+                "task %s (%s) failed in attempt %d and is tried again in %.3g s: %s",
+                task.id,
+                definition.ability,
+                task.attempt,
+                delay_ms / 1000,
+                _reason(error),
+            )
+            return Report(task.id, task.token, "retry", delay_ms=delay_ms)
+        logger.error(
+            "task %s (%s) failed and is given up (%s): %s",
+            task.id,
+            definition.ability,
+            verdict.reason,
+            _reason(error),
+            error=error,
+        )
+        return self._report(
+            task,
+            "failed",
+            attempt.began_ns,
+            state="failed",
+            error=ErrorReport.of(error),
+            reason=verdict.reason,
+        )
+
+    def _cancelled(self, attempt: Attempt, reason: str) -> Report:
+        return self._report(
+            attempt.task,
+            "cancelled",
+            attempt.began_ns,
+            state="cancelled",
+            reason=reason,
+            task=attempt.definition.ability,
+        )
+
+    def _refused(
+        self, delivery: Delivery, error: BaseException, began_ns: int
+    ) -> Report:
+        verdict: Verdict = "dead"
+        if isinstance(error, BadSignature):
+            verdict = "forged"
+            # Nothing that it says of itself can be trusted, so none of it is logged.
+            logger.warning("task %r is refused: %s", delivery.id, error.problem)
+        return self._report(
+            delivery,
+            verdict,
+            began_ns,
+            state="dead",
+            reason=_reason(error),
+            refusal=refusal_of(error),
+        )
+
+    def _unknown(self, attempt: Attempt) -> Report:
+        why = "it was stopped while it ran"
+        if attempt.is_overdue:
+            why = str(_too_long(attempt))
+        return self._report(
+            attempt.task,
+            "dead",
+            attempt.began_ns,
+            state="dead",
+            reason=f"{OUTCOME_UNKNOWN}: {why}",
+        )
+
+    def _report(
+        self, delivery: Delivery, verdict: Verdict, began_ns: int, **fields: Any
+    ) -> Report:
+        now_ns = time.time_ns()
+        outcome = TaskOutcome(
+            worker=self._worker,
+            ended=now_ns // 1_000_000,
+            took=max(0, (now_ns - began_ns) // 1_000_000),
+            attempt=delivery.attempt,
+            **fields,
+        )
+        return Report(delivery.id, delivery.token, verdict, outcome.encode())
+
+
+def end_if_forked(pid: int) -> None:
+    """End a process that a task has forked and let run on.
+
+    It would go on as a second worker of the same name, and fork again.
+    """
+    if os.getpid() != pid:
+        os._exit(0)
+
+
+def _moment(milliseconds: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        # A foreign program may write a time that no calendar has.
+        return datetime.max.replace(tzinfo=timezone.utc)
+
+
+def _too_long(attempt: Attempt) -> TimeoutError:
+    return TimeoutError(f"it ran for longer than {attempt.timeout:g} s")
+
+
+def _reason(error: BaseException) -> str:
+    described = ErrorReport.of(error)
+    if isinstance(error, WorkStealingError):
+        return described.message
+    return f"{described.type}: {described.message}"

@@ -1,0 +1,289 @@
+"""What a caller says besides the payload, and the checks that this must pass.
+
+`ClientContext` is who calls, `SubmitOptions` how one submission is to be run; together
+with the task they make its envelope, all but the payload.
+
+`Admission` checks whether it is genuine, known and permitted, when a request enters the
+queue and again when a worker takes it. Each refusal is an error of its own that reaches
+the caller: `BadSignature`, `UnknownTask`, `NotPermitted`; then `PayloadInvalid`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, Protocol
+
+import msgspec
+
+from workstealing._checks import (
+    LONGEST_NAME,
+    checked_id,
+    checked_seconds,
+    checked_whole,
+)
+from workstealing.errors import BadSignature, ConfigurationError
+from workstealing.tasks.definition import TaskDefinition
+from workstealing.tasks.envelope import LATEST_MS, PRIORITIES, Envelope
+from workstealing.tasks.output_capture import LogRecord
+from workstealing.tasks.policy import MOST_ROLES, AccessPolicy, checked_role
+from workstealing.tasks.registry import Registry
+from workstealing.tasks.signature import Signature
+from workstealing.tasks.signing import LIFETIME_MS, Signer
+
+__all__ = (
+    "NOBODY",
+    "Admission",
+    "Callee",
+    "Channel",
+    "ClientContext",
+    "Submission",
+    "SubmitOptions",
+    "new_ids",
+    "written",
+)
+
+_LONGEST_TRACE = 512
+
+
+class Channel(Protocol):
+    """Receives what a task logs and prints."""
+
+    def take(self, record: LogRecord) -> None:
+        """Receive one record."""
+
+
+class Callee(Protocol):
+    """What can be called: a task that is defined here, or only its contract."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the task."""
+
+    @property
+    def version(self) -> int:
+        """Return what the payload means."""
+
+    @property
+    def signature(self) -> Signature:
+        """Return what writes the payload and reads the result."""
+
+    @property
+    def permission(self) -> str | None:
+        """Return what its caller must be allowed."""
+
+    @property
+    def priority(self) -> int:
+        """Return 0 (urgent), 1 or 2 (whenever)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientContext:
+    """On whose behalf a task is called, and how.
+
+    Its principal and roles are what the worker judges by. Who they are is for the
+    program that calls to find out: a web application after a login, for example.
+    """
+
+    principal: str = ""
+    """On whose behalf: a name or an id of up to 200 printable characters."""
+    roles: Collection[str] = ()
+    """The roles of the principal, at most 64."""
+    logging: Channel | None = None
+    """A `LoggingChannel` that is to receive what the task logs and prints."""
+    deadline: datetime | timedelta | float | None = None
+    """The task is not begun later: a time, or seconds from when it is called."""
+    trace: str = ""
+    """The trace that the call belongs to, as a W3C `traceparent`."""
+
+    def __post_init__(self) -> None:
+        _check_text(self.principal, "principal", LONGEST_NAME)
+        _check_text(self.trace, "trace", _LONGEST_TRACE)
+        object.__setattr__(self, "roles", _checked_roles(self.roles))
+        if self.logging is not None and not hasattr(self.logging, "take"):
+            raise ConfigurationError(
+                f"logging must be a LoggingChannel, not {self.logging!r}"
+            )
+        if isinstance(self.deadline, datetime):
+            if self.deadline.tzinfo is None:
+                raise ConfigurationError(
+                    "deadline needs a time zone: datetime.now(timezone.utc) has one"
+                )
+        elif self.deadline is not None:
+            checked_seconds(self.deadline, "deadline")
+
+    def deadline_ms(self, now_ms: int) -> int | None:
+        """Return the deadline of a call that is made now; since 1970."""
+        if self.deadline is None:
+            return None
+        if isinstance(self.deadline, datetime):
+            return max(1, round(self.deadline.timestamp() * 1000))
+        after_ms = checked_seconds(self.deadline, "deadline") * 1000
+        return round(min(now_ms + after_ms, LATEST_MS))
+
+
+def _checked_roles(roles: Any) -> tuple[str, ...]:
+    # A string is a collection too, of letters.
+    if isinstance(roles, (str, bytes)) or not isinstance(roles, Collection):
+        raise ConfigurationError(f"roles must be a collection of names, not {roles!r}")
+    if len(roles) > MOST_ROLES:
+        raise ConfigurationError(f"{len(roles)} roles are more than {MOST_ROLES}")
+    if isinstance(roles, (set, frozenset)):
+        roles = sorted(roles)
+    return tuple(checked_role(role) for role in roles)
+
+
+def _check_text(text: Any, what: str, longest: int) -> None:
+    if not isinstance(text, str) or len(text) > longest or not text.isprintable():
+        raise ConfigurationError(
+            f"{what} has up to {longest} printable characters; this is"
+            f" {ascii(text)[:80]}"
+        )
+
+
+NOBODY = ClientContext()
+"""The context of a call that says nothing of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOptions:
+    """When and how one submission is to be run."""
+
+    id: str | None = None
+    """The dedupe key: an id that is known already is not submitted again."""
+    priority: int | None = None
+    """0 is urgent, 2 is whenever; the task's own unless given."""
+    delay: float | timedelta | None = None
+    """Seconds from now."""
+    at: datetime | None = None
+    """Or else when; with a time zone."""
+    context: ClientContext = NOBODY
+    """On whose behalf, and how."""
+    log: bool = False
+    """Keep what the task logs and prints."""
+    deadline_ms: int | None = None
+    """Milliseconds since 1970: not begun later; the context's own unless given."""
+
+    def __post_init__(self) -> None:
+        if self.id is not None:
+            checked_id(self.id)
+        if self.priority is not None:
+            checked_whole(self.priority, "priority", 0, PRIORITIES - 1)
+        if self.delay is not None and self.at is not None:
+            raise ConfigurationError("give delay= or at=, not both")
+        if self.delay is not None:
+            checked_seconds(self.delay, "delay", zero=True)
+        if self.at is not None:
+            _check_time(self.at)
+
+    @property
+    def delay_ms(self) -> int:
+        """Milliseconds from now; 0 is at once."""
+        if self.delay is None:
+            return 0
+        return round(checked_seconds(self.delay, "delay", zero=True) * 1000)
+
+    @property
+    def due_ms(self) -> int:
+        """Milliseconds since 1970; 0 is at once."""
+        if self.at is None:
+            return 0
+        return max(1, round(self.at.astimezone(timezone.utc).timestamp() * 1000))
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What became of tasks that were submitted."""
+
+    ids: list[str]
+    known: frozenset[int] = frozenset()
+    """Positions of the ids that were known before: these were not submitted again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a queue knows, whom it lets in, and what proves where a task is from."""
+
+    registry: Registry
+    policy: AccessPolicy | None = None
+    """None: nobody is refused."""
+    signer: Signer | None = None
+    """None: anybody who can write to Redis is believed."""
+
+    def __post_init__(self) -> None:
+        if self.policy is not None and not isinstance(self.policy, AccessPolicy):
+            raise ConfigurationError(
+                f"policy must be an AccessPolicy, not {self.policy!r}"
+            )
+
+    def opened(self, task_id: str, envelope: bytes, now_ms: int) -> Envelope:
+        """Read an envelope that was found in Redis, if it is genuine."""
+        if self.signer is None:
+            return Envelope.read(envelope)
+        sig = self.signer.verify(task_id, envelope)
+        opened = Envelope.read(envelope)
+        if opened.sig != sig:
+            raise BadSignature(task_id, "the envelope has two signatures")
+        if opened.expires is None:
+            raise BadSignature(task_id, "a signed envelope must say when it expires")
+        if opened.expires < now_ms:
+            raise BadSignature(task_id, "the envelope has expired")
+        return opened
+
+    def permit(self, callee: Callee, principal: str, roles: Iterable[str]) -> None:
+        """Refuse a principal that may not call a task."""
+        if self.policy is not None:
+            self.policy.check(callee.name, callee.permission, principal, roles)
+
+
+def written(
+    callee: Callee, options: SubmitOptions, *, is_signed: bool = False
+) -> Envelope:
+    """Write all of an envelope but the payload."""
+    context = options.context
+    now_ms = time.time_ns() // 1_000_000
+    deadline_ms = options.deadline_ms
+    if deadline_ms is None:
+        deadline_ms = context.deadline_ms(now_ms)
+    return Envelope(
+        v=1,
+        name=callee.name,
+        version=callee.version,
+        priority=callee.priority if options.priority is None else options.priority,
+        at=now_ms,
+        deadline=deadline_ms,
+        expires=_expiry(now_ms, options) if is_signed else None,
+        principal=context.principal,
+        # On Python 3.10 an empty tuple is not always the one that is left out.
+        roles=tuple(context.roles) or (),
+        log=options.log or context.logging is not None,
+        trace=context.trace,
+        restart=callee.restart if isinstance(callee, TaskDefinition) else "always",
+        payload=msgspec.Raw(b"{}"),
+    )
+
+
+def new_ids(count: int) -> list[str]:
+    """Draw ids of 16 hexadecimal digits, all from one call to the system."""
+    digits = os.urandom(8 * count).hex()
+    return [digits[start : start + 16] for start in range(0, 16 * count, 16)]
+
+
+def _expiry(now_ms: int, options: SubmitOptions) -> int:
+    due_ms = max(now_ms + options.delay_ms, options.due_ms)
+    return min(due_ms + LIFETIME_MS, LATEST_MS)
+
+
+def _check_time(at: Any) -> None:
+    if not isinstance(at, datetime):
+        raise ConfigurationError(
+            "at must be a datetime with a time zone, such as"
+            f" datetime.now(timezone.utc), not {at!r}"
+        )
+    if at.tzinfo is None:
+        raise ConfigurationError(
+            "at= needs a time zone: datetime.now(timezone.utc) has one"
+        )

@@ -1,0 +1,153 @@
+"""Who a worker is, how far along it is, and what it has counted."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from dataclasses import dataclass
+from enum import IntEnum
+
+from workstealing._checks import checked_queue_name, checked_whole
+from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.errors import InvalidName
+from workstealing.pool.pool_stats import PoolStats
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.settings import QueueSettings
+
+__all__ = (
+    "STOP_SECONDS",
+    "LoopStats",
+    "Phase",
+    "WorkerIdentity",
+    "WorkerStats",
+    "default_pool",
+    "identity_of",
+    "new_incarnation",
+    "worker_name",
+)
+
+STOP_SECONDS = 25.0
+"""How long tasks may go on after a stop: less than most service managers wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerIdentity:
+    """A worker of one run of a queue."""
+
+    keys: QueueKeys
+    settings: QueueSettings
+    name: str
+    """`{pool}.{index}`"""
+    incarnation: str
+    """Tells it from an earlier worker of the same name."""
+    description: dict[str, object]
+    """For inspection: host, process, and what it can run as `abilities`."""
+
+    @property
+    def abilities(self) -> list[str]:
+        """The tasks and versions that it can run, as `name@version`."""
+        abilities = self.description["abilities"]
+        assert isinstance(abilities, list)
+        return abilities
+
+    @property
+    def lease(self) -> float:
+        """Seconds without a renewal after which others take its tasks."""
+        return self.settings.lease_ms / 1000
+
+
+class Phase(IntEnum):
+    """How far along a worker is; it only ever goes forward."""
+
+    WORKING = 0
+    """It takes tasks and runs them."""
+    QUIET = 1
+    """It takes no more, and hands back what waits; what runs goes on."""
+    STOPPING = 2
+    """It ends as soon as what runs has ended."""
+    ENDING = 3
+    """It ends now, and hands back what runs."""
+
+
+@dataclass(slots=True)
+class LoopStats:
+    """What the loop of one worker has counted since it began."""
+
+    exchanges: int = 0
+    taken: int = 0
+    stolen: int = 0
+    refused: int = 0
+    """Reports that came too late: another worker had the task by then."""
+    lost_leases: int = 0
+    failures: int = 0
+    """Exchanges that Redis did not answer."""
+    due: int = 0
+    """Tasks of the queue that were due and had not ended, at the last exchange."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStats(PoolStats):
+    """What a `WorkerPool` does now, and what it has counted since it began.
+
+    Its workers are slots or processes; `waiting` is how many tasks of the queue were
+    due and had not ended, at the last look.
+    """
+
+    taken: int = 0
+    refused: int = 0
+    """Reports that came too late: another worker had the task by then."""
+    lost_leases: int = 0
+    failures: int = 0
+    """Exchanges that Redis did not answer."""
+    zombies: int = 0
+    """Tasks that could not be stopped, and were given up."""
+    replaced: int = 0
+    """Processes that died and were replaced."""
+    silence: float = 0.0
+    """Seconds since Redis answered last."""
+
+    @property
+    def backlog(self) -> float:
+        """Tasks per worker, due and not ended: what an autoscaler wants to know."""
+        return self.waiting / max(1, self.workers)
+
+
+def identity_of(
+    queue: TaskQueue, name: str, incarnation: str | None = None
+) -> WorkerIdentity:
+    """Describe a worker of this process."""
+    parts = parts_of(queue)
+    return WorkerIdentity(
+        parts.keys,
+        parts.settings,
+        name,
+        incarnation or new_incarnation(),
+        {
+            "abilities": list(queue.registry.abilities()),
+            "lease_ms": parts.settings.lease_ms,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "since": time.time_ns() // 1_000_000,
+        },
+    )
+
+
+def worker_name(pool: str, index: int) -> str:
+    """Join and check a worker's name."""
+    checked_queue_name(pool, "the name of a pool")
+    if "#" in pool or ":" in pool:
+        raise InvalidName(f"the name of a pool has no # and no :, unlike {pool!r}")
+    return f"{pool}.{checked_whole(index, 'index', 0)}"
+
+
+def default_pool() -> str:
+    """Return a name that no other process has."""
+    host = re.sub(r"[^A-Za-z0-9-]+", "-", socket.gethostname())[:40] or "host"
+    return f"{host}-{os.getpid()}-{os.urandom(2).hex()}"
+
+
+def new_incarnation() -> str:
+    """Return what tells a worker from an earlier worker of the same name."""
+    return os.urandom(8).hex()

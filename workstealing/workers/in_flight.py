@@ -1,0 +1,250 @@
+"""What one worker has in flight: tasks taken, running, and reports not delivered yet.
+
+Every kind of worker has exactly one of these. Slots begin and finish tasks; the loop
+brings new ones and carries reports away; a heartbeat may stand in for the loop. All of
+it is thread-safe.
+
+An id is *held* from the exchange that brought it until Redis has its report, or has
+the task back. After a reply was lost, the next exchange names what is held, and Redis
+puts everything else back into the deque.
+
+An exchange is due when a slot has nothing to do, when a report is older than 50 ms, or
+when the stock of quick tasks runs low. So a quick task costs a fraction of a round
+trip, and a slot that falls idle is fed at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from threading import Condition, Lock
+
+from workstealing.clock import Clock
+from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
+from workstealing.workers.batching import SPAN_SECONDS, Batching
+
+__all__ = ("InFlight",)
+
+
+class InFlight:
+    """The tasks that a worker holds, and which of its slots are idle.
+
+    Args:
+        batching: how much a slot takes.
+        clock: how old reports are.
+    """
+
+    def __init__(self, batching: Batching, clock: Clock) -> None:
+        self._batching = batching
+        self._clock = clock
+        self._mutex = Lock()
+        self._changed = Condition(self._mutex)
+        self._waiting: deque[Delivery] = deque()
+        # By identity: a task may come back while an attempt that was given up runs on.
+        self._running: dict[int, Delivery] = {}
+        self._held: set[str] = set()
+        self._reports: list[Report] = []
+        self._unroutable: list[Unroutable] = []
+        self._idle = 0
+        self._is_poked = False
+        self._is_unsure = False
+        self._is_plenty = False
+        self._is_stuck = False
+        self._begun_before = 0
+        self._looked_at = self._exchanged_at = clock.monotonic()
+        self._ended = 0
+        self._seconds = 0.0
+        self.begun = 0
+        """How many tasks were ever begun."""
+        self.size = 0
+        """How many slots there are."""
+        self.cancelled: frozenset[str] = frozenset()
+        """Ids that were cancelled while they were held."""
+
+    # What slots do.
+
+    def begin(self) -> Delivery | None:
+        """Take the next task to run."""
+        try:
+            delivery = self._waiting.popleft()
+        except IndexError:
+            return None
+        self._running[id(delivery)] = delivery
+        self.begun += 1
+        return delivery
+
+    def finish(self, delivery: Delivery, ending: Ending, seconds: float) -> bool:
+        """Leave what came of a task; False if it was finished before, and given up."""
+        with self._mutex:
+            if self._running.pop(id(delivery), None) is None:
+                return False
+            self._ended += 1
+            self._seconds += seconds
+            self._is_stuck = False
+            if isinstance(ending, Report):
+                self._reports.append(ending)
+            elif ending is None:
+                self._held.discard(delivery.id)
+            else:
+                self._unroutable.append(ending)
+            if self._idle or self._unroutable:
+                self._changed.notify()
+            return True
+
+    def slot_is_idle(self) -> None:
+        """Count one more slot that has nothing to do."""
+        with self._mutex:
+            self._idle += 1
+            self._is_poked = True
+            self._changed.notify()
+
+    def slot_is_busy(self) -> None:
+        """Count one less: it has something to do again, or is gone."""
+        with self._mutex:
+            self._idle -= 1
+
+    # What the loop does.
+
+    def wait_until_due(self, seconds: float, when_hungry: Callable[[], None]) -> None:
+        """Wait until an exchange is due; call *when_hungry* if slots lack tasks."""
+        end = self._clock.monotonic() + seconds
+        while True:
+            if self._idle > len(self._waiting):
+                when_hungry()
+            with self._mutex:
+                left = end - self._clock.monotonic()
+                if left <= 0.0 or self.is_exchange_due():
+                    return
+                # While tasks are held it looks often: slots do not call for it.
+                self._changed.wait(min(left, SPAN_SECONDS) if self._held else left)
+
+    def poke(self) -> None:
+        """Make an exchange due: a wake-up came, or the plan has changed."""
+        with self._mutex:
+            self._is_poked = True
+            self._changed.notify()
+
+    def is_exchange_due(self) -> bool:
+        """Return whether the loop should not wait any longer."""
+        if self._is_poked or self._unroutable or (self._idle and self._reports):
+            return True
+        is_low = self._is_plenty and len(self._waiting) < self.size
+        if is_low and self._batching.want > 1:
+            return True
+        age = self._clock.monotonic() - self._exchanged_at
+        return bool(self._reports or self._waiting) and age >= SPAN_SECONDS
+
+    def is_busy(self) -> bool:
+        """Return whether anything is held."""
+        return bool(self._held)
+
+    def room(self) -> int:
+        """Return how many to ask for: 50 ms of work, or one per idle slot."""
+        with self._mutex:
+            self._batching.lasted(self._ended, self._seconds)
+            self._ended, self._seconds = 0, 0.0
+            if self._is_stuck and not self._idle:
+                # It would only be put down again.
+                return 0
+            want = self._batching.want
+            wanted = want * self.size if want > 1 else self._idle
+            return max(0, wanted - len(self._waiting))
+
+    def keep(self) -> int:
+        """Return how many to have in the deque, where thieves reach them."""
+        return self._batching.keep * max(1, self.size)
+
+    def take(self, deliveries: Sequence[Delivery], cancelled: Iterable[str]) -> int:
+        """Hold more tasks; return how many idle slots can begin something."""
+        with self._mutex:
+            self._held.update(delivery.id for delivery in deliveries)
+            self._waiting.extend(deliveries)
+            self._is_plenty = bool(deliveries)
+            self._exchanged_at = self._clock.monotonic()
+            self.cancelled = frozenset(cancelled)
+            return min(self._idle, len(self._waiting))
+
+    def take_reports(self) -> list[Report]:
+        """Take out what is to be delivered, on the way to an exchange."""
+        with self._mutex:
+            # A poke from now on may come too late for this exchange.
+            self._is_poked = False
+            reports, self._reports = self._reports, []
+            return reports
+
+    def keep_reports(self, reports: Sequence[Report]) -> None:
+        """Hold reports whose delivery is in doubt, and all that is held, too."""
+        with self._mutex:
+            self._reports[:0] = reports
+            self._is_unsure = True
+
+    def delivered(self, reports: Sequence[Report]) -> None:
+        """Hold no more what Redis has a report of."""
+        with self._mutex:
+            self._held.difference_update(report.id for report in reports)
+
+    def known(self, reports: Sequence[Report]) -> Sequence[str] | None:
+        """Return what an exchange with these reports is to name as held, if anything.
+
+        After a lost reply, all of it. When nothing is held besides what is reported,
+        always, for it costs nothing: a client that repeats commands by itself loses
+        replies that nobody notices.
+        """
+        with self._mutex:
+            if len(self._held) > len(reports) and not self._is_unsure:
+                return None
+            left = self._held.difference(report.id for report in reports)
+            if left and not self._is_unsure:
+                return None
+            self._is_unsure = False
+            return tuple(left)
+
+    def doubt(self) -> None:
+        """Name what is held, next time: Redis may think that it is more."""
+        self._is_unsure = True
+
+    def take_unroutable(self) -> list[Unroutable]:
+        """Let go of what no slot could run."""
+        with self._mutex:
+            unroutable, self._unroutable = self._unroutable, []
+            self._held.difference_update(one.task.id for one in unroutable)
+            return unroutable
+
+    def put_down_if_stuck(self) -> list[Delivery]:
+        """Let go of what waits, if no slot came to begin anything for 50 ms."""
+        with self._mutex:
+            now = self._clock.monotonic()
+            if now - self._looked_at < SPAN_SECONDS:
+                return []
+            self._is_stuck = self.begun == self._begun_before and not self._idle
+            self._looked_at, self._begun_before = now, self.begun
+            return self._all_waiting() if self._is_stuck else []
+
+    def is_report_overdue(self) -> bool:
+        """Return whether reports wait while every slot is stuck in a long task."""
+        return self._is_stuck and bool(self._reports)
+
+    def put_all_down(self) -> list[Delivery]:
+        """Let go of all that is not begun."""
+        with self._mutex:
+            return self._all_waiting()
+
+    def drop_all(self) -> None:
+        """Let go of everything but what runs: other workers have it."""
+        with self._mutex:
+            self._waiting.clear()
+            self._held.clear()
+            self._reports.clear()
+            self._unroutable.clear()
+            self._is_unsure = False
+
+    def _all_waiting(self) -> list[Delivery]:
+        taken: list[Delivery] = []
+        # Slots take from the other end without the mutex, so it may be gone any moment.
+        while self._waiting:
+            try:
+                taken.append(self._waiting.pop())
+            except IndexError:
+                break
+        self._held.difference_update(delivery.id for delivery in taken)
+        return taken[::-1]

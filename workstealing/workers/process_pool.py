@@ -1,0 +1,436 @@
+"""Workers that are processes: started, watched, replaced, recycled and stopped.
+
+Each child is a worker of its own, with its own name, lease and deque. The parent runs
+no tasks. When a child dies another takes its name at once, and with it what waits in
+its deque; what it was running goes back to the queue, and a death is counted.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from threading import Event, Lock, Thread
+from typing import Any, Literal
+
+from workstealing._logs import BackgroundLogger, flush_logs
+from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.drivers.connect import address_for_children
+from workstealing.errors import PoolBroken, RedisError
+from workstealing.queue import worker_calls
+from workstealing.workers.child_logs import LogReader, parent_levels
+from workstealing.workers.identity import (
+    STOP_SECONDS,
+    Phase,
+    WorkerStats,
+    identity_of,
+    new_incarnation,
+    worker_name,
+)
+from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.process_child import (
+    HOT,
+    STOP,
+    ChildOrders,
+    ExitCode,
+    run_child,
+)
+from workstealing.workers.queue_location import QueueLocation
+from workstealing.workers.shared_counters import Counter, SharedCounters
+from workstealing.workers.supervisor import GRACE_SECONDS
+
+__all__ = ("ProcessPool", "StartMethod")
+
+logger = BackgroundLogger(__name__)
+
+StartMethod = Literal["spawn", "forkserver", "fork"]
+
+_TICK_SECONDS = 0.05
+_LAST_SECONDS = 3.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+# So many that never got to work are no accident.
+_HOPELESS = 5
+# What tells children where Redis is must not be seen by those of another pool.
+_starting = Lock()
+
+
+@dataclass(slots=True)
+class _ChildHandle:
+    index: int
+    incarnation: str
+    process: BaseProcess
+    pipe: Connection
+    counters: SharedCounters
+    is_leaving: bool = False
+    is_killed: bool = False
+    was_ready: bool = False
+    sent: bytes = b""
+
+    def send(self, order: bytes) -> None:
+        """Send an order, once: a pipe that nobody reads would fill up."""
+        if order == self.sent or self.sent == HOT:
+            return
+        self.sent = order
+        try:
+            self.pipe.send_bytes(order)
+        except OSError:
+            logger.debug("worker process %s is gone already", self.process.pid)
+
+
+@dataclass(slots=True)
+class _Departed:
+    """What children that have ended had counted."""
+
+    sums: dict[Counter, float] = field(default_factory=dict)
+    replaced: int = 0
+    cut: int = 0
+
+    def add(self, counters: SharedCounters) -> None:
+        for counter in _SUMS:
+            self.sums[counter] = self.sums.get(counter, 0.0) + counters[counter]
+
+
+class ProcessPool:
+    """The processes of a pool.
+
+    Args:
+        queue: whose tasks.
+        location: where children find it.
+        pool: the first part of their names.
+        batch: tasks that a child takes at once, at most.
+        until_empty: when to end by itself.
+        max_tasks: after how many tasks a child is replaced.
+        max_memory: beyond how many MiB a child is replaced.
+        start_method: how processes are made.
+        tick: what else to look at, some times a second.
+    """
+
+    def __init__(
+        self,
+        queue: TaskQueue,
+        location: QueueLocation,
+        pool: str,
+        *,
+        batch: int,
+        until_empty: UntilEmpty,
+        max_tasks: int | None,
+        max_memory: float | None,
+        start_method: StartMethod,
+        tick: Callable[[], None],
+    ) -> None:
+        self._queue = queue
+        self._pool = pool
+        self._location = location
+        self._batch = batch
+        self._max_tasks = max_tasks
+        self._max_memory = max_memory
+        self._context: Any = multiprocessing.get_context(start_method)
+        self._tick = tick
+        self._mutex = Lock()
+        self._children: dict[int, _ChildHandle] = {}
+        self._wanted = 0
+        self._is_done: set[int] = set()
+        self._to_reload: deque[int] = deque()
+        self._departed = _Departed()
+        self._deaths_in_a_row = 0
+        self._not_before = 0.0
+        self._phase = Phase.WORKING
+        self._until_empty = until_empty
+        self._log_reader = LogReader(f"{pool}/logs")
+        self._error: Exception | None = None
+        self._ended = Event()
+
+    def start(self, number: int) -> None:
+        """Begin, with so many processes."""
+        self._wanted = number
+        self._log_reader.start()
+        try:
+            self._look()
+        except BaseException:
+            self._send_all(STOP)
+            self._log_reader.stop()
+            self._ended.set()
+            raise
+        # An interpreter that ends with a pool left open would wait for it for ever.
+        atexit.register(self._end_at_exit)
+        Thread(target=self._run, name=f"{self._pool}/parent", daemon=True).start()
+
+    def scale(self, number: int, *, hot: bool) -> None:
+        """Have so many; hot: interrupt what the surplus ones run."""
+        with self._mutex:
+            self._wanted = number
+            surplus = [self._children[i] for i in self._children if i >= number]
+            for child in surplus:
+                child.is_leaving = True
+                child.send(HOT if hot else STOP)
+
+    def reload(self) -> None:
+        """Replace them one by one, so that the new ones import the code anew."""
+        with self._mutex:
+            self._to_reload = deque(sorted(self._children))
+
+    def quiet(self) -> None:
+        """Take no more, and hand back what waits; each ends when it is done."""
+        self._phase = max(self._phase, Phase.QUIET)
+        self._send_all(STOP)
+
+    def stop(self, *, hot: bool, timeout: float) -> int:
+        """End; return how many tasks were cut off and handed back."""
+        self._phase = max(self._phase, Phase.STOPPING)
+        self._send_all(HOT if hot else STOP)
+        if not self._ended.wait(_LAST_SECONDS if hot else timeout):
+            if not hot:
+                self._send_all(HOT)
+                self._ended.wait(_LAST_SECONDS)
+            self._kill_all()
+            self._ended.wait(_LAST_SECONDS)
+        self._close()
+        return self._departed.cut
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait until all have ended by themselves; return whether they have."""
+        if not self._ended.wait(timeout):
+            return False
+        self._close()
+        if self._error is not None:
+            raise self._error
+        return True
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why it ended, if it was not asked to."""
+        return self._error
+
+    def stats(self) -> WorkerStats:
+        """Add up what the children wrote."""
+        with self._mutex:
+            counters = [child.counters for child in self._children.values()]
+            gone = dict(self._departed.sums)
+            replaced = self._departed.replaced
+        total = {
+            counter: int(gone.get(counter, 0.0) + sum(one[counter] for one in counters))
+            for counter in _SUMS
+        }
+        answered_at = max((one[Counter.ANSWERED_AT] for one in counters), default=0.0)
+        return WorkerStats(
+            workers=len(counters),
+            running=int(sum(one[Counter.RUNNING] for one in counters)),
+            waiting=int(max((one[Counter.DUE] for one in counters), default=0.0)),
+            stolen=total[Counter.STOLEN],
+            taken=total[Counter.TAKEN],
+            refused=total[Counter.REFUSED],
+            lost_leases=total[Counter.LOST_LEASES],
+            failures=total[Counter.FAILURES],
+            replaced=replaced,
+            silence=time.monotonic() - answered_at if answered_at else 0.0,
+        )
+
+    def _end_at_exit(self) -> None:
+        self.stop(hot=False, timeout=STOP_SECONDS)
+
+    def _close(self) -> None:
+        atexit.unregister(self._end_at_exit)
+        self._log_reader.stop()
+        flush_logs()
+
+    def _run(self) -> None:
+        while not self._ended.wait(_TICK_SECONDS):
+            try:
+                self._look()
+                self._tick()
+            except Exception as error:  # noqa: BLE001 - it must not end
+                logger.error("the parent of pool %s failed", self._pool, error=error)
+
+    def _look(self) -> None:
+        """See which children died, which are stuck and which are missing."""
+        with self._mutex:
+            for child in tuple(self._children.values()):
+                child.was_ready = child.was_ready or child.counters[Counter.READY] > 0.0
+                if child.counters[Counter.IMPORTED]:
+                    self._deaths_in_a_row = 0
+                if not child.process.is_alive():
+                    self._remove(child)
+                elif _is_stuck(child.counters):
+                    child.process.kill()
+                    logger.error(
+                        "worker %s was killed: its task holds the interpreter beyond"
+                        " the time limit",
+                        self._name(child),
+                    )
+            if self._phase is Phase.WORKING and self._error is None:
+                self._start_missing()
+                self._reload_next()
+            is_over = self._phase >= Phase.STOPPING or self._error is not None
+            is_over = is_over or len(self._is_done) >= self._wanted
+            if is_over and not self._children:
+                self._ended.set()
+
+    def _remove(self, child: _ChildHandle) -> None:
+        child.process.join()
+        child.pipe.close()
+        del self._children[child.index]
+        self._departed.add(child.counters)
+        code = child.process.exitcode
+        if code == ExitCode.DONE:
+            if self._until_empty and not child.is_leaving:
+                self._is_done.add(child.index)
+            return
+        if code == ExitCode.CUT_OFF:
+            # Not what a hot scale has cut off, though it may end only now.
+            is_by_stop = self._phase >= Phase.STOPPING and not child.is_leaving
+            self._departed.cut += is_by_stop
+            return
+        if code in (ExitCode.RECYCLED, ExitCode.GIVEN_UP):
+            return
+        self._count_death(child, code)
+
+    def _count_death(self, child: _ChildHandle, code: int | None) -> None:
+        self._departed.replaced += 1
+        if not child.is_killed:
+            logger.warning("worker %s died of %s", self._name(child), _cause(code))
+        self._deaths_in_a_row += 1
+        if self._deaths_in_a_row >= _HOPELESS:
+            self._error = PoolBroken(
+                f"{_HOPELESS} processes in a row died before they got to work, the"
+                f" last of {_cause(code)}: their own output says why. A script that"
+                ' starts a pool needs `if __name__ == "__main__":` around it.'
+            )
+            logger.error("pool %s gives up: %s", self._pool, self._error)
+            for other in self._children.values():
+                other.send(STOP)
+        pause = _FIRST_PAUSE * 2.0 ** min(self._deaths_in_a_row - 1, 10)
+        self._not_before = time.monotonic() + min(_LONGEST_PAUSE, pause)
+        if child.index >= self._wanted or self._phase is not Phase.WORKING:
+            self._hand_back_for(child)
+
+    def _hand_back_for(self, child: _ChildHandle) -> None:
+        """Hand back what a dead child held, since no other takes its name again."""
+        parts, name = parts_of(self._queue), self._name(child)
+        keys, incarnation = parts.keys, child.incarnation
+        try:
+            if not child.is_killed:
+                # Joining under a name takes over its tasks, and counts the death.
+                heir = identity_of(self._queue, name)
+                incarnation = heir.incarnation
+                call = worker_calls.join(
+                    keys, parts.settings, name, incarnation, heir.description
+                )
+                parts.driver.call(call)
+            left = 1
+            while left:
+                left = parts.driver.call(
+                    worker_calls.leave(keys, name, incarnation, final=True)
+                )[1]
+        except RedisError as error:
+            logger.warning(
+                "the tasks of worker %s wait until its lease ends: %s", name, error
+            )
+
+    def _start_missing(self) -> None:
+        if time.monotonic() < self._not_before:
+            return
+        for index in range(self._wanted):
+            if index not in self._children and index not in self._is_done:
+                self._children[index] = self._new_child(index)
+
+    def _new_child(self, index: int) -> _ChildHandle:
+        ours, theirs = self._context.Pipe()
+        log_reading, log_writing = self._context.Pipe(duplex=False)
+        counters, incarnation = SharedCounters(self._context), new_incarnation()
+        orders = ChildOrders(
+            self._location,
+            self._pool,
+            index,
+            incarnation,
+            self._batch,
+            self._until_empty,
+            self._max_tasks,
+            self._max_memory,
+            parent_levels(),
+        )
+        process = self._context.Process(
+            target=run_child,
+            args=(orders, counters, theirs, log_writing),
+            name=worker_name(self._pool, index),
+        )
+        with (
+            _starting,
+            address_for_children(parts_of(self._queue).redis),
+            _without_interrupts(),
+        ):
+            process.start()
+        theirs.close()
+        log_writing.close()
+        self._log_reader.add(log_reading)
+        return _ChildHandle(index, incarnation, process, ours, counters)
+
+    def _reload_next(self) -> None:
+        """Replace the next one, when all that were replaced before are at work."""
+        if not self._to_reload:
+            return
+        are_ready = all(
+            child.was_ready and not child.is_leaving
+            for child in self._children.values()
+        )
+        if are_ready and len(self._children) >= self._wanted:
+            child = self._children.get(self._to_reload.popleft())
+            if child is not None:
+                child.is_leaving = True
+                child.send(STOP)
+
+    def _send_all(self, order: bytes) -> None:
+        with self._mutex:
+            for child in self._children.values():
+                child.send(order)
+
+    def _kill_all(self) -> None:
+        with self._mutex:
+            for child in self._children.values():
+                child.is_killed = True
+                self._departed.cut += int(child.counters[Counter.RUNNING])
+                child.process.kill()
+                logger.error("worker %s did not end and was killed", self._name(child))
+
+    def _name(self, child: _ChildHandle) -> str:
+        return worker_name(self._pool, child.index)
+
+
+_SUMS = (
+    Counter.TAKEN,
+    Counter.STOLEN,
+    Counter.REFUSED,
+    Counter.LOST_LEASES,
+    Counter.FAILURES,
+)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let Ctrl-C not reach a child that still imports; it unblocks it by itself."""
+    # With the first child Python starts this process, and unblocks Ctrl-C afterwards.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_stuck(counters: SharedCounters) -> bool:
+    kill_at, now = counters[Counter.KILL_AT], time.monotonic()
+    return 0.0 < kill_at < now and now - counters[Counter.TICKED_AT] > GRACE_SECONDS
+
+
+def _cause(code: int | None) -> str:
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return f"exit code {code}"

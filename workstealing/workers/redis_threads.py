@@ -1,0 +1,114 @@
+"""Threads that wait for Redis, so that a worker's other threads need not.
+
+`WakeUpListener` waits for a wake-up while slots are idle, where the loop must not.
+`Heartbeat` stands in for a loop whose own thread runs a task: only a worker with an
+inline slot needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread
+
+from workstealing._logs import BackgroundLogger
+from workstealing.drivers.sync_driver import Driver
+from workstealing.errors import RedisError
+from workstealing.queue.steps import RedisCommand
+
+__all__ = ("Heartbeat", "WakeUpListener")
+
+logger = BackgroundLogger(__name__)
+
+_PAUSE_SECONDS = 1.0
+_TICK_SECONDS = 0.05
+
+
+class WakeUpListener:
+    """A daemon thread that waits for wake-ups of a queue.
+
+    Args:
+        driver: where to listen.
+        key: of the list of wake-ups.
+        seconds: to wait at a time.
+        woken: what to call then.
+    """
+
+    def __init__(
+        self, driver: Driver, key: str, seconds: float, woken: Callable[[], None]
+    ) -> None:
+        self._driver = driver
+        self._command = RedisCommand(("BLPOP", key, seconds), parse=bool)
+        self._woken = woken
+        self._is_wanted = Event()
+        self._is_over = False
+        self._thread = Thread(
+            target=self._listen, name="workstealing-wake-ups", daemon=True
+        )
+
+    def start(self) -> None:
+        """Be ready to listen."""
+        self._thread.start()
+
+    def listen(self) -> None:
+        """Listen for a while, if it does not do so already."""
+        self._is_wanted.set()
+
+    def stop(self) -> None:
+        """End soon; nobody needs to wait for it."""
+        self._is_over = True
+        self._is_wanted.set()
+
+    def _listen(self) -> None:
+        while True:
+            self._is_wanted.wait()
+            if self._is_over:
+                return
+            self._is_wanted.clear()
+            try:
+                is_woken = self._driver.call(self._command)
+            except Exception as error:  # noqa: BLE001 - it must not end
+                # The loop has noticed too, and says so.
+                logger.debug("no wake-ups can be received: %r", error)
+                Event().wait(_PAUSE_SECONDS)
+            else:
+                if is_woken and not self._is_over:
+                    self._woken()
+
+
+class Heartbeat:
+    """A daemon thread that calls *stand_in* some times a second.
+
+    Args:
+        name: of the worker.
+        lease: seconds after which others take its tasks.
+        stand_in: does what is due, on the connections of a thread of its own.
+    """
+
+    def __init__(self, name: str, lease: float, stand_in: Callable[[], None]) -> None:
+        self._name = name
+        self._stand_in = stand_in
+        self._tick = min(_TICK_SECONDS, lease / 3)
+        self._pause = min(_PAUSE_SECONDS, lease / 3)
+        self._stopping = Event()
+        self._thread = Thread(
+            target=self._beat, name="workstealing-heartbeat", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for it."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._stopping.wait(self._tick):
+            try:
+                self._stand_in()
+            except RedisError as error:
+                logger.debug("no heartbeat of worker %s: %r", self._name, error)
+                self._stopping.wait(self._pause)
+            except Exception as error:  # noqa: BLE001 - it must not end
+                logger.error("the heartbeat of %s failed", self._name, error=error)

@@ -1,0 +1,134 @@
+"""What running tasks leave in Redis: logs, progress, checkpoints, the run-once mark.
+
+A record is in Redis before the task goes on, so a crash loses nothing that was said. If
+Redis is away the record is dropped and counted, and the task goes on: it never sees an
+error of ours. A task that says nothing costs nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from workstealing._logs import BackgroundLogger
+from workstealing.clock import Clock
+from workstealing.drivers.sync_driver import Driver
+from workstealing.errors import RedisError
+from workstealing.queue import task_output_calls, worker_calls
+from workstealing.tasks.attempt import Attempt, Delivery, Report
+from workstealing.tasks.context import Progress, control_of, encode_checkpoint
+from workstealing.tasks.output_capture import Capture, LogRecord
+from workstealing.workers.identity import WorkerIdentity
+
+__all__ = ("TaskOutput",)
+
+logger = BackgroundLogger(__name__)
+
+_PROGRESS_EVERY = 0.1
+
+
+class TaskOutput:
+    """The output of the tasks of one worker."""
+
+    def __init__(self, driver: Driver, identity: WorkerIdentity, clock: Clock) -> None:
+        self._driver = driver
+        self._identity = identity
+        self._clock = clock
+
+    def may_begin(self, attempt: Attempt) -> bool:
+        """Mark a task that must not be run twice as begun; False if it may not be.
+
+        So if its worker dies, others know that it was begun and do not run it again.
+        """
+        identity = self._identity
+        return self._driver.call(
+            worker_calls.begin(identity.keys, identity.name, attempt.task)
+        )
+
+    def attach(self, attempt: Attempt) -> None:
+        """Let the attempt show its progress and save checkpoints."""
+        # Most tasks do neither: for those, nothing is made.
+        control_of(attempt.context).make_notes = partial(self._notes, attempt.task)
+
+    def capture(self, attempt: Attempt) -> Capture:
+        """Write what the attempt logs and prints, while the context lasts."""
+        driver, identity, task = self._driver, self._identity, attempt.task
+
+        def sink(record: LogRecord) -> bool:
+            call = task_output_calls.log(
+                identity.keys, identity.name, task, record.sequence, record.encode()
+            )
+            return driver.call(call)
+
+        return Capture(attempt.context, sink)
+
+    def settle(self, attempt: Attempt, report: Report | None) -> None:
+        """Drop the progress and checkpoints of a task that has ended."""
+        if report is None or report.verdict in ("retry", "back"):
+            return
+        keys, task_id = self._identity.keys, attempt.task.id
+        try:
+            self._driver.call(task_output_calls.drop_notes(keys, task_id))
+        except RedisError as error:
+            logger.debug(
+                "checkpoints of task %s are left to expire: %r", task_id, error
+            )
+
+    def _notes(self, task: Delivery) -> _TaskNotes:
+        return _TaskNotes(self._driver, self._identity, task, self._clock)
+
+
+class _TaskNotes:
+    """Progress and checkpoints of one attempt."""
+
+    __slots__ = ("_clock", "_driver", "_identity", "_shown_at", "_task", "has_notes")
+
+    def __init__(
+        self, driver: Driver, identity: WorkerIdentity, task: Delivery, clock: Clock
+    ) -> None:
+        self._driver = driver
+        self._identity = identity
+        self._task = task
+        self._clock = clock
+        self._shown_at = 0.0
+        self.has_notes = False
+
+    def progress(self, progress: Progress) -> None:
+        """Show it, unless something was shown a moment ago."""
+        now = self._clock.monotonic()
+        is_last = progress.done == progress.total
+        if self._shown_at and now - self._shown_at < _PROGRESS_EVERY and not is_last:
+            return
+        self._shown_at = now
+        self._write("progress", progress.encode())
+
+    def checkpoint(self) -> Any:
+        """Read the last checkpoint; the task sees if Redis does not answer."""
+        task = self._task
+        saved = self._driver.call(
+            task_output_calls.read_note(
+                self._identity.keys, task.id, task.envelope, "checkpoint"
+            )
+        )
+        if saved is None:
+            return None
+        # What an earlier attempt has left is to end with the task, too.
+        self.has_notes = True
+        return msgspec.json.decode(saved)
+
+    def save(self, value: Any) -> bool:
+        """Keep a checkpoint; False if that was not possible."""
+        return self._write("checkpoint", encode_checkpoint(value))
+
+    def _write(self, what: Any, value: bytes) -> bool:
+        identity, task = self._identity, self._task
+        self.has_notes = True
+        try:
+            return self._driver.call(
+                task_output_calls.note(identity.keys, identity.name, task, what, value)
+            )
+        except RedisError as error:
+            logger.warning("the %s of task %s was not saved: %s", what, task.id, error)
+            return False
