@@ -170,7 +170,7 @@ def test_a_connection_that_is_half_open_is_hung_up_after_a_minute(
         scene.clock.ahead += 60.0
         wait_until(lambda: scene.pool.stats().silence < 1.0, 20, "an answer")
 
-    hung_up = [r for r in caplog.records if "connects again" in r.getMessage()]
+    hung_up = [r for r in caplog.records if "is reconnecting" in r.getMessage()]
     assert len(hung_up) == 1
     assert scene.ask(tcp_server.url, 2) == 2
 
@@ -191,7 +191,7 @@ def test_a_server_that_hangs_for_long_is_not_asked_in_a_loop(
         for minute in range(1, 4):
             scene.clock.ahead += 60.0
             wait_until(
-                lambda: caplog.text.count("connects again") == minute,  # noqa: B023
+                lambda: caplog.text.count("is reconnecting") == minute,  # noqa: B023
                 20,
                 "the watchdog",
             )

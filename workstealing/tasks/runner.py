@@ -247,7 +247,7 @@ class TaskRunner:
         task, context = attempt.task, attempt.context
         is_heeded = context.cancelled and not attempt.is_overdue
         if attempt.runs_once and (context.lease_lost or not is_heeded):
-            # A lost lease is no reason to be silent: if nobody else has noticed yet,
+            # Also after a lost lease: if nobody else has noticed yet,
             # the task would come back.
             return self._unknown(attempt)
         if context.lease_lost:
@@ -255,7 +255,7 @@ class TaskRunner:
         if attempt.is_overdue:
             return self._raised(attempt, _too_long(attempt))
         if not context.cancelled and not attempt.is_interrupted:
-            # Nobody asked it to: handed back, it would do the same for ever.
+            # Nobody asked it to: handed back, it would do the same again and again.
             return self._raised(attempt, StopWork(reason))
         if not context.cancelled:
             return Report(task.id, task.token, "back")
@@ -264,19 +264,25 @@ class TaskRunner:
     def escaped(self, delivery: Delivery, error: BaseException) -> Report:
         """Report a task whose slot failed, so that nothing better can be said of it."""
         kind = type(error).__name__
-        logger.error("task %s broke its slot, which goes on", delivery.id, error=error)
+        logger.error(
+            "task %s failed outside its own code; its slot continues",
+            delivery.id,
+            error=error,
+        )
         return self._report(
             delivery,
             "dead",
             time.time_ns(),
             state="dead",
-            reason=f"a {kind} escaped while it was run or described",
+            reason=f"unexpected {kind} while running the task or reporting its error",
         )
 
     def _not_begun(self, attempt: Attempt, error: RedisError) -> Report:
         # Whether the reply was lost or the call, the task was not begun.
         task = attempt.task
-        logger.warning("task %s goes back until Redis answers: %s", task.id, error)
+        logger.warning(
+            "task %s was not started and goes back to the queue: %s", task.id, error
+        )
         return Report(task.id, task.token, "back")
 
     def _ended(self, attempt: Attempt, error: BaseException) -> Report | None:
@@ -329,7 +335,7 @@ class TaskRunner:
         if isinstance(verdict, RetryAfter):
             delay_ms = max(1, round(verdict.seconds * 1000))
             logger.warning(
-                "task %s (%s) failed in attempt %d and is tried again in %.3g s: %s",
+                "task %s (%s) failed in attempt %d, retrying in %.3g s: %s",
                 task.id,
                 definition.ability,
                 task.attempt,
@@ -338,7 +344,7 @@ class TaskRunner:
             )
             return Report(task.id, task.token, "retry", delay_ms=delay_ms)
         logger.error(
-            "task %s (%s) failed and is given up (%s): %s",
+            "task %s (%s) failed permanently (%s): %s",
             task.id,
             definition.ability,
             verdict.reason,

@@ -15,60 +15,36 @@ from typing import Any, TypeAlias
 
 from workstealing._interrupt import Interruptible
 from workstealing._logs import BackgroundLogger
-from workstealing.clock import Clock
 from workstealing.tasks.attempt import Attempt, Delivery, Ending
-from workstealing.tasks.runner import TaskRunner, end_if_forked
-from workstealing.workers.in_flight import InFlight
-from workstealing.workers.redis_threads import WakeUpListener
+from workstealing.tasks.runner import end_if_forked
+from workstealing.workers.slots import ResizableSlots, SlotClosed, SlotParts
 
-__all__ = ("AsyncSlot", "AsyncSlots", "SlotClosed")
+__all__ = ("AsyncSlot", "AsyncSlots")
 
 logger = BackgroundLogger(__name__)
 
 _CLOSE_SECONDS = 5.0
 _CANCEL_SECONDS = 2.0
-# More spare threads than that would wait in vain, most of the time.
+# More spare threads than that would be idle most of the time.
 _MOST_SPARE = 64
 
 _Outcome: TypeAlias = tuple[Any, BaseException | None]
 """What a coroutine returned, or what it raised."""
 
 
-class SlotClosed(BaseException):
-    """The event loop of a slot ends, and with it what the slot runs."""
-
-
-class AsyncSlots:
-    """The coroutines of one worker; their number may change at any time.
+class AsyncSlots(ResizableSlots["AsyncSlot"]):
+    """The coroutines of one worker.
 
     Args:
-        name: of the worker, for the names of threads.
-        runner: turns deliveries into reports; must reraise `SlotClosed`.
-        in_flight: what to run.
-        wake_ups: listens while slots are idle.
-        beat: seconds after which an exchange is due anyway, for the lease.
-        clock: how long tasks last.
-        loop: whose coroutines; one of its own, in a thread, unless given.
+        parts: what the engine gives to its slots.
+        loop: the event loop to run in; None: a new one, in a thread.
     """
 
     def __init__(
-        self,
-        name: str,
-        runner: TaskRunner,
-        in_flight: InFlight,
-        wake_ups: WakeUpListener,
-        beat: float,
-        clock: Clock,
-        loop: asyncio.AbstractEventLoop | None = None,
+        self, parts: SlotParts, loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
-        self._name = name
-        self._runner = runner
-        self._in_flight = in_flight
-        self._wake_ups = wake_ups
-        self._beat = beat
-        self._clock = clock
-        self._slots: list[AsyncSlot] = []
-        self._leaving: list[AsyncSlot] = []
+        super().__init__(parts)
+        name = parts.worker
         self._threads = _SpareThreads(f"{name}/thread")
         self._thread: Thread | None = None
         if loop is None:
@@ -76,49 +52,14 @@ class AsyncSlots:
             self._thread = Thread(target=loop.run_forever, name=name, daemon=True)
             self._thread.start()
         self._loop = loop
-        self._fed = asyncio.Event()
+        self._task_waits = asyncio.Event()
 
-    def all(self) -> tuple[AsyncSlot, ...]:
-        """Return every slot, also those that leave when their task has ended."""
-        return (*self._slots, *self._still_leaving())
-
-    def feed(self, number: int) -> None:  # noqa: ARG002 - all of them look
-        """Wake idle slots."""
-        self._loop.call_soon_threadsafe(self._fed.set)
-
-    def work(self) -> None:
-        """Wait until an exchange is due."""
-        self._in_flight.wait_until_due(self._beat, self._wake_ups.listen)
-
-    def rest(self, seconds: float) -> None:
-        """Wait for a wake-up, or until an exchange is due."""
-        self._in_flight.wait_until_due(seconds, self._wake_ups.listen)
-
-    def scale(self, number: int) -> list[AsyncSlot]:
-        """Have so many; return those that leave when their task has ended."""
-        leaving = self._slots[number:]
-        del self._slots[number:]
-        self._leaving = [*self._still_leaving(), *leaving]
-        for slot in leaving:
-            slot.is_leaving = True
-        new = [self._new_slot() for _ in range(number - len(self._slots))]
-        self._slots += new
-        self._in_flight.size = number
-        for slot in new:
-            self._loop.call_soon_threadsafe(slot.start)
-        self.feed(number)
-        return leaving
-
-    def replace(self, slot: AsyncSlot) -> None:
-        """Have another slot in the place of one that does not come back."""
-        if slot in self._slots:
-            new = self._new_slot()
-            self._slots[self._slots.index(slot)] = new
-            slot.is_leaving = True
-            self._loop.call_soon_threadsafe(new.start)
+    def wake(self, number: int) -> None:  # noqa: ARG002 - all of them look
+        """Let idle slots begin a task."""
+        self._loop.call_soon_threadsafe(self._task_waits.set)
 
     def close(self) -> None:
-        """End the event loop, if it is its own; what still runs is cancelled."""
+        """Stop the event loop, unless it is the caller's; cancel running tasks."""
         self.scale(0)
         self._threads.close()
         if self._thread is None:
@@ -129,26 +70,19 @@ class AsyncSlots:
         try:
             cancelling.result(_CLOSE_SECONDS)
         except FutureTimeout:
-            logger.error("a task blocks the event loop of worker %s", self._name)
+            logger.error(
+                "a task blocks the event loop of worker %s", self._parts.worker
+            )
             return
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def _still_leaving(self) -> list[AsyncSlot]:
-        # A slot that has just begun something runs nothing yet, and is not gone.
-        return [slot for slot in self._leaving if not slot.is_gone]
-
     def _new_slot(self) -> AsyncSlot:
-        return AsyncSlot(
-            self._name,
-            self._loop,
-            self._runner,
-            self._in_flight,
-            self._fed,
-            self._threads,
-            self._clock,
-        )
+        return AsyncSlot(self._parts, self._loop, self._task_waits, self._threads)
+
+    def _start_slot(self, slot: AsyncSlot) -> None:
+        self._loop.call_soon_threadsafe(slot.start)
 
 
 class AsyncSlot:
@@ -156,21 +90,18 @@ class AsyncSlot:
 
     def __init__(
         self,
-        name: str,
+        parts: SlotParts,
         loop: asyncio.AbstractEventLoop,
-        runner: TaskRunner,
-        in_flight: InFlight,
-        fed: asyncio.Event,
+        task_waits: asyncio.Event,
         threads: _SpareThreads,
-        clock: Clock,
     ) -> None:
-        self._name = name
+        self._name = parts.worker
+        self._runner = parts.runner
+        self._in_flight = parts.in_flight
+        self._clock = parts.clock
         self._loop = loop
-        self._runner = runner
-        self._in_flight = in_flight
-        self._fed = fed
+        self._task_waits = task_waits
         self._threads = threads
-        self._clock = clock
         self._task: asyncio.Task[None]
         self._running: asyncio.Future[Any] | Interruptible | None = None
         self.attempt: Attempt | None = None
@@ -182,7 +113,7 @@ class AsyncSlot:
         self._task = self._loop.create_task(self._run(), name=self._name)
 
     def interrupt(self, attempt: Attempt) -> bool:
-        """Make an attempt stop, if it still runs; return whether it was asked to."""
+        """Stop an attempt if it still runs; return whether it was asked to stop."""
         running = self._running
         if running is None or self.attempt is not attempt:
             return False
@@ -194,8 +125,8 @@ class AsyncSlot:
         self._loop.call_soon_threadsafe(running.cancel)
         return True
 
-    def deliver(self) -> bool:
-        """Try again to interrupt what could not be safely; True if that is over."""
+    def retry_interrupt(self) -> bool:
+        """Retry an interrupt that was not safe before; True if none is pending."""
         running = self._running
         return not isinstance(running, Interruptible) or running.deliver()
 
@@ -227,8 +158,8 @@ class AsyncSlot:
                 delivery = in_flight.begin()
                 if delivery is not None:
                     return delivery
-                self._fed.clear()
-                await self._fed.wait()
+                self._task_waits.clear()
+                await self._task_waits.wait()
         finally:
             in_flight.slot_is_busy()
         return None

@@ -64,11 +64,11 @@ class Phase(IntEnum):
     WORKING = 0
     """It takes tasks and runs them."""
     QUIET = 1
-    """It takes no more, and hands back what waits; what runs goes on."""
+    """It takes no more tasks and hands back waiting ones; running ones go on."""
     STOPPING = 2
-    """It ends as soon as what runs has ended."""
+    """It ends as soon as its running tasks have ended."""
     ENDING = 3
-    """It ends now, and hands back what runs."""
+    """It ends now, and hands back its running tasks."""
 
 
 @dataclass(slots=True)
@@ -138,7 +138,9 @@ def worker_name(pool: str, index: int) -> str:
     """Join and check a worker's name."""
     checked_queue_name(pool, "the name of a pool")
     if "#" in pool or ":" in pool:
-        raise InvalidName(f"the name of a pool has no # and no :, unlike {pool!r}")
+        raise InvalidName(
+            f"the name of a pool must not contain '#' or ':', got {pool!r}"
+        )
     return f"{pool}.{checked_whole(index, 'index', 0)}"
 
 

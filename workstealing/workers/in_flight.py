@@ -8,6 +8,9 @@ An id is *held* from the exchange that brought it until Redis has its report, or
 the task back. After a reply was lost, the next exchange names what is held, and Redis
 puts everything else back into the deque.
 
+A slot takes as much at once as lasts about 50 ms, and a single task if tasks are long:
+no more than that is ever out of reach of a thief, and a crash repeats no more.
+
 An exchange is due when a slot has nothing to do, when a report is older than 50 ms, or
 when the stock of quick tasks runs low. So a quick task costs a fraction of a round
 trip, and a slot that falls idle is fed at once.
@@ -21,9 +24,19 @@ from threading import Condition, Lock
 
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
-from workstealing.workers.batching import SPAN_SECONDS, Batching
 
-__all__ = ("InFlight",)
+__all__ = ("BATCH_SECONDS", "LARGEST_BATCH", "Batching", "InFlight")
+
+BATCH_SECONDS = 0.05
+# More than that does not fit into one call of a script.
+LARGEST_BATCH = 1000
+# Beyond some hundred, Redis searches the small hashes of what is held from end to end.
+_MOST = 100
+# Batches that wait in the deque: enough to be worth a theft.
+_BATCHES_KEPT = 8
+_MOST_KEPT = 1000
+# How much the latest batch counts for; high, since tasks come in runs of one kind.
+_WEIGHT = 0.5
 
 
 class InFlight:
@@ -46,25 +59,27 @@ class InFlight:
         self._reports: list[Report] = []
         self._unroutable: list[Unroutable] = []
         self._idle = 0
-        self._is_poked = False
+        self._is_asked_for = False
         self._is_unsure = False
         self._is_plenty = False
         self._is_stuck = False
+        self._is_closed = False
         self._begun_before = 0
         self._looked_at = self._exchanged_at = clock.monotonic()
         self._ended = 0
         self._seconds = 0.0
         self.begun = 0
         """How many tasks were ever begun."""
-        self.size = 0
-        """How many slots there are."""
+        self._size = 0
         self.cancelled: frozenset[str] = frozenset()
         """Ids that were cancelled while they were held."""
 
     # What slots do.
 
     def begin(self) -> Delivery | None:
-        """Take the next task to run."""
+        """Take the next task to run; None if there is none, or none is to begin."""
+        if self._is_closed:
+            return None
         try:
             delivery = self._waiting.popleft()
         except IndexError:
@@ -91,11 +106,20 @@ class InFlight:
                 self._changed.notify()
             return True
 
+    @property
+    def size(self) -> int:
+        """How many slots there are."""
+        return self._size
+
+    def resize(self, size: int) -> None:
+        """Say how many slots there are."""
+        self._size = size
+
     def slot_is_idle(self) -> None:
         """Count one more slot that has nothing to do."""
         with self._mutex:
             self._idle += 1
-            self._is_poked = True
+            self._is_asked_for = True
             self._changed.notify()
 
     def slot_is_busy(self) -> None:
@@ -116,23 +140,27 @@ class InFlight:
                 if left <= 0.0 or self.is_exchange_due():
                     return
                 # While tasks are held it looks often: slots do not call for it.
-                self._changed.wait(min(left, SPAN_SECONDS) if self._held else left)
+                self._changed.wait(min(left, BATCH_SECONDS) if self._held else left)
 
-    def poke(self) -> None:
-        """Make an exchange due: a wake-up came, or the plan has changed."""
+    def close(self) -> None:
+        """Let no further task begin; safe in a signal handler."""
+        self._is_closed = True
+
+    def make_exchange_due(self) -> None:
+        """Let the loop exchange now: a wake-up came, or the slots have changed."""
         with self._mutex:
-            self._is_poked = True
+            self._is_asked_for = True
             self._changed.notify()
 
     def is_exchange_due(self) -> bool:
         """Return whether the loop should not wait any longer."""
-        if self._is_poked or self._unroutable or (self._idle and self._reports):
+        if self._is_asked_for or self._unroutable or (self._idle and self._reports):
             return True
-        is_low = self._is_plenty and len(self._waiting) < self.size
+        is_low = self._is_plenty and len(self._waiting) < self._size
         if is_low and self._batching.want > 1:
             return True
         age = self._clock.monotonic() - self._exchanged_at
-        return bool(self._reports or self._waiting) and age >= SPAN_SECONDS
+        return bool(self._reports or self._waiting) and age >= BATCH_SECONDS
 
     def is_busy(self) -> bool:
         """Return whether anything is held."""
@@ -147,12 +175,12 @@ class InFlight:
                 # It would only be put down again.
                 return 0
             want = self._batching.want
-            wanted = want * self.size if want > 1 else self._idle
+            wanted = want * self._size if want > 1 else self._idle
             return max(0, wanted - len(self._waiting))
 
     def keep(self) -> int:
         """Return how many to have in the deque, where thieves reach them."""
-        return self._batching.keep * max(1, self.size)
+        return self._batching.keep * max(1, self._size)
 
     def take(self, deliveries: Sequence[Delivery], cancelled: Iterable[str]) -> int:
         """Hold more tasks; return how many idle slots can begin something."""
@@ -167,8 +195,8 @@ class InFlight:
     def take_reports(self) -> list[Report]:
         """Take out what is to be delivered, on the way to an exchange."""
         with self._mutex:
-            # A poke from now on may come too late for this exchange.
-            self._is_poked = False
+            # Whoever asks from now on may be too late for this exchange.
+            self._is_asked_for = False
             reports, self._reports = self._reports, []
             return reports
 
@@ -187,7 +215,7 @@ class InFlight:
         """Return what an exchange with these reports is to name as held, if anything.
 
         After a lost reply, all of it. When nothing is held besides what is reported,
-        always, for it costs nothing: a client that repeats commands by itself loses
+        always, since it costs nothing: a client that repeats commands on its own loses
         replies that nobody notices.
         """
         with self._mutex:
@@ -210,11 +238,11 @@ class InFlight:
             self._held.difference_update(one.task.id for one in unroutable)
             return unroutable
 
-    def put_down_if_stuck(self) -> list[Delivery]:
+    def release_if_stuck(self) -> list[Delivery]:
         """Let go of what waits, if no slot came to begin anything for 50 ms."""
         with self._mutex:
             now = self._clock.monotonic()
-            if now - self._looked_at < SPAN_SECONDS:
+            if now - self._looked_at < BATCH_SECONDS:
                 return []
             self._is_stuck = self.begun == self._begun_before and not self._idle
             self._looked_at, self._begun_before = now, self.begun
@@ -224,13 +252,13 @@ class InFlight:
         """Return whether reports wait while every slot is stuck in a long task."""
         return self._is_stuck and bool(self._reports)
 
-    def put_all_down(self) -> list[Delivery]:
+    def release_all(self) -> list[Delivery]:
         """Let go of all that is not begun."""
         with self._mutex:
             return self._all_waiting()
 
     def drop_all(self) -> None:
-        """Let go of everything but what runs: other workers have it."""
+        """Let go of everything but running tasks: other workers have it."""
         with self._mutex:
             self._waiting.clear()
             self._held.clear()
@@ -248,3 +276,34 @@ class InFlight:
                 break
         self._held.difference_update(delivery.id for delivery in taken)
         return taken[::-1]
+
+
+class Batching:
+    """Learns from each batch how long tasks last."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._mean: float | None = None
+        self._want = 1
+
+    @property
+    def want(self) -> int:
+        """How many tasks to hold at once."""
+        return self._want
+
+    @property
+    def keep(self) -> int:
+        """How many more to have in the deque, where thieves reach them."""
+        return min(_MOST_KEPT, _BATCHES_KEPT * self._want)
+
+    def lasted(self, tasks: int, seconds: float) -> None:
+        """Learn how long this many tasks took."""
+        if tasks <= 0:
+            return
+        mean = seconds / tasks
+        if self._mean is not None:
+            mean = _WEIGHT * mean + (1.0 - _WEIGHT) * self._mean
+        self._mean = mean
+        fitting = int(BATCH_SECONDS / mean) if mean > 0.0 else self._most
+        # Growth is careful: what was quick so far need not stay so.
+        self._want = max(1, min(fitting, 4 * self._want, self._most))

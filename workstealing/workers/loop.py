@@ -1,11 +1,11 @@
 """The loop of one worker: join, exchange, steal, route, rest.
 
-It is the only code that speaks to Redis for a worker: reports out, tasks and
+It is the only code that talks to Redis for a worker: reports out, tasks and
 cancellations in. One thread runs it. While that thread itself runs a task (an inline
-slot), a heartbeat may `stand_in`; a lock keeps the two from speaking at a time.
+slot), another one calls `heartbeat()`; a lock keeps the two from talking at once.
 
-A failure of Redis ends nothing: the loop doubts what it holds, waits a little, and
-goes on, for ever.
+The loop survives every failure of Redis: it assumes that a reply was lost, waits a
+little, and tries again.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class WorkerLoop:
 
     Args:
         identity: which worker.
-        driver: where Redis is; only the thread of the loop uses it.
+        driver: the loop's own connection; no other thread uses it.
+        shared_driver: for the heartbeat, and for a process that ends.
         in_flight: what the worker holds.
         slots: where tasks run.
         lease: is told of each renewal.
-        phase: returns how far along the worker is.
         idle: what to do with a spare moment before a rest.
         is_supervised: returns whether the supervisor still answers.
-        until_empty: when to end by itself.
+        until_empty: when to end without being asked to.
         rest: seconds to wait for a wake-up before it looks again.
         chance: jitter for pauses.
         clock: how long Redis has been away.
@@ -74,11 +74,11 @@ class WorkerLoop:
         self,
         identity: WorkerIdentity,
         driver: Driver,
+        shared_driver: Driver,
         in_flight: InFlight,
         slots: Slots,
         lease: Lease,
         *,
-        phase: Callable[[], Phase],
         idle: Callable[[], object],
         is_supervised: Callable[[], bool],
         until_empty: UntilEmpty,
@@ -89,10 +89,10 @@ class WorkerLoop:
     ) -> None:
         self._identity = identity
         self._driver = driver
+        self._shared_driver = shared_driver
         self._in_flight = in_flight
         self._slots = slots
         self._lease = lease
-        self._phase = phase
         self._idle = idle
         self._is_supervised = is_supervised
         self._until_empty = until_empty
@@ -107,6 +107,8 @@ class WorkerLoop:
         self._logged_at = -math.inf
         self._hand_back_at = -math.inf
         self.stats = LoopStats()
+        self.phase = Phase.WORKING
+        """How far along the worker is; set from outside."""
 
     def run(self) -> None:
         """Join, work until the end, hand back, leave."""
@@ -129,31 +131,30 @@ class WorkerLoop:
         """Report what is finished and hand back the rest, as well as possible."""
         self._leave(self._driver)
 
-    def abandon(
-        self, driver: Driver, delivery: Delivery | None, ending: Ending = None
-    ) -> None:
+    def abandon(self, delivery: Delivery | None, ending: Ending) -> None:
         """Report on a task that cannot be stopped, and leave, as well as possible.
 
         For a process that ends right afterwards; from another thread.
         """
         if delivery is not None:
             self._in_flight.finish(delivery, ending, 0.0)
-        self._leave(driver)
+        self._leave(self._shared_driver)
 
-    def stand_in(self, driver: Driver) -> None:
+    def heartbeat(self) -> None:
         """Do what cannot wait while the loop's own thread runs a task.
 
-        Reports are delivered, what waits behind a long task is put back into the deque
-        where thieves reach it, and the lease is renewed.
+        It delivers reports, puts tasks that wait behind a long one back into the deque,
+        where thieves reach them, and renews the lease.
         """
+        driver = self._shared_driver
         if not self._speaking.acquire(blocking=False):
             return
         try:
             if not self._is_member:
                 return
-            stuck = self._in_flight.put_down_if_stuck()
+            stuck = self._in_flight.release_if_stuck()
             is_due = stuck or self._in_flight.is_report_overdue()
-            if is_due or self._lease.silence >= self._lease.beat:
+            if is_due or self._lease.silence >= self._lease.renew_seconds:
                 exchanged = self._exchange(driver, want=0, keep=0)
                 self._release(driver, stuck)
                 if exchanged is not None and exchanged.is_overdue:
@@ -164,7 +165,7 @@ class WorkerLoop:
             self._speaking.release()
 
     def _leave(self, driver: Driver) -> None:
-        # Not for ever: the other thread may wait for a server that never answers.
+        # With a limit: the other thread may be waiting for a server that never answers.
         has_lock = self._speaking.acquire(timeout=_LOCK_SECONDS)
         try:
             self._exchange(driver, want=0, keep=0)
@@ -187,7 +188,7 @@ class WorkerLoop:
                 f"the supervisor of worker {self._identity.name} does not answer, so"
                 " the worker ends; other workers take over its tasks"
             )
-        phase = self._phase()
+        phase = self.phase
         if phase is Phase.STOPPING:
             return not self._in_flight.is_busy()
         return self._is_empty or phase is Phase.ENDING
@@ -212,7 +213,7 @@ class WorkerLoop:
     def _turn(self) -> None:
         """Exchange once, and do what comes of it."""
         in_flight, driver = self._in_flight, self._driver
-        want = in_flight.room() if self._phase() is Phase.WORKING else 0
+        want = in_flight.room() if self.phase is Phase.WORKING else 0
         with self._speaking:
             exchanged = self._exchange(driver, want=want, keep=in_flight.keep())
         if exchanged is None:
@@ -224,7 +225,7 @@ class WorkerLoop:
             # Each goes to the front of a deque, so the first of them comes last.
             for unroutable in reversed(in_flight.take_unroutable()):
                 self._route(unroutable)
-            self._release(driver, in_flight.put_down_if_stuck())
+            self._release(driver, in_flight.release_if_stuck())
         if exchanged.is_overdue:
             self._do_upkeep(driver)
         if not has_worked:
@@ -259,7 +260,7 @@ class WorkerLoop:
         if exchanged.refused:
             stats.refused += len(exchanged.refused)
             logger.warning(
-                "worker %s reported too late, other workers have the tasks %s",
+                "worker %s reported too late: tasks %s now belong to other workers",
                 identity.name,
                 ", ".join(exchanged.refused),
             )
@@ -272,7 +273,7 @@ class WorkerLoop:
     def _take(self, exchanged: Exchanged) -> None:
         fed = self._in_flight.take(exchanged.tasks, exchanged.cancelled)
         if fed:
-            self._slots.feed(fed)
+            self._slots.wake(fed)
         if exchanged.cancelled:
             for slot in self._slots.all():
                 attempt = slot.attempt
@@ -285,7 +286,7 @@ class WorkerLoop:
         self._in_flight.drop_all()
         tell_lease_lost(self._slots)
         logger.warning(
-            "worker %s lost its lease: other workers have its tasks. It joins again.",
+            "worker %s lost its lease, and its tasks to other workers; it joins again",
             self._identity.name,
         )
 
@@ -329,14 +330,14 @@ class WorkerLoop:
 
     def _is_hand_back_due(self) -> bool:
         now = self._clock.monotonic()
-        if self._phase() < Phase.QUIET or now < self._hand_back_at:
+        if self.phase < Phase.QUIET or now < self._hand_back_at:
             return False
         self._hand_back_at = now + _HAND_BACK_SECONDS
         return True
 
     def _hand_back(self, driver: Driver, *, final: bool) -> None:
         identity = self._identity
-        self._release(driver, self._in_flight.put_all_down())
+        self._release(driver, self._in_flight.release_all())
         left = 1
         while left:
             _, left = driver.call(
@@ -372,7 +373,7 @@ class WorkerLoop:
         if now - self._logged_at >= _LOG_SECONDS:
             self._logged_at = now
             logger.warning(
-                "worker %s cannot reach Redis and tries again: %s",
+                "worker %s cannot reach Redis, retrying: %s",
                 self._identity.name,
                 error,
             )

@@ -1,4 +1,4 @@
-"""A worker that is a process of a pool: what runs in the child.
+"""A worker that is a process of a pool: the child's side.
 
 It runs tasks in its main thread. A task that is over its time, or does not heed a
 cancellation, ends with the whole process: the supervisor reports it, hands back the
@@ -12,33 +12,27 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
 
 from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK
-from workstealing.drivers.connect import dedicated
-from workstealing.drivers.connection import shut_down_sockets
 from workstealing.tasks.attempt import Attempt, Delivery, Ending
-from workstealing.tasks.runner import TaskRunner
-from workstealing.workers.batching import Batching
 from workstealing.workers.child_logs import LogForwarder, set_up_logging
-from workstealing.workers.identity import Phase, identity_of, worker_name
-from workstealing.workers.in_flight import InFlight
-from workstealing.workers.loop import UntilEmpty, WorkerLoop, rest_seconds
+from workstealing.workers.engine import WorkerEngine
+from workstealing.workers.identity import Phase, worker_name
+from workstealing.workers.inline_slot import InlineSlot
+from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.queue_location import QueueLocation
-from workstealing.workers.redis_threads import Heartbeat
 from workstealing.workers.shared_counters import Counter, SharedCounters
-from workstealing.workers.slots import InlineSlot, tell_lease_lost
-from workstealing.workers.supervisor import GRACE_SECONDS, Lease, Supervisor
-from workstealing.workers.task_output import TaskOutput
+from workstealing.workers.slots import SlotParts
+from workstealing.workers.supervisor import GRACE_SECONDS
 
 __all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child")
 
@@ -110,7 +104,7 @@ def _obey(pipe: Connection, child: _ChildWorker) -> None:
 
 
 class _ChildWorker:
-    """The loop, its supervisor, and what the parent sees of both."""
+    """The engine of a child, and what the parent sees of it."""
 
     def __init__(
         self,
@@ -119,111 +113,61 @@ class _ChildWorker:
         counters: SharedCounters,
         forwarder: LogForwarder | None,
     ) -> None:
-        parts, clock = parts_of(queue), SYSTEM_CLOCK
-        name = worker_name(orders.pool, orders.index)
-        identity = identity_of(queue, name, orders.incarnation)
         self._orders = orders
         self._counters = counters
         self._forwarder = forwarder
-        self._shared_driver = parts.driver
-        self._own_driver = dedicated(parts.driver)
-        self._runner = TaskRunner(
-            parts.admission,
-            name,
-            queue.name,
-            SYSTEM_CHANCE,
-            TaskOutput(parts.driver, identity, clock),
-            max_result=parts.settings.max_result,
-        )
-        batch = min(orders.batch, orders.max_tasks or orders.batch)
-        self._in_flight = InFlight(Batching(batch), clock)
-        self._lease = Lease(identity.lease, clock)
-        self._slot = InlineSlot(
-            self._runner,
-            self._in_flight,
-            self._own_driver,
-            parts.keys.bell,
-            may_begin=self._may_begin,
-            # A task may hold the interpreter from its first moment, so that nobody
-            # else in this process can say when it is to be killed.
-            began=self._write_kill_time,
-            clock=clock,
-        )
-        self._supervisor = Supervisor(
-            name,
-            lambda: (_MainThread(self._slot, self._end),),
-            self._lease,
-            lease_lost=partial(tell_lease_lost, self._slot),
-            give_up=lambda _, attempt: self._end(attempt),
-            shut_down=partial(shut_down_sockets, parts.driver.client),
-            tick=self._look,
-            clock=clock,
-        )
-        self._loop = WorkerLoop(
-            identity,
-            self._own_driver,
-            self._in_flight,
-            self._slot,
-            self._lease,
-            phase=self._phase,
-            idle=lambda: None,
-            is_supervised=self._supervisor.answers,
-            until_empty=orders.until_empty,
-            rest=rest_seconds(parts.driver),
-            chance=SYSTEM_CHANCE,
-            clock=clock,
-        )
-        self._heartbeat = Heartbeat(
-            name,
-            self._lease.seconds,
-            partial(self._loop.stand_in, self._shared_driver),
-        )
         self._parent = os.getppid()
-        self._is_stopping = False
         self._is_cut_off = Event()
         self._measured_at = 0.0
         self._exit_code = ExitCode.DONE
+        self._engine = WorkerEngine(
+            queue,
+            worker_name(orders.pool, orders.index),
+            self._new_slot,
+            batch=min(orders.batch, orders.max_tasks or orders.batch),
+            until_empty=orders.until_empty,
+            chance=SYSTEM_CHANCE,
+            clock=SYSTEM_CLOCK,
+            incarnation=orders.incarnation,
+            tick=self._tick,
+            give_up=lambda _, attempt: self._end(attempt),
+        )
 
     def run(self) -> ExitCode:
         """Work until the end; return why it came."""
-        self._supervisor.start()
-        self._heartbeat.start()
+        self._engine.start()
         try:
-            self._loop.run()
-        except BaseException:
-            self._loop.leave()
-            raise
+            self._engine.run()
         finally:
-            self._own_driver.close()
-            self._heartbeat.stop()
-            self._supervisor.stop()
-            self._slot.close()
+            self._engine.close()
             self._write()
             self._flush()
         return self._exit_code
 
     def stop(self) -> None:
-        """Finish what runs, hand back what waits, and end; from any thread."""
-        self._is_stopping = True
+        """Finish the running task, hand back the others, and end; from any thread."""
+        self._engine.enter(Phase.STOPPING)
 
     def cut_off(self) -> None:
-        """End with what runs, handing it back; from any thread."""
+        """End at once and hand back the running task; from any thread."""
         self._is_cut_off.set()
 
-    def _phase(self) -> Phase:
-        return Phase.STOPPING if self._is_stopping else Phase.WORKING
+    def _new_slot(self, parts: SlotParts) -> InlineSlot:
+        return InlineSlot(parts, began=self._began, interrupt=self._interrupt)
 
-    def _may_begin(self) -> bool:
+    def _began(self, attempt: Attempt) -> None:
+        # A task may hold the interpreter from its first moment, so that nobody else in
+        # this process can say when it is to be killed.
+        self._write_kill_time(attempt)
         most = self._orders.max_tasks
-        if most is not None and self._in_flight.begun >= most:
+        if most is not None and self._engine.in_flight.begun >= most:
             self._recycle()
-        return not self._is_stopping
 
-    def _look(self) -> None:
+    def _tick(self) -> None:
         self._write()
         self._measure()
         if self._is_cut_off.is_set():
-            attempt = self._slot.attempt
+            attempt = self._engine.slots.attempt
             code = ExitCode.DONE if attempt is None else ExitCode.CUT_OFF
             self._end(attempt, code)
         if os.getppid() != self._parent:
@@ -233,10 +177,11 @@ class _ChildWorker:
 
     def _write(self) -> None:
         """Show the parent what was counted."""
-        counters, stats, attempt = self._counters, self._loop.stats, self._slot.attempt
+        counters, engine = self._counters, self._engine
+        stats, attempt = engine.stats, engine.slots.attempt
         counters[Counter.READY] = float(stats.exchanges > 0)
         counters[Counter.TICKED_AT] = now = time.monotonic()
-        counters[Counter.ANSWERED_AT] = now - self._lease.silence
+        counters[Counter.ANSWERED_AT] = now - engine.lease.silence
         self._write_kill_time(attempt)
         counters[Counter.RUNNING] = float(attempt is not None)
         counters[Counter.TAKEN] = stats.taken
@@ -264,6 +209,13 @@ class _ChildWorker:
         self._exit_code = ExitCode.RECYCLED
         self.stop()
 
+    def _interrupt(self, attempt: Attempt) -> bool:
+        if attempt.definition.is_coroutine and attempt.is_overdue:
+            # Its own time limit cancels it; if that does not help, it is given up.
+            return False
+        self._end(attempt)
+        return True
+
     def _end(self, attempt: Attempt | None, code: ExitCode = ExitCode.GIVEN_UP) -> None:
         """End the process with what it runs, after reporting that."""
         delivery: Delivery | None = None
@@ -271,8 +223,8 @@ class _ChildWorker:
         if attempt is not None:
             attempt.is_interrupted = True
             delivery = attempt.task
-            ending = self._runner.stopped(attempt, "its process was ended")
-        self._loop.abandon(self._shared_driver, delivery, ending)
+            ending = self._engine.runner.stopped(attempt, "its process was ended")
+        self._engine.loop.abandon(delivery, ending)
         self._flush()
         os._exit(code)
 
@@ -280,28 +232,6 @@ class _ChildWorker:
         flush_logs()
         if self._forwarder is not None:
             self._forwarder.flush()
-
-
-class _MainThread:
-    """The only slot of a child: nothing stops what runs there but the end of all."""
-
-    def __init__(self, slot: InlineSlot, end: Callable[[Attempt], None]) -> None:
-        self._slot = slot
-        self._end = end
-
-    @property
-    def attempt(self) -> Attempt | None:
-        return self._slot.attempt
-
-    def interrupt(self, attempt: Attempt) -> bool:
-        if attempt.definition.is_coroutine and attempt.is_overdue:
-            # Its own time limit cancels it; if that does not help, it is given up.
-            return False
-        self._end(attempt)
-        return True
-
-    def deliver(self) -> bool:
-        return True
 
 
 def resident_mib() -> float:

@@ -57,7 +57,7 @@ _TICK_SECONDS = 0.05
 _LAST_SECONDS = 3.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
-# So many that never got to work are no accident.
+# After this many failed starts in a row it gives up.
 _HOPELESS = 5
 # What tells children where Redis is must not be seen by those of another pool.
 _starting = Lock()
@@ -107,11 +107,11 @@ class ProcessPool:
         location: where children find it.
         pool: the first part of their names.
         batch: tasks that a child takes at once, at most.
-        until_empty: when to end by itself.
+        until_empty: when to end without being asked to.
         max_tasks: after how many tasks a child is replaced.
         max_memory: beyond how many MiB a child is replaced.
         start_method: how processes are made.
-        tick: what else to look at, some times a second.
+        tick: is called every 50 ms.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class ProcessPool:
         self._ended = Event()
 
     def start(self, number: int) -> None:
-        """Begin, with so many processes."""
+        """Begin with *number* processes."""
         self._wanted = number
         self._log_reader.start()
         try:
@@ -160,12 +160,12 @@ class ProcessPool:
             self._log_reader.stop()
             self._ended.set()
             raise
-        # An interpreter that ends with a pool left open would wait for it for ever.
+        # An interpreter that ends with a pool left open would wait for it indefinitely.
         atexit.register(self._end_at_exit)
         Thread(target=self._run, name=f"{self._pool}/parent", daemon=True).start()
 
     def scale(self, number: int, *, hot: bool) -> None:
-        """Have so many; hot: interrupt what the surplus ones run."""
+        """Resize to *number* processes; hot: interrupt the tasks of surplus ones."""
         with self._mutex:
             self._wanted = number
             surplus = [self._children[i] for i in self._children if i >= number]
@@ -174,12 +174,12 @@ class ProcessPool:
                 child.send(HOT if hot else STOP)
 
     def reload(self) -> None:
-        """Replace them one by one, so that the new ones import the code anew."""
+        """Replace them one by one, so that the new ones import the code again."""
         with self._mutex:
             self._to_reload = deque(sorted(self._children))
 
     def quiet(self) -> None:
-        """Take no more, and hand back what waits; each ends when it is done."""
+        """Take no more tasks, hand back waiting ones; each process ends when idle."""
         self._phase = max(self._phase, Phase.QUIET)
         self._send_all(STOP)
 
@@ -197,7 +197,7 @@ class ProcessPool:
         return self._departed.cut
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until all have ended by themselves; return whether they have."""
+        """Wait until all have ended; return whether they have."""
         if not self._ended.wait(timeout):
             return False
         self._close()
@@ -248,7 +248,11 @@ class ProcessPool:
                 self._look()
                 self._tick()
             except Exception as error:  # noqa: BLE001 - it must not end
-                logger.error("the parent of pool %s failed", self._pool, error=error)
+                logger.error(
+                    "error while supervising pool %s, which continues",
+                    self._pool,
+                    error=error,
+                )
 
     def _look(self) -> None:
         """See which children died, which are stuck and which are missing."""
@@ -296,13 +300,13 @@ class ProcessPool:
     def _count_death(self, child: _ChildHandle, code: int | None) -> None:
         self._departed.replaced += 1
         if not child.is_killed:
-            logger.warning("worker %s died of %s", self._name(child), _cause(code))
+            logger.warning("worker %s died (%s)", self._name(child), _cause(code))
         self._deaths_in_a_row += 1
         if self._deaths_in_a_row >= _HOPELESS:
             self._error = PoolBroken(
                 f"{_HOPELESS} processes in a row died before they got to work, the"
-                f" last of {_cause(code)}: their own output says why. A script that"
-                ' starts a pool needs `if __name__ == "__main__":` around it.'
+                f" last with {_cause(code)}: see their output for the cause. A script"
+                ' that starts a pool needs `if __name__ == "__main__":` around it.'
             )
             logger.error("pool %s gives up: %s", self._pool, self._error)
             for other in self._children.values():
@@ -415,7 +419,7 @@ _SUMS = (
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Let Ctrl-C not reach a child that still imports; it unblocks it by itself."""
+    """Block SIGINT while a child imports its code; the child unblocks it."""
     # With the first child Python starts this process, and unblocks Ctrl-C afterwards.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))

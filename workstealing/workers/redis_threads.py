@@ -1,7 +1,7 @@
-"""Threads that wait for Redis, so that a worker's other threads need not.
+"""Threads that wait for Redis, so that the other threads of a worker need not.
 
 `WakeUpListener` waits for a wake-up while slots are idle, where the loop must not.
-`Heartbeat` stands in for a loop whose own thread runs a task: only a worker with an
+`Heartbeat` does the work of a loop whose own thread runs a task: only a worker with an
 inline slot needs it.
 """
 
@@ -68,7 +68,7 @@ class WakeUpListener:
                 is_woken = self._driver.call(self._command)
             except Exception as error:  # noqa: BLE001 - it must not end
                 # The loop has noticed too, and says so.
-                logger.debug("no wake-ups can be received: %r", error)
+                logger.debug("cannot listen for wake-ups: %r", error)
                 Event().wait(_PAUSE_SECONDS)
             else:
                 if is_woken and not self._is_over:
@@ -76,22 +76,24 @@ class WakeUpListener:
 
 
 class Heartbeat:
-    """A daemon thread that calls *stand_in* some times a second.
+    """A daemon thread that calls *beat* every 50 ms, or more often for a short lease.
 
     Args:
         name: of the worker.
-        lease: seconds after which others take its tasks.
-        stand_in: does what is due, on the connections of a thread of its own.
+        renew_seconds: how often its lease is to be renewed.
+        beat: does what is due, on a connection of this thread.
     """
 
-    def __init__(self, name: str, lease: float, stand_in: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, renew_seconds: float, beat: Callable[[], None]
+    ) -> None:
         self._name = name
-        self._stand_in = stand_in
-        self._tick = min(_TICK_SECONDS, lease / 3)
-        self._pause = min(_PAUSE_SECONDS, lease / 3)
+        self._beat = beat
+        self._tick = min(_TICK_SECONDS, renew_seconds)
+        self._pause = min(_PAUSE_SECONDS, renew_seconds)
         self._stopping = Event()
         self._thread = Thread(
-            target=self._beat, name="workstealing-heartbeat", daemon=True
+            target=self._run, name="workstealing-heartbeat", daemon=True
         )
 
     def start(self) -> None:
@@ -103,12 +105,14 @@ class Heartbeat:
         self._stopping.set()
         self._thread.join()
 
-    def _beat(self) -> None:
+    def _run(self) -> None:
         while not self._stopping.wait(self._tick):
             try:
-                self._stand_in()
+                self._beat()
             except RedisError as error:
-                logger.debug("no heartbeat of worker %s: %r", self._name, error)
+                logger.debug(
+                    "worker %s could not renew its lease: %r", self._name, error
+                )
                 self._stopping.wait(self._pause)
             except Exception as error:  # noqa: BLE001 - it must not end
-                logger.error("the heartbeat of %s failed", self._name, error=error)
+                logger.error("heartbeat of worker %s failed", self._name, error=error)

@@ -1,9 +1,10 @@
 """A pool as the whole purpose of a process: signals in, an exit code out.
 
-SIGTERM or SIGINT: take no more, hand back what waits at once, finish what runs within
-the deadline, hand back the rest without counting an attempt. Once more: the hot stop.
-SIGHUP: processes are replaced one by one and import the code anew; threads and
-coroutines cannot be, so the whole process is to begin anew.
+SIGTERM or SIGINT: take no more tasks, hand back waiting ones at once, finish running
+ones within the deadline, hand back the rest without counting an attempt. Once more: the
+hot stop.
+SIGHUP: processes are replaced one by one and import the code again; threads and
+coroutines cannot be, so the whole process is restarted.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LOOK_SECONDS = 0.5
 class _Wish(Enum):
     NONE = "go on"
     STOP = "stop"
-    RESTART = "begin anew"
+    RESTART = "restart"
 
 
 class Service:
@@ -43,7 +44,7 @@ class Service:
 
     Args:
         pool: not started yet.
-        stop_timeout: seconds for what runs, after the first signal.
+        stop_timeout: seconds for running tasks to end after the first signal.
     """
 
     def __init__(self, pool: WorkerPool, *, stop_timeout: float = STOP_SECONDS) -> None:
@@ -55,7 +56,7 @@ class Service:
 
     @property
     def wants_restart(self) -> bool:
-        """Whether it ended only to begin anew, with new code."""
+        """Whether it ended only to be restarted with new code."""
         return self._wish is _Wish.RESTART
 
     def run(self, *, until_empty: UntilEmpty = False) -> int:
@@ -86,7 +87,7 @@ class Service:
         elif self._wish is _Wish.NONE:
             self._wish = _Wish.RESTART
             self._take_no_more()
-            logger.info("finishing what runs, to begin anew with the new code")
+            logger.info("finishing running tasks, then restarting with the new code")
             self._stop(hot=False)
 
     def _heard(self, number: signal.Signals) -> None:
@@ -95,13 +96,16 @@ class Service:
         if number is signal.SIGHUP:
             self.reload()
         elif self._wish is _Wish.STOP:
-            logger.warning("%s again: what runs is cut off", number.name)
+            logger.warning("%s again: stopping at once", number.name)
             self._exit_code = 128 + number
             self._stop(hot=True)
         else:
             self._wish = _Wish.STOP
             self._take_no_more()
-            logger.info("%s: finishing what runs; once more cuts it off", number.name)
+            logger.info(
+                "%s: finishing running tasks; send it again to stop at once",
+                number.name,
+            )
             self._stop(hot=False)
 
     def _take_no_more(self) -> None:

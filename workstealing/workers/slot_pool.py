@@ -6,36 +6,25 @@ the slots run the tasks.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
-from functools import partial
 from threading import Event, Lock, Thread
 
-from workstealing._logs import BackgroundLogger, flush_logs
+from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
-from workstealing.drivers.connect import dedicated
-from workstealing.drivers.connection import shut_down_sockets
 from workstealing.tasks.attempt import Attempt
-from workstealing.tasks.runner import TaskRunner
-from workstealing.workers.async_slots import AsyncSlots, SlotClosed
-from workstealing.workers.batching import Batching
-from workstealing.workers.identity import Phase, WorkerStats, identity_of
-from workstealing.workers.in_flight import InFlight
-from workstealing.workers.loop import UntilEmpty, WorkerLoop, rest_seconds
-from workstealing.workers.redis_threads import WakeUpListener
-from workstealing.workers.slots import Slot, tell_lease_lost
-from workstealing.workers.supervisor import Lease, Supervisor
-from workstealing.workers.task_output import TaskOutput
-from workstealing.workers.thread_slots import ThreadSlots
+from workstealing.workers.engine import WorkerEngine
+from workstealing.workers.identity import Phase, WorkerStats
+from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.slots import AnySlots, Slot, SlotParts
 
 __all__ = ("SlotPool",)
 
 logger = BackgroundLogger(__name__)
 
-# For interrupted tasks to come to an end, and for the last exchange with Redis.
+# For interrupted tasks to end, and for the last exchange with Redis.
 _LAST_SECONDS = 2.0
 _LOOK_SECONDS = 0.02
 
@@ -46,77 +35,43 @@ class SlotPool:
     Args:
         queue: whose tasks.
         name: of the worker.
-        is_asyncio: whether the slots are coroutines.
+        new_slots: makes slots of its kind.
         batch: tasks that a slot takes at once, at most.
-        until_empty: when to end by itself.
-        idle: what to do with a spare moment before a rest.
-        tick: what else to look at, some times a second.
+        until_empty: when to end without being asked to.
+        idle: side work for a spare moment before a rest.
+        tick: is called every 50 ms.
         chance: where randomness comes from.
         clock: where time comes from.
-        event_loop: whose coroutines the slots are; one of its own unless given.
     """
 
     def __init__(
         self,
         queue: TaskQueue,
         name: str,
+        new_slots: Callable[[SlotParts], AnySlots],
         *,
-        is_asyncio: bool,
         batch: int,
         until_empty: UntilEmpty,
         idle: Callable[[], None],
         tick: Callable[[], None],
         chance: Chance,
         clock: Clock,
-        event_loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        parts, identity = parts_of(queue), identity_of(queue, name)
-        driver = parts.driver
         self._name = name
-        self._own_driver = dedicated(driver)
-        self._runner = TaskRunner(
-            parts.admission,
+        self._engine = WorkerEngine(
+            queue,
             name,
-            queue.name,
-            chance,
-            TaskOutput(driver, identity, clock),
-            max_result=parts.settings.max_result,
-            reraised=(SlotClosed,),
-        )
-        self._in_flight = in_flight = InFlight(Batching(batch), clock)
-        self._lease = lease = Lease(identity.lease, clock)
-        rest = rest_seconds(driver)
-        self._wake_ups = WakeUpListener(driver, parts.keys.bell, rest, in_flight.poke)
-        shared = (name, self._runner, in_flight, self._wake_ups, lease.beat, clock)
-        self._slots: ThreadSlots | AsyncSlots = (
-            AsyncSlots(*shared, event_loop) if is_asyncio else ThreadSlots(*shared)
-        )
-        self._supervisor = Supervisor(
-            name,
-            self._slots.all,
-            lease,
-            lease_lost=partial(tell_lease_lost, self._slots),
-            give_up=self._give_up,
-            shut_down=partial(shut_down_sockets, driver.client),
-            tick=tick,
-            clock=clock,
-        )
-        self._loop = WorkerLoop(
-            identity,
-            self._own_driver,
-            in_flight,
-            self._slots,
-            lease,
-            phase=lambda: self._phase,
-            idle=idle,
-            is_supervised=self._supervisor.answers,
+            new_slots,
+            batch=batch,
             until_empty=until_empty,
-            rest=rest,
             chance=chance,
             clock=clock,
+            idle=idle,
+            tick=tick,
+            give_up=self._give_up,
         )
+        self._slots = self._engine.slots
         self._mutex = Lock()
-        self._phase = Phase.WORKING
         self._ended = Event()
         self._error: BaseException | None = None
         self._is_closed = False
@@ -124,14 +79,13 @@ class SlotPool:
         self._cut_off: set[str] = set()
 
     def start(self, number: int) -> None:
-        """Begin, with so many slots."""
+        """Begin with *number* slots."""
         self.scale(number, hot=False)
-        self._wake_ups.start()
-        self._supervisor.start()
+        self._engine.start()
         Thread(target=self._run, name=f"{self._name}/loop", daemon=True).start()
 
     def scale(self, number: int, *, hot: bool) -> None:
-        """Have so many slots; hot: interrupt what the surplus ones run."""
+        """Resize to *number* slots; hot: interrupt the tasks of surplus ones."""
         with self._mutex:
             if self._is_closed:
                 return
@@ -140,24 +94,24 @@ class SlotPool:
             for slot in leaving:
                 if (attempt := slot.attempt) is not None:
                     slot.interrupt(attempt)
-        self._in_flight.poke()
+        self._engine.in_flight.make_exchange_due()
 
     def quiet(self) -> None:
-        """Take no more, and hand back what waits."""
-        self._enter(Phase.QUIET)
+        """Take no more tasks, and hand back those that wait."""
+        self._engine.enter(Phase.QUIET)
 
     def stop(self, *, hot: bool, timeout: float) -> int:
         """End; return how many tasks were cut off and handed back."""
-        self._enter(Phase.STOPPING)
+        self._engine.enter(Phase.STOPPING)
         if hot or not self._ended.wait(timeout):
             self._cut_off_tasks()
-        self._enter(Phase.ENDING)
+        self._engine.enter(Phase.ENDING)
         self._ended.wait(_LAST_SECONDS)
         self._close()
         return len(self._cut_off)
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until it has ended by itself; return whether it has."""
+        """Wait until it has ended; return whether it has."""
         if not self._ended.wait(timeout):
             return False
         self._close()
@@ -172,9 +126,9 @@ class SlotPool:
 
     def stats(self) -> WorkerStats:
         """Return what it does now, and what was counted."""
-        counted = self._loop.stats
+        counted = self._engine.stats
         return WorkerStats(
-            workers=self._in_flight.size,
+            workers=self._engine.in_flight.size,
             running=sum(slot.attempt is not None for slot in self._slots.all()),
             waiting=counted.due,
             stolen=counted.stolen,
@@ -183,26 +137,18 @@ class SlotPool:
             lost_leases=counted.lost_leases,
             failures=counted.failures,
             zombies=self._zombies,
-            silence=self._lease.silence,
+            silence=self._engine.lease.silence,
         )
-
-    def _enter(self, phase: Phase) -> None:
-        self._phase = max(self._phase, phase)
-        # A wake-up is for workers that take what there is.
-        self._wake_ups.stop()
-        self._in_flight.poke()
 
     def _run(self) -> None:
         try:
-            self._loop.run()
+            self._engine.run()
         except BaseException as error:  # noqa: BLE001 - `wait()` raises it
             self._error = error
-            self._loop.leave()
-            logger.error("worker %s ends", self._name, error=error)
+            logger.error(
+                "worker %s stopped because of an error", self._name, error=error
+            )
         finally:
-            self._own_driver.close()
-            # Other workers have what still runs.
-            tell_lease_lost(self._slots)
             self._ended.set()
 
     def _close(self) -> None:
@@ -210,13 +156,10 @@ class SlotPool:
             if self._is_closed:
                 return
             self._is_closed = True
-        self._wake_ups.stop()
-        self._supervisor.stop()
-        self._slots.close()
-        flush_logs()
+        self._engine.close()
 
     def _cut_off_tasks(self) -> None:
-        """Interrupt what runs, also what is begun only now, and wait a little."""
+        """Interrupt running tasks, also those begun only now, and wait a little."""
         end = time.monotonic() + _LAST_SECONDS
         while time.monotonic() < end:
             for slot in self._slots.all():
@@ -231,12 +174,12 @@ class SlotPool:
                 return
 
     def _give_up(self, slot: Slot, attempt: Attempt) -> None:
-        report = self._runner.stopped(attempt, "it could not be stopped")
-        if not self._in_flight.finish(attempt.task, report, 0.0):
+        report = self._engine.runner.stopped(attempt, "it could not be stopped")
+        if not self._engine.in_flight.finish(attempt.task, report, 0.0):
             return
         self._zombies += 1
         with self._mutex:
-            self._slots.replace(slot)  # type: ignore[arg-type]
+            self._slots.replace(slot)
         logger.error(
             "task %s (%s) cannot be stopped: its slot was replaced, and whatever it"
             " still reports is refused",

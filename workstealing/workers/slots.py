@@ -1,25 +1,37 @@
-"""Where tasks run: a slot runs one at a time, and a worker has one or several.
+"""Slots, the places where tasks run, as the rest of a worker sees them.
 
-The loop and the supervisor know slots only by the two protocols of this page. A new
-kind of slot implements them; `InlineSlot` is the simplest: the loop's own thread.
+A slot takes a task from `InFlight`, lets the `TaskRunner` run it, and gives the ending
+back. `InlineSlot` is the loop's own thread. `ResizableSlots` is what threads and
+coroutines have in common: a new kind needs a slot, a way to start it, and a way to wake
+the idle ones.
 """
 
 from __future__ import annotations
 
-import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from dataclasses import dataclass
+from threading import Condition
+from typing import Any, Generic, Protocol, TypeVar
 
 from workstealing.clock import Clock
 from workstealing.drivers.sync_driver import Driver
-from workstealing.queue.steps import RedisCommand
-from workstealing.tasks.attempt import Attempt, Ending
+from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.context import control_of
 from workstealing.tasks.runner import TaskRunner
-from workstealing.workers.batching import SPAN_SECONDS
 from workstealing.workers.in_flight import InFlight
+from workstealing.workers.redis_threads import WakeUpListener
 
-__all__ = ("InlineSlot", "Slot", "SlotEventLoop", "Slots", "tell_lease_lost")
+__all__ = (
+    "AnySlots",
+    "ResizableSlot",
+    "ResizableSlots",
+    "Slot",
+    "SlotClosed",
+    "SlotParts",
+    "Slots",
+    "tell_lease_lost",
+)
 
 
 class Slot(Protocol):
@@ -27,36 +39,69 @@ class Slot(Protocol):
 
     @property
     def attempt(self) -> Attempt | None:
-        """What runs there now."""
+        """The attempt that runs there now."""
         ...
 
     def interrupt(self, attempt: Attempt) -> bool:
-        """Make an attempt stop, if it still runs; return whether it was asked to."""
+        """Stop an attempt if it still runs; return whether it was asked to stop."""
         ...
 
-    def deliver(self) -> bool:
-        """Try again to interrupt what could not be safely; True if that is over."""
+    def retry_interrupt(self) -> bool:
+        """Retry an interrupt that was not safe before; True if none is pending."""
         ...
 
 
 class Slots(Protocol):
-    """The slots of one worker; what its loop needs of them."""
+    """The slots of one worker; what its loop and its engine need of them."""
 
-    def all(self) -> Iterable[Slot]:
-        """Return every slot, also those that leave when their task has ended."""
+    def start(self, heartbeat: Callable[[], None]) -> None:
+        """Begin; *heartbeat* is for slots whose tasks keep the loop from its work."""
         ...
 
-    def feed(self, number: int) -> None:
-        """Let idle slots begin so many tasks."""
+    def all(self) -> Iterable[Slot]:
+        """Return every slot, including those that leave after their current task."""
+        ...
+
+    def wake(self, number: int) -> None:
+        """Let up to *number* idle slots begin a task."""
         ...
 
     def work(self) -> None:
-        """Run what is held, or wait for it to be run, until an exchange is due."""
+        """Run tasks, or wait while they run, until an exchange is due."""
         ...
 
     def rest(self, seconds: float) -> None:
         """Wait for a wake-up, or for anything else that makes an exchange due."""
         ...
+
+    def stop_listening(self) -> None:
+        """Leave wake-ups to workers that take tasks, and let the loop look at once."""
+        ...
+
+    def close(self) -> None:
+        """Release threads and event loops; running tasks are left alone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SlotParts:
+    """What the engine gives to its slots."""
+
+    worker: str
+    runner: TaskRunner
+    in_flight: InFlight
+    driver: Driver
+    """The loop's own connection: only the thread of the loop may use it."""
+    shared_driver: Driver
+    bell: str
+    """The key of the list of wake-ups."""
+    rest_seconds: float
+    renew_seconds: float
+    clock: Clock
+
+
+class SlotClosed(BaseException):
+    """Ends a slot together with its task; never reported as the task's own error."""
 
 
 def tell_lease_lost(slots: Slots) -> None:
@@ -66,145 +111,108 @@ def tell_lease_lost(slots: Slots) -> None:
             control_of(attempt.context).is_lease_lost = True
 
 
-class InlineSlot:
-    """One slot in the thread of the loop itself.
+class ResizableSlot(Slot, Protocol):
+    """A slot that can be added and removed while the others work."""
 
-    Args:
-        runner: turns deliveries into reports.
-        in_flight: what to run.
-        driver: where to wait for a wake-up.
-        wake_ups: the key of the list of wake-ups.
-        may_begin: is asked before each task.
-        began: is told of an attempt before it runs.
-        clock: how long tasks last.
+    is_leaving: bool
+    """Set from outside: end after the current task."""
+    is_gone: bool
+    """Set by the slot when it has ended."""
+
+
+S = TypeVar("S", bound=ResizableSlot)
+
+
+class ResizableSlots(ABC, Generic[S]):
+    """Slots beside the loop's own thread; their number may change at any time.
+
+    The loop waits until an exchange is due, and a listener waits for wake-ups of the
+    queue while slots are idle.
     """
 
-    def __init__(
-        self,
-        runner: TaskRunner,
-        in_flight: InFlight,
-        driver: Driver,
-        wake_ups: str,
-        *,
-        may_begin: Callable[[], bool],
-        clock: Clock,
-        began: Callable[[Attempt], None] | None = None,
-    ) -> None:
-        self._runner = runner
-        self._in_flight = in_flight
-        self._driver = driver
-        self._wake_ups = wake_ups
-        self._may_begin = may_begin
-        self._began = began
-        self._clock = clock
-        self._event_loop = SlotEventLoop()
-        self.attempt: Attempt | None = None
-        in_flight.size = 1
-        in_flight.slot_is_idle()
+    def __init__(self, parts: SlotParts) -> None:
+        self._parts = parts
+        self._in_flight = parts.in_flight
+        self._wake_ups = WakeUpListener(
+            parts.shared_driver,
+            parts.bell,
+            parts.rest_seconds,
+            parts.in_flight.make_exchange_due,
+        )
+        # Slots wait here for a task; it also guards the lists below.
+        self._changed = Condition()
+        self._slots: list[S] = []
+        self._leaving: list[S] = []
 
-    def all(self) -> tuple[InlineSlot]:
-        """Return itself."""
-        return (self,)
+    @abstractmethod
+    def wake(self, number: int) -> None:
+        """Let up to *number* idle slots begin a task."""
 
-    def interrupt(self, attempt: Attempt) -> bool:  # noqa: ARG002 - the protocol's
-        """Refuse: nothing can stop the thread of the loop."""
-        return False
+    @abstractmethod
+    def close(self) -> None:
+        """Release threads and event loops; running tasks are left alone."""
 
-    def deliver(self) -> bool:
-        """Have nothing to deliver."""
-        return True
+    @abstractmethod
+    def _new_slot(self) -> S:
+        """Make a slot that has not begun."""
 
-    def feed(self, number: int) -> None:
-        """Do nothing: the next `work()` begins what there is."""
+    @abstractmethod
+    def _start_slot(self, slot: S) -> None:
+        """Let a slot begin."""
+
+    def start(self, heartbeat: Callable[[], None]) -> None:  # noqa: ARG002
+        """Listen for wake-ups; the loop's own thread is free to renew the lease."""
+        self._wake_ups.start()
+
+    def stop_listening(self) -> None:
+        """Leave wake-ups to workers that take tasks, and let the loop look at once."""
+        self._wake_ups.stop()
+        self._in_flight.make_exchange_due()
+
+    def all(self) -> tuple[S, ...]:
+        """Return every slot, including those that leave after their current task."""
+        return (*self._slots, *self._still_leaving())
 
     def work(self) -> None:
-        """Run what is held, for about as long as a batch should last."""
-        in_flight, runner, call = self._in_flight, self._runner, self._call
-        monotonic, begin, finish = (
-            self._clock.monotonic,
-            in_flight.begin,
-            in_flight.finish,
-        )
-        in_flight.slot_is_busy()
-        try:
-            began_at = now = monotonic()
-            while self._may_begin() and (delivery := begin()) is not None:
-                ending: Ending
-                if delivery.id in in_flight.cancelled:
-                    ending = runner.cancelled(delivery)
-                else:
-                    ending = runner.execute(delivery, call)
-                before, now = now, monotonic()
-                finish(delivery, ending, now - before)
-                if now - began_at > SPAN_SECONDS:
-                    break
-        finally:
-            in_flight.slot_is_idle()
+        """Wait until an exchange is due, at the latest to renew the lease."""
+        self.rest(self._parts.renew_seconds)
 
     def rest(self, seconds: float) -> None:
-        """Wait for a wake-up."""
-        self._driver.call(RedisCommand(("BLPOP", self._wake_ups, seconds), parse=bool))
+        """Wait for a wake-up, or until an exchange is due."""
+        self._in_flight.wait_until_due(seconds, self._wake_ups.listen)
 
-    def close(self) -> None:
-        """End the event loop in which coroutines ran."""
-        self._event_loop.close()
+    def scale(self, number: int) -> list[S]:
+        """Resize to *number* slots; return those that leave after their task."""
+        with self._changed:
+            leaving = self._slots[number:]
+            del self._slots[number:]
+            self._leaving = [*self._still_leaving(), *leaving]
+            for slot in leaving:
+                slot.is_leaving = True
+            new = [self._new_slot() for _ in range(number - len(self._slots))]
+            self._slots += new
+            self._in_flight.resize(number)
+        for slot in new:
+            self._start_slot(slot)
+        self.wake(number + len(leaving))
+        return leaving
 
-    def _call(self, attempt: Attempt) -> Any:
-        self.attempt = attempt
-        if self._began is not None:
-            self._began(attempt)
-        try:
-            if attempt.definition.is_coroutine:
-                return self._event_loop.run(attempt)
-            return attempt.definition.function(**attempt.arguments)
-        finally:
-            self.attempt = None
+    def replace(self, stuck: Slot) -> None:
+        """Put a new slot in the place of one whose task cannot be stopped."""
+        with self._changed:
+            for place, slot in enumerate(self._slots):
+                if slot is stuck:
+                    slot.is_leaving = True
+                    self._slots[place] = new = self._new_slot()
+                    break
+            else:
+                return
+        self._start_slot(new)
 
-
-class SlotEventLoop:
-    """Where a slot with a thread of its own runs coroutines, one at a time."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Any] | None = None
-
-    def run(self, attempt: Attempt) -> Any:
-        """Run an attempt, and cancel it when its time is over."""
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.new_event_loop()
-        coroutine = attempt.definition.function(**attempt.arguments)
-        if attempt.timeout is not None:
-            coroutine = _limited(coroutine, attempt, attempt.timeout)
-        self._task = loop.create_task(coroutine)
-        return loop.run_until_complete(self._task)
-
-    def cancel(self) -> bool:
-        """Cancel what runs, from another thread; return whether that was possible."""
-        loop, task = self._loop, self._task
-        if loop is None or task is None or loop.is_closed():
-            return False
-        loop.call_soon_threadsafe(task.cancel)
-        return True
-
-    def close(self) -> None:
-        """End the loop."""
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
+    def _still_leaving(self) -> list[S]:
+        # A slot that has just begun a task runs nothing yet, but is not gone either.
+        return [slot for slot in self._leaving if not slot.is_gone]
 
 
-async def _limited(coroutine: Any, attempt: Attempt, seconds: float) -> Any:
-    task = asyncio.current_task()
-    assert task is not None
-
-    def end() -> None:
-        attempt.is_interrupted = attempt.is_overdue = True
-        task.cancel()
-
-    limit = asyncio.get_running_loop().call_later(seconds, end)
-    try:
-        return await coroutine
-    finally:
-        limit.cancel()
+AnySlots = ResizableSlots[Any]
+"""Slots of whatever kind."""

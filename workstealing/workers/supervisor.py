@@ -2,10 +2,11 @@
 
 Time limits: a task that is over its time, or does not heed a cancellation, is made to
 stop. If it does not stop either it is given up after some seconds, and its slot is
-replaced; what it would still report is refused.
+replaced; what it would still report is refused. Its thread is not forgotten: it is
+interrupted as soon as that is safe, or such threads would add up.
 
-The silence of Redis: when the lease must be taken for lost, running tasks learn of it.
-A client without time limits would wait for ever on a half-open connection, so after a
+The silence of Redis: when the lease must be assumed lost, running tasks learn of it. A
+client without timeouts would wait indefinitely on a half-open connection, so after a
 minute its connections are shut down.
 
 The supervisor does no I/O, takes no lock of the user's and runs none of their code; it
@@ -15,9 +16,11 @@ ends the worker if it does not: a worker that nobody watches must not keep its l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Condition, Event, Thread
+from threading import Condition, Event, Lock, Thread
 
 from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
@@ -32,8 +35,9 @@ GRACE_SECONDS = 5.0
 """From asking to interrupting, and from interrupting to giving up."""
 
 _TICK_SECONDS = 0.05
-_DELIVERY_SECONDS = 0.001
-_DELIVERIES = 50
+_RETRY_SECONDS = 0.001
+_RETRIES = 50
+_QUICK_TURN_SECONDS = 0.0002
 _LONGEST_SILENCE = 60.0
 # So long without a tick, and then no tick while the loop waits for one.
 _UNRESPONSIVE_SECONDS = 10.0
@@ -58,8 +62,8 @@ class Lease:
         return self._clock.monotonic() - self._renewed_at
 
     @property
-    def beat(self) -> float:
-        """Seconds after which it is to be renewed; it also brings cancellations."""
+    def renew_seconds(self) -> float:
+        """How often it is to be renewed, which also brings cancellations."""
         return min(1.0, self.seconds / 3)
 
     @property
@@ -80,7 +84,7 @@ class _Watched:
 
 
 class Supervisor:
-    """A daemon thread that looks at a worker some times a second.
+    """A daemon thread that checks a worker every 50 ms.
 
     Args:
         name: of the worker.
@@ -88,8 +92,8 @@ class Supervisor:
         lease: when Redis answered last.
         lease_lost: lets running tasks know that other workers may have them.
         give_up: is told of a slot and an attempt that cannot be stopped.
-        shut_down: ends all connections, so that those who wait on one begin anew.
-        tick: what else is to be looked at, some times a second.
+        shut_down: closes all connections, so that threads that wait on one reconnect.
+        tick: what else to check then.
         clock: how long tasks have run.
         grace: seconds between the steps.
     """
@@ -101,9 +105,9 @@ class Supervisor:
         lease: Lease,
         *,
         lease_lost: Callable[[], None],
-        give_up: Callable[[Slot, Attempt], None],
+        give_up: Callable[[Slot, Attempt], object],
         shut_down: Callable[[], None],
-        tick: Callable[[], None],
+        tick: Callable[[], object],
         clock: Clock,
         grace: float = GRACE_SECONDS,
     ) -> None:
@@ -117,6 +121,7 @@ class Supervisor:
         self._clock = clock
         self._grace = grace
         self._watched: dict[int, tuple[Attempt, _Watched]] = {}
+        self._given_up: list[tuple[Slot, Attempt]] = []
         self._shut_down_at = self._ticked_at = clock.monotonic()
         self._ticked = Condition()
         self._stopping = Event()
@@ -125,12 +130,12 @@ class Supervisor:
         )
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._ticked_at = self._clock.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait for it a while."""
+        """Stop the thread, and wait briefly."""
         self._stopping.set()
         self._thread.join(_ANSWER_SECONDS)
 
@@ -149,38 +154,45 @@ class Supervisor:
             )
 
     def look(self) -> None:
-        """Look at everything once."""
+        """Check everything once."""
         self._look_at_lease()
         self._look_at_slots()
+        self._look_at_given_up()
         self._tick()
 
-    def deliver(self) -> bool:
-        """Try again to interrupt what could not be safely; True if that is over."""
+    def retry_interrupts(self) -> bool:
+        """Retry interrupts that were not safe before; True if none is pending."""
         asked = [
             watched.slot
             for _, watched in self._watched.values()
             if watched.interrupted_at is not None and not watched.is_given_up
         ]
-        return sum(not slot.deliver() for slot in asked) == 0
+        return sum(not slot.retry_interrupt() for slot in asked) == 0
 
     def _run(self) -> None:
         while not self._stopping.wait(_TICK_SECONDS):
             try:
                 self.look()
-                self._keep_delivering()
+                self._keep_retrying()
             except Exception as error:  # noqa: BLE001 - it must not end
                 logger.error(
-                    "the supervisor of worker %s failed", self._name, error=error
+                    "error in the supervisor of worker %s, which continues",
+                    self._name,
+                    error=error,
                 )
             with self._ticked:
                 self._ticked_at = self._clock.monotonic()
                 self._ticked.notify_all()
 
-    def _keep_delivering(self) -> None:
-        # A task that logs all the time can be interrupted only in rare moments.
-        for _ in range(_DELIVERIES):
-            if self.deliver() or self._stopping.wait(_DELIVERY_SECONDS):
-                return
+    def _keep_retrying(self) -> None:
+        # A task that logs or imports all the time can be interrupted only in rare moments,
+        # and is found at another place only after its thread has had a turn.
+        if self.retry_interrupts():
+            return
+        with _QUICK_TURNS.taken():
+            for _ in range(_RETRIES):
+                if self._stopping.wait(_RETRY_SECONDS) or self.retry_interrupts():
+                    return
 
     def _look_at_lease(self) -> None:
         lease, now = self._lease, self._clock.monotonic()
@@ -191,7 +203,7 @@ class Supervisor:
             self._shut_down_at = now
             self._shut_down()
             logger.warning(
-                "worker %s had no answer from Redis for %.0f s and connects again",
+                "worker %s is reconnecting: Redis has not answered for %.0f s",
                 self._name,
                 lease.silence,
             )
@@ -210,12 +222,22 @@ class Supervisor:
             self._judge(attempt, watched, now)
         self._watched = seen
 
+    def _look_at_given_up(self) -> None:
+        self._given_up = [
+            (slot, attempt)
+            for slot, attempt in self._given_up
+            if slot.attempt is attempt
+        ]
+        for slot, _ in self._given_up:
+            slot.retry_interrupt()
+
     def _judge(self, attempt: Attempt, watched: _Watched, now: float) -> None:
         if watched.is_given_up:
             return
         if watched.interrupted_at is not None:
             if now - watched.interrupted_at >= self._grace:
                 watched.is_given_up = True
+                self._given_up.append((watched.slot, attempt))
                 self._give_up(watched.slot, attempt)
             return
         if attempt.context.cancelled and watched.cancelled_at is None:
@@ -233,3 +255,33 @@ class Supervisor:
             watched.interrupted_at = now
             attempt.is_overdue = is_overdue
             watched.slot.interrupt(attempt)
+
+
+class _QuickTurns:
+    """Lets the threads of this process take turns more often, while anybody asks for it.
+
+    Which is the interpreter's own setting, so it is shared and put back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._before = 0.0
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        with self._lock:
+            if not self._users:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, _QUICK_TURN_SECONDS))
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    sys.setswitchinterval(self._before)
+
+
+_QUICK_TURNS = _QuickTurns()

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Condition, Thread
+from threading import Thread
 from typing import Any
 
 from workstealing._interrupt import Interruptible
 from workstealing._logs import BackgroundLogger
-from workstealing.clock import Clock
 from workstealing.tasks.attempt import Attempt, Delivery, Ending
-from workstealing.tasks.runner import TaskRunner
-from workstealing.workers.in_flight import InFlight
-from workstealing.workers.redis_threads import WakeUpListener
-from workstealing.workers.slots import SlotEventLoop
+from workstealing.workers.inline_slot import SlotEventLoop
+from workstealing.workers.slots import ResizableSlots, SlotParts
 
 __all__ = ("ThreadSlot", "ThreadSlots")
 
@@ -22,112 +19,43 @@ logger = BackgroundLogger(__name__)
 _CLOSE_SECONDS = 2.0
 
 
-class ThreadSlots:
-    """The threads of one worker; their number may change at any time.
+class ThreadSlots(ResizableSlots["ThreadSlot"]):
+    """The threads of one worker."""
 
-    Args:
-        name: of the worker, for the names of the threads.
-        runner: turns deliveries into reports.
-        in_flight: what to run.
-        wake_ups: listens while slots are idle.
-        beat: seconds after which an exchange is due anyway, for the lease.
-        clock: how long tasks last.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        runner: TaskRunner,
-        in_flight: InFlight,
-        wake_ups: WakeUpListener,
-        beat: float,
-        clock: Clock,
-    ) -> None:
-        self._name = name
-        self._runner = runner
-        self._in_flight = in_flight
-        self._wake_ups = wake_ups
-        self._beat = beat
-        self._clock = clock
-        self._fed = Condition()
-        self._slots: list[ThreadSlot] = []
-        self._leaving: list[ThreadSlot] = []
+    def __init__(self, parts: SlotParts) -> None:
+        super().__init__(parts)
         self._number = 0
 
-    def all(self) -> tuple[ThreadSlot, ...]:
-        """Return every slot, also those that leave when their task has ended."""
-        return (*self._slots, *self._still_leaving())
-
-    def feed(self, number: int) -> None:
-        """Wake idle slots."""
-        with self._fed:
-            self._fed.notify(number)
-
-    def work(self) -> None:
-        """Wait until an exchange is due."""
-        self._in_flight.wait_until_due(self._beat, self._wake_ups.listen)
-
-    def rest(self, seconds: float) -> None:
-        """Wait for a wake-up, or until an exchange is due."""
-        self._in_flight.wait_until_due(seconds, self._wake_ups.listen)
-
-    def scale(self, number: int) -> list[ThreadSlot]:
-        """Have so many; return those that leave when their task has ended."""
-        with self._fed:
-            leaving = self._slots[number:]
-            del self._slots[number:]
-            self._leaving = [*self._still_leaving(), *leaving]
-            for slot in leaving:
-                slot.is_leaving = True
-            new = [self._new_slot() for _ in range(number - len(self._slots))]
-            self._slots += new
-            self._in_flight.size = number
-            self._fed.notify_all()
-        for slot in new:
-            slot.thread.start()
-        return leaving
-
-    def replace(self, slot: ThreadSlot) -> None:
-        """Have another slot in the place of one that does not come back."""
-        with self._fed:
-            if slot not in self._slots:
-                return
-            new = self._new_slot()
-            self._slots[self._slots.index(slot)] = new
-            slot.is_leaving = True
-        new.thread.start()
+    def wake(self, number: int) -> None:
+        """Let up to *number* idle slots begin a task."""
+        with self._changed:
+            self._changed.notify(number)
 
     def close(self) -> None:
-        """Wait for the slots that have nothing to do; what still runs is left alone."""
+        """Wait for the idle slots; running tasks are left alone."""
         for slot in self.scale(0):
             if slot.attempt is None:
                 slot.thread.join(_CLOSE_SECONDS)
 
-    def _still_leaving(self) -> list[ThreadSlot]:
-        # A slot that has just begun something runs nothing yet, and is not gone.
-        return [slot for slot in self._leaving if not slot.is_gone]
-
     def _new_slot(self) -> ThreadSlot:
         self._number += 1
-        return ThreadSlot(
-            f"{self._name}/{self._number}",
-            self._runner,
-            self._in_flight,
-            self._wait,
-            self._clock,
-        )
+        name = f"{self._parts.worker}/{self._number}"
+        return ThreadSlot(name, self._parts, self._wait)
+
+    def _start_slot(self, slot: ThreadSlot) -> None:
+        slot.thread.start()
 
     def _wait(self, slot: ThreadSlot) -> Delivery | None:
-        """Wait for something to begin; None: leave."""
+        """Wait for a task to begin; None: leave."""
         in_flight = self._in_flight
         in_flight.slot_is_idle()
         try:
-            with self._fed:
+            with self._changed:
                 while not slot.is_leaving:
                     delivery = in_flight.begin()
                     if delivery is not None:
                         return delivery
-                    self._fed.wait()
+                    self._changed.wait()
         finally:
             in_flight.slot_is_busy()
         return None
@@ -139,15 +67,13 @@ class ThreadSlot:
     def __init__(
         self,
         name: str,
-        runner: TaskRunner,
-        in_flight: InFlight,
+        parts: SlotParts,
         wait: Callable[[ThreadSlot], Delivery | None],
-        clock: Clock,
     ) -> None:
-        self._runner = runner
-        self._in_flight = in_flight
+        self._runner = parts.runner
+        self._in_flight = parts.in_flight
+        self._clock = parts.clock
         self._wait = wait
-        self._clock = clock
         self._event_loop = SlotEventLoop()
         self._scope: Interruptible | None = None
         self.attempt: Attempt | None = None
@@ -156,7 +82,7 @@ class ThreadSlot:
         self.thread = Thread(target=self._run, name=name, daemon=True)
 
     def interrupt(self, attempt: Attempt) -> bool:
-        """Make an attempt stop, if it still runs; return whether it was asked to."""
+        """Stop an attempt if it still runs; return whether it was asked to stop."""
         scope = self._scope
         if scope is None or self.attempt is not attempt:
             return False
@@ -169,8 +95,8 @@ class ThreadSlot:
         attempt.is_interrupted = is_asked
         return is_asked
 
-    def deliver(self) -> bool:
-        """Try again to interrupt what could not be safely; True if that is over."""
+    def retry_interrupt(self) -> bool:
+        """Retry an interrupt that was not safe before; True if none is pending."""
         scope = self._scope
         return scope is None or scope.deliver()
 

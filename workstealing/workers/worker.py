@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from workstealing._checks import checked_whole
-from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
-from workstealing.drivers.connect import dedicated
-from workstealing.drivers.connection import shut_down_sockets
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.tasks.runner import TaskRunner
-from workstealing.workers.batching import LARGEST_BATCH, Batching
-from workstealing.workers.identity import (
-    LoopStats,
-    Phase,
-    default_pool,
-    identity_of,
-    worker_name,
-)
-from workstealing.workers.in_flight import InFlight
-from workstealing.workers.loop import UntilEmpty, WorkerLoop, rest_seconds
-from workstealing.workers.redis_threads import Heartbeat
-from workstealing.workers.slots import InlineSlot, tell_lease_lost
-from workstealing.workers.supervisor import Lease, Supervisor
-from workstealing.workers.task_output import TaskOutput
+from workstealing.workers.engine import WorkerEngine
+from workstealing.workers.identity import LoopStats, Phase, default_pool, worker_name
+from workstealing.workers.in_flight import LARGEST_BATCH
+from workstealing.workers.inline_slot import InlineSlot
+from workstealing.workers.loop import UntilEmpty
 
 __all__ = ("Worker",)
 
@@ -36,7 +21,7 @@ class Worker:
 
     Args:
         queue: whose tasks.
-        pool: the first part of its name `{pool}.{index}`; one of its own unless given.
+        pool: the first part of its name `{pool}.{index}`; None: a unique one.
         index: the second part.
         batch: tasks that it takes at once, at most. With 1 a crash repeats only the
             task that ran.
@@ -63,7 +48,12 @@ class Worker:
         self._chance = chance
         self._clock = clock
         self._is_stopping = False
-        self.stats = LoopStats()
+        self._engine: WorkerEngine[InlineSlot] | None = None
+
+    @property
+    def stats(self) -> LoopStats:
+        """What was counted in the current run, or in the last one."""
+        return LoopStats() if self._engine is None else self._engine.stats
 
     def run(self, *, until_empty: UntilEmpty = False) -> None:
         """Work until `stop()`, or until the queue is empty.
@@ -72,83 +62,35 @@ class Worker:
             until_empty: end when nothing can run now, whatever is due later; `"all"`
                 waits for that, too.
         """
-        queue, parts, clock = self._queue, parts_of(self._queue), self._clock
-        identity = identity_of(queue, self.name)
-        lease = Lease(identity.lease, clock)
-        in_flight = InFlight(Batching(self._batch), clock)
-        driver = dedicated(parts.driver)
-        runner = TaskRunner(
-            parts.admission,
+        self._engine = engine = WorkerEngine(
+            self._queue,
             self.name,
-            queue.name,
-            self._chance,
-            TaskOutput(parts.driver, identity, clock),
-            max_result=parts.settings.max_result,
+            InlineSlot,
+            batch=self._batch,
+            until_empty=until_empty,
+            chance=self._chance,
+            clock=self._clock,
+            idle=self._use_idle_moment,
             # Ctrl-C is meant for the worker, wherever it happens to be.
             reraised=(KeyboardInterrupt,),
         )
-        slot = InlineSlot(
-            runner,
-            in_flight,
-            driver,
-            parts.keys.bell,
-            may_begin=lambda: not self._is_stopping,
-            clock=clock,
-        )
-        supervisor = Supervisor(
-            self.name,
-            # Nothing can make a task stop in the thread of the caller.
-            lambda: (),
-            lease,
-            lease_lost=partial(tell_lease_lost, slot),
-            give_up=lambda _, __: None,
-            shut_down=partial(shut_down_sockets, parts.driver.client),
-            tick=lambda: None,
-            clock=clock,
-        )
-        loop = WorkerLoop(
-            identity,
-            driver,
-            in_flight,
-            slot,
-            lease,
-            phase=self._phase,
-            idle=self._use_idle_moment,
-            is_supervised=supervisor.answers,
-            until_empty=until_empty,
-            rest=rest_seconds(parts.driver),
-            chance=self._chance,
-            clock=clock,
-        )
-        heartbeat = Heartbeat(
-            self.name, lease.seconds, partial(loop.stand_in, parts.driver)
-        )
-        self.stats = loop.stats
-        supervisor.start()
-        heartbeat.start()
+        if self._is_stopping:
+            engine.enter(Phase.STOPPING)
+        engine.start()
         try:
-            loop.run()
-        except BaseException:
-            # An interrupt, for one: what it held need not wait for the lease to end.
-            loop.leave()
-            raise
+            engine.run()
         finally:
-            driver.close()
-            heartbeat.stop()
-            supervisor.stop()
-            slot.close()
-            flush_logs()
+            engine.close()
             self._is_stopping = False
 
     def stop(self) -> None:
-        """Finish what runs, hand back what waits, and end; from any thread.
+        """Finish the running task, hand back the others, and end; from any thread.
 
         A worker that has not begun to run will end at once when it does.
         """
         self._is_stopping = True
-
-    def _phase(self) -> Phase:
-        return Phase.STOPPING if self._is_stopping else Phase.WORKING
+        if self._engine is not None:
+            self._engine.enter(Phase.STOPPING)
 
     def _use_idle_moment(self) -> None:
         if self._recruiter is not None:

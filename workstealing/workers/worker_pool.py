@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from threading import Lock
 from types import TracebackType
 from typing import Literal, get_args
@@ -15,17 +16,19 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.pool.autoscale import Autoscale, BacklogScaler
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.workers.batching import LARGEST_BATCH
+from workstealing.workers.async_slots import AsyncSlots
 from workstealing.workers.identity import (
     STOP_SECONDS,
     WorkerStats,
     default_pool,
     worker_name,
 )
+from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.process_pool import ProcessPool, StartMethod
 from workstealing.workers.queue_location import location_of
 from workstealing.workers.slot_pool import SlotPool
+from workstealing.workers.thread_slots import ThreadSlots
 
 __all__ = ("Kind", "WorkerPool")
 
@@ -46,11 +49,11 @@ class WorkerPool:
             process each; `"asyncio"`: coroutines of one event loop, with threads for
             `def` tasks.
         autoscale: adapt the number of workers to the backlog; None leaves it as it is.
-        name: the first part of the names of its workers; one of its own unless given.
+        name: the first part of the names of its workers; None: a unique one.
         batch: tasks that each takes at once, at most. With 1 a crash repeats only the
             task that ran.
         recruiter: side work for idle moments, besides the upkeep of the queue.
-        max_tasks: a process is replaced after so many tasks.
+        max_tasks: a process is replaced after this many tasks.
         max_memory: a process is replaced when it holds more MiB than that.
         start_method: how processes are made.
         chance: where randomness comes from.
@@ -103,14 +106,14 @@ class WorkerPool:
         self._start(until_empty, None)
 
     def scale(self, workers: int, *, hot: bool = False) -> None:
-        """Have so many workers.
+        """Resize the pool.
 
-        Surplus ones end what they run, or are interrupted if *hot*; what is cut off is
-        handed back.
+        Surplus workers finish their tasks, or are interrupted if *hot*; interrupted
+        tasks are handed back.
         """
         number = checked_whole(workers, "workers", 1)
         if self._is_stopped:
-            raise PoolStopped("the pool was stopped: make another")
+            raise PoolStopped("the pool was stopped: create a new one")
         self._scale(number, hot=hot)
 
     @property
@@ -135,11 +138,11 @@ class WorkerPool:
         return self._workers
 
     def quiet(self) -> None:
-        """Take no more, hand back what waits; what runs goes on. For good."""
+        """Take no more tasks, hand back waiting ones; running ones go on. Final."""
         self._running().quiet()
 
     def reload(self) -> None:
-        """Replace the processes one by one, so that they import the code anew."""
+        """Replace the processes one by one, so that they import the code again."""
         engine = self._running()
         if not isinstance(engine, ProcessPool):
             raise ConfigurationError(
@@ -154,10 +157,10 @@ class WorkerPool:
         engine.reload()
 
     def stop(self, *, hot: bool = False, timeout: float = STOP_SECONDS) -> int:
-        """Take no more, hand back what waits, let what runs end, and end.
+        """Take no more tasks, hand back waiting ones, finish running ones, and end.
 
-        What still runs after *timeout* seconds, or at once if *hot*, is interrupted and
-        handed back, without counting an attempt. Return how many tasks that were.
+        Tasks that still run after *timeout* seconds, or at once if *hot*, are
+        interrupted and handed back without counting an attempt. Return their number.
         """
         checked_seconds(timeout, "timeout", zero=True)
         with self._mutex:
@@ -203,7 +206,7 @@ class WorkerPool:
         self._tell_why(error)
 
     def _tell_why(self, error: BaseException | None) -> None:
-        """Raise what ended the pool before its time, unless something else is."""
+        """Raise the error that ended the pool, unless another one is propagating."""
         engine = self._engine
         if error is None and engine is not None and engine.error is not None:
             raise engine.error
@@ -213,7 +216,7 @@ class WorkerPool:
     ) -> None:
         with self._mutex:
             if self._engine is not None or self._is_stopped:
-                raise PoolStopped("a pool starts once: make another")
+                raise PoolStopped("a pool can be started only once: create a new one")
             self._engine = self._new_engine(until_empty, loop)
         self._engine.start(self._workers)
 
@@ -236,14 +239,13 @@ class WorkerPool:
         return SlotPool(
             queue,
             worker_name(self.name, 0),
-            is_asyncio=self.kind == "asyncio",
+            partial(AsyncSlots, loop=loop) if self.kind == "asyncio" else ThreadSlots,
             batch=self._batch,
             until_empty=until_empty,
             idle=self._use_idle_moment,
             tick=self._tick,
             chance=self._chance,
             clock=self._clock,
-            event_loop=loop,
         )
 
     def _running(self) -> SlotPool | ProcessPool:
@@ -260,7 +262,10 @@ class WorkerPool:
         workers = self._scaler.decide(now, self._workers, seen.waiting)
         if workers != self._workers and not self._is_stopped:
             logger.info(
-                "pool %s scales from %d to %d", self.name, self._workers, workers
+                "scaling pool %s from %d to %d workers",
+                self.name,
+                self._workers,
+                workers,
             )
             self._scale(workers, hot=False)
 
@@ -283,7 +288,7 @@ def _check_kind(
 ) -> None:
     if kind not in get_args(Kind):
         known = ", ".join(map(repr, get_args(Kind)))
-        raise ConfigurationError(f"kind is one of {known}, not {kind!r}")
+        raise ConfigurationError(f"kind must be one of {known}, got {kind!r}")
     if kind == "processes":
         if recruiter is not None:
             raise ConfigurationError(
@@ -302,5 +307,5 @@ def _check_kind(
     if start_method not in get_args(StartMethod):
         known = ", ".join(map(repr, get_args(StartMethod)))
         raise ConfigurationError(
-            f"start_method is one of {known}, not {start_method!r}"
+            f"start_method must be one of {known}, got {start_method!r}"
         )

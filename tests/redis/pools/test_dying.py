@@ -68,7 +68,7 @@ def test_a_process_that_ends_in_a_task_is_replaced_and_nothing_is_lost(
     assert_all_done_once(app, 201)
     assert pool.stats().replaced == 1
     cause = {"leave": "exit code 3", "crash": "SIGSEGV"}[task]
-    assert f"died of {cause}" in caplog.text
+    assert f"died ({cause})" in caplog.text
 
 
 @pytest.mark.parametrize(("task", "code"), [("leave", 3), ("crash", -signal.SIGSEGV)])

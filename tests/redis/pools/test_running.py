@@ -140,13 +140,13 @@ def test_a_pool_starts_once(app: Any, pools: Pools) -> None:
             act()
     pool.start()
 
-    with pytest.raises(PoolStopped, match="starts once"):
+    with pytest.raises(PoolStopped, match="started only once"):
         pool.start()
 
     pool.stop()
     assert pool.stop() == 0
     assert pool.wait(timeout=1)
-    with pytest.raises(PoolStopped, match="starts once"):
+    with pytest.raises(PoolStopped, match="started only once"):
         pool.start()
     with pytest.raises(PoolStopped, match="was stopped"):
         pool.scale(3)
@@ -165,7 +165,7 @@ def test_a_pool_that_never_began_can_be_stopped(app: Any, pools: Pools) -> None:
         ({"workers": 0}, "workers must be 1 or more"),
         ({"workers": 2.5}, "workers must be a whole number"),
         ({"workers": True}, "workers must be a whole number"),
-        ({"kind": "fibres"}, "kind is one of 'threads', 'processes', 'asyncio'"),
+        ({"kind": "fibres"}, "kind must be one of 'threads', 'processes', 'asyncio'"),
         ({"batch": 0}, "batch must be 1 to 1000"),
         ({"max_tasks": 5}, "mean nothing to threads"),
         ({"max_memory": 5.0, "kind": "asyncio"}, "mean nothing to asyncio"),
@@ -174,7 +174,10 @@ def test_a_pool_that_never_began_can_be_stopped(app: Any, pools: Pools) -> None:
         ({"max_memory": float("nan"), "kind": "processes"}, "max_memory"),
         ({"max_memory": "1G", "kind": "processes"}, "max_memory"),
         ({"recruiter": Recruiter(), "kind": "processes"}, "a recruiter stays in"),
-        ({"start_method": "teleport", "kind": "processes"}, "start_method is one of"),
+        (
+            {"start_method": "teleport", "kind": "processes"},
+            "start_method must be one of",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

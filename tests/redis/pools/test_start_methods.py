@@ -63,7 +63,7 @@ def test_a_child_that_ends_in_a_task_is_replaced_and_the_cause_is_told(
 
     assert getattr(app, task).submit().result(timeout=40) in ("stayed", "sound")
     assert pool.stats().replaced == 1
-    assert f"died of {cause}" in caplog.text
+    assert f"died ({cause})" in caplog.text
 
 
 @each_method

@@ -119,8 +119,8 @@ def test_a_process_that_does_not_heed_a_cancellation_ends(
     app = make_app(
         more="""
         from functools import partial
-        from workstealing.workers import process_child
-        process_child.Supervisor = partial(process_child.Supervisor, grace=0.2)
+        from workstealing.workers import engine
+        engine.Supervisor = partial(engine.Supervisor, grace=0.2)
         """
     )
     pool = pools(app.queue, 1, "processes")

@@ -129,7 +129,10 @@ def test_who_asks_for_a_retry_without_retries_is_told_why_there_is_none(
         "try again in 1 s: too early (Retry was raised, but the task has retries=0)"
     )
     assert flush_logs(10)
-    assert "given up (Retry was raised, but the task has retries=0)" in caplog.text
+    assert (
+        "failed permanently (Retry was raised, but the task has retries=0)"
+        in caplog.text
+    )
 
 
 def test_some_errors_are_not_worth_another_try(queue: TaskQueue) -> None:
@@ -195,11 +198,11 @@ def test_a_worker_logs_what_failed_and_what_becomes_of_it(
 
     retried, given_up = [r for r in caplog.records if handle.id in r.getMessage()]
     assert retried.levelname == "WARNING"
-    assert "failed in attempt 1 and is tried again in" in retried.getMessage()
+    assert "failed in attempt 1, retrying in" in retried.getMessage()
     assert "not yet" in retried.getMessage()
     assert retried.exc_info is None
     assert given_up.levelname == "ERROR"
-    assert "is given up" in given_up.getMessage()
+    assert "failed permanently" in given_up.getMessage()
     assert given_up.exc_info is not None
 
 

@@ -269,19 +269,26 @@ WORKER = """
 
 
 @pytest.fixture
-def process(
+def start_worker(
     tmp_path: Path, redis_server: Server, key_prefix: str
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Iterator[Callable[[], None]]:
+    """Start a worker process when the test is ready for one."""
     (tmp_path / "worker.py").write_text(dedent(WORKER))
-    process = subprocess.Popen(
-        [sys.executable, "worker.py", key_prefix, redis_server.url, SECRET],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stderr=subprocess.DEVNULL,
-    )
-    yield process
-    process.send_signal(signal.SIGTERM)
-    process.wait(20)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        process = subprocess.Popen(
+            [sys.executable, "worker.py", key_prefix, redis_server.url, SECRET],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.DEVNULL,
+        )
+        started.append(process)
+
+    yield start
+    for process in started:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
 
 
 def mutated(envelope: bytes, other: bytes, chance: random.Random) -> bytes:
@@ -311,7 +318,7 @@ def mutated(envelope: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def test_of_ten_thousand_mutated_envelopes_none_is_executed(
-    shop: Shop, process: Any, redis_server: Server, key_prefix: str
+    shop: Shop, start_worker: Callable[[], None], key_prefix: str
 ) -> None:
     chance = random.Random(20)
     genuine = dict(shop.signed(number) for number in range(1_000_000, 1_000_100))
@@ -335,6 +342,7 @@ def test_of_ten_thousand_mutated_envelopes_none_is_executed(
             pipeline.hset(keys.task, task_id, envelope)
             pipeline.rpush(keys.inboxes[1], task_id)
         pipeline.execute()
+    start_worker()
     wait_until(lambda: shop.queue.counts().unfinished == 0, 50, "all to be judged")
 
     counts = shop.queue.counts()
@@ -345,8 +353,9 @@ def test_of_ten_thousand_mutated_envelopes_none_is_executed(
 
 
 def test_a_caller_is_told_by_a_worker_of_its_own_that_keys_differ(
-    process: Any, make_queue: Make
+    start_worker: Callable[[], None], make_queue: Make
 ) -> None:
+    start_worker()
     good, bad = make_queue(secret=SECRET), make_queue(secret=OTHER)
     for queue in (good, bad):
         queue.registry.contract("pay", _pay)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.testing import ManualClock
-from workstealing.workers.batching import Batching
-from workstealing.workers.in_flight import InFlight
+from workstealing.workers.in_flight import Batching, InFlight
 
 
 class Scene:
@@ -15,7 +14,7 @@ class Scene:
         self.clock = ManualClock(100.0)
         self.batching = Batching()
         self.in_flight = InFlight(self.batching, self.clock)
-        self.in_flight.size = size
+        self.in_flight.resize(size)
         self.listened = 0
         self.fed = 0
 
@@ -139,9 +138,9 @@ def test_what_no_slot_came_to_begin_is_put_down_and_not_asked_for_again() -> Non
     scene.in_flight.begin()
 
     scene.clock.advance(0.06)
-    assert scene.in_flight.put_down_if_stuck() == []
+    assert scene.in_flight.release_if_stuck() == []
     scene.clock.advance(0.06)
-    assert scene.in_flight.put_down_if_stuck() == [waiting]
+    assert scene.in_flight.release_if_stuck() == [waiting]
     assert scene.in_flight.room() == 0
 
     scene.in_flight.finish(running, report(running), 0.005)
@@ -155,7 +154,7 @@ def test_what_waits_is_kept_while_slots_begin_something() -> None:
     for _ in range(2):
         scene.in_flight.begin()
         scene.clock.advance(0.06)
-        assert scene.in_flight.put_down_if_stuck() == []
+        assert scene.in_flight.release_if_stuck() == []
 
 
 def test_after_a_lost_lease_nothing_is_held_but_what_runs_may_still_report() -> None:
@@ -248,7 +247,7 @@ def test_an_exchange_is_due_when_the_stock_of_quick_tasks_runs_low() -> None:
 def test_wake_ups_are_listened_for_only_while_a_slot_has_nothing_to_do() -> None:
     scene = Scene()
     scene.take("a")
-    scene.in_flight.poke()
+    scene.in_flight.make_exchange_due()
     scene.wait()
     assert scene.listened == 0
     scene.in_flight.begin()

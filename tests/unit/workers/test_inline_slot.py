@@ -9,9 +9,9 @@ import pytest
 
 from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report, Unroutable
 from workstealing.testing import ManualClock
-from workstealing.workers.batching import Batching
-from workstealing.workers.in_flight import InFlight
-from workstealing.workers.slots import InlineSlot
+from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.inline_slot import InlineSlot
+from workstealing.workers.slots import SlotParts
 
 
 class Scene:
@@ -22,16 +22,12 @@ class Scene:
         self.in_flight = InFlight(Batching(), self.clock)
         self.ran: list[str] = []
         self.lasting = lasting
-        self.is_stopping = False
         runner: Any = self
         driver: Any = self
         self.slot = InlineSlot(
-            runner,
-            self.in_flight,
-            driver,
-            "wake-ups",
-            may_begin=lambda: not self.is_stopping,
-            clock=self.clock,
+            SlotParts(
+                "w.0", runner, self.in_flight, driver, driver, "bell", 1, 1, self.clock
+            ),
         )
         self.take(*ids)
 
@@ -67,17 +63,17 @@ def test_after_50_ms_an_exchange_is_due() -> None:
     scene.slot.work()
 
     assert scene.ran == ["a", "b"]
-    assert [task.id for task in scene.in_flight.put_all_down()] == ["c"]
+    assert [task.id for task in scene.in_flight.release_all()] == ["c"]
 
 
 def test_when_it_is_to_stop_it_begins_nothing() -> None:
     scene = Scene("a")
-    scene.is_stopping = True
+    scene.in_flight.close()
 
     scene.slot.work()
 
     assert scene.ran == []
-    assert [task.id for task in scene.in_flight.put_all_down()] == ["a"]
+    assert [task.id for task in scene.in_flight.release_all()] == ["a"]
 
 
 def test_what_was_cancelled_meanwhile_is_not_run() -> None:
@@ -115,4 +111,4 @@ def test_an_interrupt_that_is_meant_for_the_worker_ends_the_work() -> None:
         scene.slot.work()
 
     assert [r.id for r in scene.in_flight.take_reports()] == ["a"]
-    assert [task.id for task in scene.in_flight.put_all_down()] == ["b"]
+    assert [task.id for task in scene.in_flight.release_all()] == ["b"]

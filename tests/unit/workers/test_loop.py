@@ -16,9 +16,8 @@ from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
-from workstealing.workers.batching import Batching
 from workstealing.workers.identity import Phase, WorkerIdentity
-from workstealing.workers.in_flight import InFlight
+from workstealing.workers.in_flight import Batching, InFlight
 from workstealing.workers.loop import UntilEmpty, WorkerLoop, choose_victim
 from workstealing.workers.supervisor import Lease
 
@@ -60,10 +59,9 @@ class Scene:
     ) -> None:
         self.clock = ManualClock(100.0)
         self.in_flight = InFlight(Batching(), self.clock)
-        self.in_flight.size = 1
+        self.in_flight.resize(1)
         self.in_flight.slot_is_idle()
         self.lease = Lease(15.0, self.clock)
-        self.phase = Phase.WORKING
         self.is_supervised = True
         self.exchanges = list(exchanges)
         self.answers = answers or {}
@@ -77,10 +75,10 @@ class Scene:
         self.loop = WorkerLoop(
             IDENTITY,
             driver,
+            driver,
             self.in_flight,
             self,
             self.lease,
-            phase=lambda: self.phase,
             idle=lambda: None,
             is_supervised=lambda: self.is_supervised,
             until_empty=until_empty,
@@ -112,7 +110,7 @@ class Scene:
 
     def _exchange(self) -> Exchanged | None:
         if not self.exchanges:
-            self.phase = Phase.ENDING
+            self.loop.phase = Phase.ENDING
             return exchanged()
         answer = self.exchanges.pop(0)
         if isinstance(answer, BaseException):
@@ -127,7 +125,7 @@ class Scene:
     def interrupt(self, attempt: Any) -> bool:
         raise AssertionError("only a supervisor interrupts")
 
-    def feed(self, number: int) -> None:
+    def wake(self, number: int) -> None:
         pass
 
     def work(self) -> None:
@@ -180,7 +178,7 @@ def test_it_ends_when_nothing_can_run_now_though_something_is_due_later() -> Non
 
     scene.loop.run()
 
-    assert (scene.rests, scene.phase) == (0, Phase.WORKING)
+    assert (scene.rests, scene.loop.phase) == (0, Phase.WORKING)
 
 
 def test_asked_for_all_it_waits_for_what_is_due_later() -> None:
@@ -189,7 +187,7 @@ def test_asked_for_all_it_waits_for_what_is_due_later() -> None:
 
     scene.loop.run()
 
-    assert (scene.rests, scene.phase) == (2, Phase.WORKING)
+    assert (scene.rests, scene.loop.phase) == (2, Phase.WORKING)
 
 
 def test_with_an_empty_deque_it_robs_the_richer_of_two_and_comes_back_at_once() -> None:
@@ -325,7 +323,7 @@ def test_one_that_stops_takes_no_more_hands_back_and_lets_what_runs_end() -> Non
     scene.in_flight.take([task("running"), task("waiting")], ())
     running = scene.in_flight.begin()
     assert running is not None
-    scene.phase = Phase.STOPPING
+    scene.loop.phase = Phase.STOPPING
 
     def work() -> None:
         scene.in_flight.finish(running, Report("running", "t", "done"), 1.0)
@@ -342,12 +340,12 @@ def test_one_that_stops_takes_no_more_hands_back_and_lets_what_runs_end() -> Non
 
 def test_one_that_ends_hands_back_what_runs() -> None:
     scene = Scene()
-    scene.phase = Phase.ENDING
+    scene.loop.phase = Phase.ENDING
 
     scene.loop.run()
     assert scene.calls == []
 
-    scene.phase = Phase.WORKING
+    scene.loop.phase = Phase.WORKING
     scene.loop.run()
     assert scene.calls[-2:] == ["exchange", "leave"]
 
@@ -380,18 +378,17 @@ class Stuck:
         self.scene = scene = Scene()
         # As the loop would have, before its thread began to run the task.
         scene.exchanges = [exchanged("running", *ids)]
-        scene.work = self.stand_in  # type: ignore[method-assign]
+        scene.work = self.run_long_task  # type: ignore[method-assign]
         self.first: Delivery | None = None
 
-    def stand_in(self) -> None:
+    def run_long_task(self) -> None:
         scene = self.scene
         scene.in_flight.slot_is_busy()
         self.first = scene.in_flight.begin()
-        driver: Any = scene
         for _ in range(2):
             scene.clock.advance(0.06)
             scene.exchanges.append(exchanged())
-            scene.loop.stand_in(driver)
+            scene.loop.heartbeat()
         self.calls = list(scene.calls)
         assert self.first is not None
         scene.in_flight.finish(self.first, Report("running", "t", "done"), 1.0)
@@ -415,7 +412,7 @@ def test_the_lease_is_renewed_while_a_long_task_runs() -> None:
 
     assert stuck.calls.count("exchange") == 1
     stuck = Stuck()
-    long_silence = stuck.stand_in
+    long_silence = stuck.run_long_task
 
     def silent() -> None:
         stuck.scene.clock.advance(2.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event
 from typing import Any
 
@@ -19,17 +19,17 @@ class Slot:
     def __init__(self, timeout: float | None = None) -> None:
         self.attempt: Attempt | None = attempt(timeout)
         self.interrupted: list[Attempt] = []
-        self.is_deliverable = True
-        self.deliveries = 0
+        self.is_safe = True
+        self.retries = 0
 
     def interrupt(self, attempt: Attempt) -> bool:
         attempt.is_interrupted = True
         self.interrupted.append(attempt)
-        return self.is_deliverable
+        return self.is_safe
 
-    def deliver(self) -> bool:
-        self.deliveries += 1
-        return self.is_deliverable
+    def retry_interrupt(self) -> bool:
+        self.retries += 1
+        return self.is_safe
 
 
 def attempt(timeout: float | None = None) -> Attempt:
@@ -42,13 +42,14 @@ def attempt(timeout: float | None = None) -> Attempt:
 class Scene:
     def __init__(self, *slots: Slot, tick: Callable[[], None] = lambda: None) -> None:
         self.clock = ManualClock(100.0)
+        self.slots: Sequence[Slot] = slots
         self.given_up: list[tuple[Any, Attempt]] = []
         self.lost = 0
         self.shut_down = 0
         self.lease = Lease(15.0, self.clock)
         self.supervisor = Supervisor(
             "w.0",
-            lambda: slots,
+            lambda: self.slots,
             self.lease,
             lease_lost=self._lose,
             give_up=lambda slot, attempt: self.given_up.append((slot, attempt)),
@@ -107,17 +108,40 @@ def test_what_does_not_stop_is_given_up_once_after_a_grace() -> None:
 
 def test_an_interrupt_that_was_put_off_is_delivered_later() -> None:
     slot = Slot(timeout=3.0)
-    slot.is_deliverable = False
+    slot.is_safe = False
     scene = Scene(slot)
-    assert scene.supervisor.deliver()
+    assert scene.supervisor.retry_interrupts()
 
     scene.after(3.1)
-    assert not scene.supervisor.deliver()
-    slot.is_deliverable = True
-    assert scene.supervisor.deliver()
+    assert not scene.supervisor.retry_interrupts()
+    slot.is_safe = True
+    assert scene.supervisor.retry_interrupts()
 
-    assert slot.deliveries == 2
+    assert slot.retries == 2
     assert len(slot.interrupted) == 1
+
+
+def test_what_was_given_up_is_interrupted_until_its_thread_comes_back() -> None:
+    slot = Slot(timeout=3.0)
+    slot.is_safe = False
+    slots = [slot]
+    scene = Scene()
+    scene.slots = slots
+    scene.after(0.0)
+    scene.after(3.1)
+    scene.after(GRACE_SECONDS)
+    assert len(scene.given_up) == 1
+
+    # Its slot was replaced, but its thread still runs the task.
+    slots.clear()
+    scene.after(0.1)
+    scene.after(0.1)
+    assert slot.retries == 3
+    slot.attempt = None
+    scene.after(0.1)
+
+    assert slot.retries == 3
+    assert scene.supervisor.retry_interrupts()
 
 
 def test_what_stops_in_time_is_not_given_up() -> None:
@@ -217,7 +241,7 @@ def test_a_look_that_fails_does_not_end_the_supervisor(
     assert again.wait(10)
     supervisor.stop()
     assert flush_logs(10)
-    assert "the supervisor of worker w.0 failed" in caplog.text
+    assert "error in the supervisor of worker w.0" in caplog.text
 
 
 def test_a_supervisor_that_hangs_does_not_answer(

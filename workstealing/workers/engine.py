@@ -1,0 +1,163 @@
+"""One worker, assembled: the loop, what it holds, its slots and its supervisor.
+
+`Worker`, a pool of slots and a child process have the same engine. They differ in their
+slots, and in what else they do every 50 ms or in an idle moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Generic, TypeVar
+
+from workstealing._logs import flush_logs
+from workstealing.chance import Chance
+from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.clock import Clock
+from workstealing.drivers.connect import dedicated
+from workstealing.drivers.connection import shut_down_sockets
+from workstealing.tasks.attempt import Attempt
+from workstealing.tasks.runner import TaskRunner
+from workstealing.workers.identity import LoopStats, Phase, identity_of
+from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.loop import UntilEmpty, WorkerLoop, rest_seconds
+from workstealing.workers.slots import (
+    Slot,
+    SlotClosed,
+    SlotParts,
+    Slots,
+    tell_lease_lost,
+)
+from workstealing.workers.supervisor import Lease, Supervisor
+from workstealing.workers.task_output import TaskOutput
+
+__all__ = ("WorkerEngine",)
+
+S = TypeVar("S", bound=Slots)
+
+
+def _do_nothing(*_: object) -> None:
+    pass
+
+
+class WorkerEngine(Generic[S]):
+    """Everything that one worker consists of.
+
+    Args:
+        queue: whose tasks.
+        name: of the worker.
+        new_slots: makes the slots.
+        batch: tasks that a slot takes at once, at most.
+        until_empty: when to end without being asked to.
+        chance: where randomness comes from.
+        clock: where time comes from.
+        incarnation: tells it from an earlier worker of this name; None: a new one.
+        idle: side work for a spare moment before a rest.
+        tick: is called every 50 ms by the supervisor.
+        give_up: is told of a slot and an attempt that cannot be stopped.
+        reraised: exceptions that are meant for the worker, not for the task.
+    """
+
+    def __init__(
+        self,
+        queue: TaskQueue,
+        name: str,
+        new_slots: Callable[[SlotParts], S],
+        *,
+        batch: int,
+        until_empty: UntilEmpty,
+        chance: Chance,
+        clock: Clock,
+        incarnation: str | None = None,
+        idle: Callable[[], object] = _do_nothing,
+        tick: Callable[[], object] = _do_nothing,
+        give_up: Callable[[Slot, Attempt], object] = _do_nothing,
+        reraised: tuple[type[BaseException], ...] = (),
+    ) -> None:
+        parts, identity = parts_of(queue), identity_of(queue, name, incarnation)
+        driver, rest = parts.driver, rest_seconds(parts.driver)
+        self._own_driver = dedicated(driver)
+        self.lease = Lease(identity.lease, clock)
+        self.in_flight = InFlight(Batching(batch), clock)
+        self.runner = TaskRunner(
+            parts.admission,
+            name,
+            queue.name,
+            chance,
+            TaskOutput(driver, identity, clock),
+            max_result=parts.settings.max_result,
+            reraised=(SlotClosed, *reraised),
+        )
+        self.slots = new_slots(
+            SlotParts(
+                name,
+                self.runner,
+                self.in_flight,
+                self._own_driver,
+                driver,
+                parts.keys.bell,
+                rest,
+                self.lease.renew_seconds,
+                clock,
+            )
+        )
+        self._supervisor = Supervisor(
+            name,
+            self.slots.all,
+            self.lease,
+            lease_lost=partial(tell_lease_lost, self.slots),
+            give_up=give_up,
+            shut_down=partial(shut_down_sockets, driver.client),
+            tick=tick,
+            clock=clock,
+        )
+        self.loop = WorkerLoop(
+            identity,
+            self._own_driver,
+            driver,
+            self.in_flight,
+            self.slots,
+            self.lease,
+            idle=idle,
+            is_supervised=self._supervisor.answers,
+            until_empty=until_empty,
+            rest=rest,
+            chance=chance,
+            clock=clock,
+        )
+
+    @property
+    def stats(self) -> LoopStats:
+        """What the loop has counted."""
+        return self.loop.stats
+
+    def start(self) -> None:
+        """Start the threads beside the loop."""
+        self._supervisor.start()
+        self.slots.start(self.loop.heartbeat)
+
+    def run(self) -> None:
+        """Work until the end, in this thread; hand back what is left."""
+        try:
+            self.loop.run()
+        except BaseException:
+            # What it holds need not wait for the lease to end.
+            self.loop.leave()
+            raise
+        finally:
+            self._own_driver.close()
+            # Other workers have what still runs.
+            tell_lease_lost(self.slots)
+
+    def enter(self, phase: Phase) -> None:
+        """Go on to a later phase, in which no task begins; from any thread."""
+        self.in_flight.close()
+        self.loop.phase = max(self.loop.phase, phase)
+        self.slots.stop_listening()
+
+    def close(self) -> None:
+        """End the threads beside the loop."""
+        self.slots.stop_listening()
+        self._supervisor.stop()
+        self.slots.close()
+        flush_logs()

@@ -1,0 +1,167 @@
+"""The slot of a worker that runs its tasks in the thread of its loop, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from workstealing.queue.steps import RedisCommand
+from workstealing.tasks.attempt import Attempt, Ending
+from workstealing.workers.in_flight import BATCH_SECONDS
+from workstealing.workers.redis_threads import Heartbeat
+from workstealing.workers.slots import SlotParts
+
+__all__ = ("InlineSlot", "SlotEventLoop")
+
+
+class InlineSlot:
+    """One slot in the thread of the loop itself.
+
+    While a task runs there, a heartbeat does what the loop cannot.
+
+    Args:
+        parts: what the engine gives to its slots.
+        began: is told of an attempt before it runs.
+        interrupt: stops an attempt, from another thread; None: nothing can.
+    """
+
+    def __init__(
+        self,
+        parts: SlotParts,
+        *,
+        began: Callable[[Attempt], None] | None = None,
+        interrupt: Callable[[Attempt], bool] | None = None,
+    ) -> None:
+        self._parts = parts
+        self._began = began
+        self._interrupt = interrupt
+        self._event_loop = SlotEventLoop()
+        self._heartbeat: Heartbeat | None = None
+        self.attempt: Attempt | None = None
+        parts.in_flight.resize(1)
+        parts.in_flight.slot_is_idle()
+
+    def start(self, heartbeat: Callable[[], None]) -> None:
+        """Start the heartbeat."""
+        parts = self._parts
+        self._heartbeat = Heartbeat(parts.worker, parts.renew_seconds, heartbeat)
+        self._heartbeat.start()
+
+    def all(self) -> tuple[InlineSlot]:
+        """Return itself."""
+        return (self,)
+
+    def interrupt(self, attempt: Attempt) -> bool:
+        """Stop an attempt if that is possible; return whether it was asked to stop."""
+        return self._interrupt is not None and self._interrupt(attempt)
+
+    def retry_interrupt(self) -> bool:
+        """Have nothing pending: an inline task is stopped at once or not at all."""
+        return True
+
+    def wake(self, number: int) -> None:
+        """Do nothing: the next `work()` begins what there is."""
+
+    def stop_listening(self) -> None:
+        """Do nothing: the loop looks after each task, and a signal handler may ask."""
+
+    def work(self) -> None:
+        """Run tasks, for about as long as a batch should last."""
+        parts, call = self._parts, self._call
+        in_flight, runner = parts.in_flight, parts.runner
+        monotonic, begin, finish = (
+            parts.clock.monotonic,
+            in_flight.begin,
+            in_flight.finish,
+        )
+        in_flight.slot_is_busy()
+        try:
+            began_at = now = monotonic()
+            while (delivery := begin()) is not None:
+                ending: Ending
+                if delivery.id in in_flight.cancelled:
+                    ending = runner.cancelled(delivery)
+                else:
+                    ending = runner.execute(delivery, call)
+                before, now = now, monotonic()
+                finish(delivery, ending, now - before)
+                if now - began_at > BATCH_SECONDS:
+                    break
+        finally:
+            in_flight.slot_is_idle()
+
+    def rest(self, seconds: float) -> None:
+        """Wait for a wake-up."""
+        parts = self._parts
+        parts.driver.call(RedisCommand(("BLPOP", parts.bell, seconds), parse=bool))
+
+    def close(self) -> None:
+        """Stop the heartbeat, and close the event loop in which coroutines ran."""
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        self._event_loop.close()
+
+    def _call(self, attempt: Attempt) -> Any:
+        self.attempt = attempt
+        if self._began is not None:
+            self._began(attempt)
+        try:
+            if attempt.definition.is_coroutine:
+                return self._event_loop.run(attempt)
+            return attempt.definition.function(**attempt.arguments)
+        finally:
+            self.attempt = None
+
+
+class SlotEventLoop:
+    """Where a slot with a thread of its own runs coroutines, one at a time."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    def run(self, attempt: Attempt) -> Any:
+        """Run an attempt, and cancel it when its time limit is over."""
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.new_event_loop()
+        coroutine = attempt.definition.function(**attempt.arguments)
+        if attempt.timeout is not None:
+            coroutine = _limited(coroutine, attempt, attempt.timeout)
+        self._task = loop.create_task(coroutine)
+        return loop.run_until_complete(self._task)
+
+    def cancel(self) -> bool:
+        """Cancel the running task from another thread; return whether it could be."""
+        loop, task = self._loop, self._task
+        if loop is None or task is None or loop.is_closed():
+            return False
+        loop.call_soon_threadsafe(task.cancel)
+        return True
+
+    def close(self) -> None:
+        """Close the loop."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+
+async def _limited(coroutine: Any, attempt: Attempt, seconds: float) -> Any:
+    """Cancel a coroutine that has run for too long.
+
+    A supervisor cannot interrupt an inline slot; the event loop itself can.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+
+    def end() -> None:
+        attempt.is_interrupted = attempt.is_overdue = True
+        task.cancel()
+
+    limit = asyncio.get_running_loop().call_later(seconds, end)
+    try:
+        return await coroutine
+    finally:
+        limit.cancel()
