@@ -185,8 +185,8 @@ class Supervisor:
                 self._ticked.notify_all()
 
     def _keep_retrying(self) -> None:
-        # A task that logs or imports all the time can be interrupted only in rare moments,
-        # and is found at another place only after its thread has had a turn.
+        # A task that logs or imports all the time can be interrupted only in rare
+        # moments, and is found elsewhere only after its thread has had a turn.
         if self.retry_interrupts():
             return
         with _QUICK_TURNS.taken():
@@ -258,9 +258,9 @@ class Supervisor:
 
 
 class _QuickTurns:
-    """Lets the threads of this process take turns more often, while anybody asks for it.
+    """Lets the threads of this process take turns more often, while anybody asks.
 
-    Which is the interpreter's own setting, so it is shared and put back.
+    It is a setting of the interpreter, so it is shared, and put back.
     """
 
     def __init__(self) -> None:
