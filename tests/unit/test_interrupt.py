@@ -16,8 +16,12 @@ from typing import Any
 
 import pytest
 
-from workstealing import _interrupt
-from workstealing._interrupt import Interruptible, can_interrupt
+from workstealing._interrupt import (
+    Interruptible,
+    bytecode,
+    can_interrupt,
+    interruptible,
+)
 from workstealing.errors import StopWork
 
 
@@ -459,7 +463,7 @@ def test_locks_of_logging_that_were_left_behind_are_released_in_the_end() -> Non
     def work() -> None:
         lock.acquire()
         lock.acquire()
-        call._is_sent = call._was_logging = True
+        call._was_sent = call._was_logging = True
         raise StopWork
 
     thread = Thread(target=lambda: _swallow(call.call, work))
@@ -517,14 +521,14 @@ def test_nothing_is_sent_to_a_thread_that_has_moved() -> None:
     running = Running(_spin)
     ident = running.thread.ident
     assert ident is not None
-    stack = _interrupt._Stack.of(ident, running.call)
+    stack = running.call._stack()
     assert stack is not None
 
     elsewhere = [lasti + 2 for lasti in stack.lastis]
-    assert not _interrupt._send_if_unmoved(ident, StopWork, stack.frames, elsewhere)
+    assert not interruptible._send_if_unmoved(ident, StopWork, stack.frames, elsewhere)
     deeper = [sys._getframe(), *stack.frames]
     lastis = [0, *stack.lastis]
-    assert not _interrupt._send_if_unmoved(ident, StopWork, deeper, lastis)
+    assert not interruptible._send_if_unmoved(ident, StopWork, deeper, lastis)
 
     running.interrupt()
     assert running.end() is StopWork
@@ -532,15 +536,15 @@ def test_nothing_is_sent_to_a_thread_that_has_moved() -> None:
 
 def test_no_other_thread_can_run_between_the_look_and_the_sending() -> None:
     """There is no instruction in between after which the interpreter switches."""
-    steps = list(dis.get_instructions(_interrupt._send_if_unmoved))
+    steps = list(dis.get_instructions(interruptible._send_if_unmoved))
     names = [step.opname for step in steps]
     look = names.index("UNPACK_EX")
     sending = next(
-        place for place in range(look, len(names)) if names[place] in _interrupt._CALLS
+        place for place in range(look, len(names)) if names[place] in bytecode._CALLS
     )
     between = steps[look + 1 : sending]
 
-    assert not {step.opname for step in between} & _interrupt._CHECKS
+    assert not {step.opname for step in between} & bytecode._CHECKS
     assert not any("BACKWARD" in step.opname for step in between)
     targets = [step for step in between if step.opcode in {*dis.hasjrel, *dis.hasjabs}]
     assert all(step.argval > steps[sending].offset for step in targets)
@@ -556,7 +560,7 @@ def test_the_collector_runs_before_anything_is_sent_if_it_is_about_to() -> None:
         while gc.get_count()[0] < 950:
             held.append(set())
         gc.callbacks.append(lambda phase, info: runs.append(phase))
-        limit = _interrupt._objects_until_collection()
+        limit = interruptible._objects_until_collection()
         assert runs
         assert gc.get_count()[0] < limit
     finally:
@@ -588,7 +592,7 @@ def test_without_a_gil_nothing_that_runs_is_interrupted(
 def test_without_ctypes_nothing_that_runs_is_interrupted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_interrupt, "_raw", None)
+    monkeypatch.setattr(interruptible, "_raw", None)
     call = Interruptible()
 
     assert call.call(call.interrupt) is False
