@@ -22,7 +22,9 @@ from workstealing._interrupt import (
     can_interrupt,
     interruptible,
 )
+from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import StopWork
+from workstealing.testing import ManualClock
 
 
 def _load_patterns() -> ModuleType:
@@ -64,8 +66,10 @@ def _until(is_true: Callable[[], bool], seconds: float = 10.0) -> bool:
 class Running:
     """A thread that calls a function as an `Interruptible` and keeps its end."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
-        self.call = Interruptible()
+    def __init__(
+        self, function: Callable[..., object], clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self.call = Interruptible(clock)
         self.begun = Event()
         self.ends: list[object] = []
         self._function = function
@@ -299,6 +303,176 @@ def test_an_interruption_can_be_repeated() -> None:
     running.interrupt()
 
     assert running.end() == "gave in"
+
+
+@contextlib.contextmanager
+def _callback_of_the_collector(callback: Callable[..., None]) -> Iterator[None]:
+    gc.callbacks.append(callback)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(callback)
+
+
+def test_it_is_put_off_in_a_callback_of_the_collector() -> None:
+    go, is_there, gate = Event(), Event(), threading.Lock()
+    gate.acquire()
+
+    def callback(phase: str, info: object) -> None:
+        if threading.current_thread() is running.thread and phase == "start":
+            is_there.set()
+            gate.acquire()
+            gate.release()
+
+    def work(begun: Event) -> None:
+        begun.set()
+        go.wait()
+        gc.collect()
+        while True:
+            pass
+
+    running = Running(work)
+    with _callback_of_the_collector(callback):
+        go.set()
+        assert is_there.wait(10)
+        assert running.call.interrupt()
+        assert not running.call.deliver()
+
+        gate.release()
+        assert _until(running.call.deliver)
+        assert running.end() is StopWork
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("_switches_often")
+def test_many_interruptions_arrive_although_the_collector_calls_python_code() -> None:
+    def callback(phase: str, info: object) -> None:
+        abs(1)
+
+    with _callback_of_the_collector(callback):
+        found = patterns.interrupt_often(patterns.UsesLibraries, 50)
+
+    assert found.interrupted == found.asked == 50
+
+
+def test_what_was_swallowed_is_asked_again_after_a_while() -> None:
+    clock, seen = ManualClock(), list[int]()
+
+    def stubborn(begun: Event) -> None:
+        begun.set()
+        try:
+            while True:
+                pass
+        except StopWork:
+            seen.append(1)
+        while True:
+            pass
+
+    running = Running(stubborn, clock)
+    running.interrupt()
+    assert _until(lambda: bool(seen))
+    clock.advance(0.9)
+    assert running.call.deliver()
+    assert running.thread.is_alive()
+
+    clock.advance(0.1)
+    assert _until(running.call.deliver)
+    assert running.end() is StopWork
+
+
+class _CleansUp:
+    """Tasks that take their time to clean up, each in another way."""
+
+    def __init__(self) -> None:
+        self.is_there, self.go = Event(), threading.Lock()
+        self.go.acquire()
+        self.is_whole = False
+
+    def clean(self) -> None:
+        self.is_there.set()
+        self.go.acquire()
+        self.go.release()
+        sum(range(100))
+        self.is_whole = True
+
+    def in_except(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        except StopWork:
+            self.clean()
+            raise
+
+    def in_finally(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        finally:
+            self.clean()
+
+    def in_finally_after_swallowing(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        except StopWork:
+            pass
+        finally:
+            self.clean()
+        raise StopWork
+
+    def in_exit(self, begun: Event) -> None:
+        with self:
+            _spin(begun)
+
+    def in_generator(self, begun: Event) -> None:
+        with self._cleaned():
+            _spin(begun)
+
+    def in_try_inside_except(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        except StopWork:
+            try:
+                self.clean()
+            except ValueError:
+                begun.clear()
+            raise
+
+    def in_loop_inside_finally(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        finally:
+            for _ in range(1):
+                with contextlib.nullcontext():
+                    self.clean()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.clean()
+
+    @contextlib.contextmanager
+    def _cleaned(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.clean()
+
+
+@pytest.mark.parametrize(
+    "how", [name for name in vars(_CleansUp) if name.startswith("in_")]
+)
+def test_a_task_that_cleans_up_slowly_is_not_interrupted_again(how: str) -> None:
+    clock, task = ManualClock(), _CleansUp()
+    running = Running(getattr(task, how), clock)
+    running.interrupt()
+    assert task.is_there.wait(10)
+
+    for _ in range(100):
+        clock.advance(1.0)
+        assert running.call.deliver()
+    task.go.release()
+
+    assert running.end() is StopWork
+    assert task.is_whole
 
 
 class _Handler(logging.Handler):

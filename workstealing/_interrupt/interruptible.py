@@ -1,8 +1,8 @@
 """One call that other threads may interrupt, from its beginning to its end.
 
 Who asks, and who is asked, meet in the lock of the call. What was asked too early, or
-where it could do harm, is kept until `deliver()` finds a moment for it. The call ends
-by taking back what its thread has not seen yet.
+where it could do harm, is kept until `deliver()` finds a moment for it; what was lost
+is sent again. The call ends by taking back what its thread has not seen yet.
 
 The look at the thread and the sending are one step. CPython lets another thread run,
 and raises what was sent, only when a function begins, after a call, and at a jump
@@ -16,7 +16,8 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, starmap
 from operator import attrgetter
 from threading import Lock, get_ident
@@ -24,11 +25,18 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from workstealing._interrupt.safe_places import CallStack
+from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import StopWork
 
-__all__ = ("Interruptible", "can_interrupt")
+__all__ = ("Interruptible", "can_interrupt", "deliver_until_ended")
 
 T = TypeVar("T")
+
+_ARRIVES_WITHIN = 1.0
+"""Seconds after which what was sent, and is not being handled, is sent again."""
+
+_SHORTEST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.1
 
 Send = Callable[[int, Any], int]
 
@@ -56,6 +64,16 @@ def can_interrupt() -> bool:
     return _raw is not None and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
+def deliver_until_ended(calls: Iterable[Interruptible]) -> None:
+    """Send what was put off or lost, until each of the calls has ended."""
+    pause = _SHORTEST_PAUSE
+    while calls := [call for call in calls if not call.has_ended]:
+        for call in calls:
+            call.deliver()
+        time.sleep(pause)
+        pause = min(_LONGEST_PAUSE, pause * 1.05)
+
+
 _innermost: dict[int, Interruptible | None] = {}
 """The call that each thread is in; nested ones cannot be told by their frames."""
 
@@ -70,11 +88,13 @@ class Interruptible:
     _asked: type[BaseException] | None = None
     # What was asked for and is not on its way yet: too early, shielded, or put off.
     _unsent: type[BaseException] | None = None
+    _sent_at = 0.0
     _was_logging = False
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         # Only the lock is made for each call; what rarely happens is set when it does.
         self._lock = Lock()
+        self._clock = clock
 
     @property
     def asked(self) -> type[BaseException] | None:
@@ -85,6 +105,11 @@ class Interruptible:
     def is_sent(self) -> bool:
         """Whether what was last asked for is on its way, or has arrived."""
         return self._asked is not None and self._unsent is None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the function has returned or raised: nothing arrives any more."""
+        return self._is_leaving
 
     def call(
         self, function: Callable[..., T], /, *arguments: Any, **keywords: Any
@@ -123,11 +148,11 @@ class Interruptible:
         return value
 
     def interrupt(self, exception: type[BaseException] = StopWork) -> bool:
-        """Raise the exception once in the call, as soon as that is safe.
+        """Raise the exception in the call, as soon as that is safe.
 
-        A call that has not begun will raise it when it begins. True: asked for; see
-        `is_sent`, and call `deliver()` until it is. False: the call is over, or nothing
-        can be interrupted here.
+        A call that has not begun will raise it when it begins. True: asked for; call
+        `deliver()` until the call has ended. False: the call is over, or nothing can be
+        interrupted here.
         """
         with self._lock:
             if self._is_leaving:
@@ -138,21 +163,30 @@ class Interruptible:
             # Set first: a thread that asks itself is interrupted while it asks.
             self._asked = self._unsent = exception
             if is_running:
-                self._try_to_send(exception)
+                self._try_to_send(exception, self._stack())
             return True
 
     def deliver(self) -> bool:
         """Send what was put off, if that is safe now; False while it is still wanted.
 
-        Meant to be called often, every millisecond for a while.
+        Meant to be called often, every millisecond for a while, and now and then until
+        the call has ended. What was sent a second ago and is not being handled has been
+        lost or swallowed, and is sent again. If it has only not been seen yet, that
+        changes nothing: a thread keeps one exception at most.
         """
         with self._lock:
-            exception = self._unsent
+            exception, is_sent = self._asked, self._unsent is None
             if exception is None or self._is_leaving:
+                return True
+            age = self._clock.monotonic() - self._sent_at
+            if is_sent and age < _ARRIVES_WITHIN:
                 return True
             if not self._ident or self._shields or not can_interrupt():
                 return False
-            return self._try_to_send(exception)
+            stack = self._stack()
+            if is_sent and stack is not None and stack.is_cleaning_up():
+                return True
+            return self._try_to_send(exception, stack)
 
     def shielded(
         self, function: Callable[..., T], /, *arguments: Any, **keywords: Any
@@ -178,23 +212,26 @@ class Interruptible:
     def _raise_unsent(self) -> None:
         unsent, self._unsent = self._unsent, None
         if unsent is not None:
+            self._sent_at = self._clock.monotonic()
             raise unsent
 
-    def _try_to_send(self, exception: type[BaseException]) -> bool:
+    def _try_to_send(
+        self, exception: type[BaseException], stack: CallStack | None
+    ) -> bool:
         """Send it if the thread is where it may be interrupted; holds the lock."""
-        stack = self._stack()
         if stack is None or not stack.may_be_interrupted():
             return False
         # Before the sending: a thread that asks itself does not come back from it.
-        before = self._was_sent, self._unsent, self._was_logging
+        before = self._was_sent, self._unsent, self._sent_at, self._was_logging
         self._was_sent, self._unsent = True, None
+        self._sent_at = self._clock.monotonic()
         self._was_logging = self._was_logging or stack.is_logging()
         if self._ident == get_ident():
             _send(self._ident, exception)
             return True
         if _send_if_unmoved(self._ident, exception, stack.frames, stack.lastis):
             return True
-        self._was_sent, self._unsent, self._was_logging = before
+        self._was_sent, self._unsent, self._sent_at, self._was_logging = before
         return False
 
     def _stack(self) -> CallStack | None:

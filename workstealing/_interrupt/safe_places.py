@@ -6,6 +6,7 @@ What is looked at, in every frame from the innermost one down to the call:
 - Code of others (the standard library, site-packages, and all they call) puts it off
   in a function that acquires, releases or closes, in an `except` or `finally`, and in a
   call right before a `try`.
+- A `__del__` and a callback of the garbage collector put it off: it would be lost.
 - Imports, this package and some other modules put it off wherever they are.
 - `queue`, `threading` and `concurrent.futures` put it off except where they wait:
   `Condition.wait` is made for that. So does redis-py, except while it reads a reply:
@@ -23,6 +24,7 @@ one, so the code is followed up to there.
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from collections.abc import Iterable
@@ -107,11 +109,11 @@ class CallStack:
     def __init__(self, frames: list[FrameType]) -> None:
         self.frames = frames
         self.lastis = [frame.f_lasti for frame in frames]
-        places = [
+        self._every_place = [
             _Place.of(frame, lasti)
             for frame, lasti in zip(frames[:-1], self.lastis, strict=False)
         ]
-        self._places = _without_runner(places)
+        self._places = _without_runner(self._every_place)
         self._mark_foreign()
 
     def may_be_interrupted(self) -> bool:
@@ -119,9 +121,21 @@ class CallStack:
         if not self._places or self._waits_in_condition():
             return True
         return (
-            all(map(self._module_allows, self._places))
+            not any(place.drops_exceptions() for place in self._places)
+            and all(map(self._module_allows, self._places))
             and all(map(self._may_unwind, self._places))
             and self._top_allows()
+        )
+
+    def is_cleaning_up(self) -> bool:
+        """Tell whether the thread may be handling an exception.
+
+        That is so in an `except`, a `finally` and the exit of a `with`, and in all that
+        is called from there.
+        """
+        return any(
+            place.code.is_cleaning(place.at) or place.code.is_exiting(place.at)
+            for place in self._every_place
         )
 
     def is_logging(self) -> bool:
@@ -259,6 +273,13 @@ class _Place:
         path = self.frame.f_code.co_filename
         return path.startswith("<frozen") or (
             "site-packages" in path or "dist-packages" in path
+        )
+
+    def drops_exceptions(self) -> bool:
+        """Tell whether Python prints what is raised here, and goes on."""
+        code = self.frame.f_code
+        return code.co_name == "__del__" or any(
+            getattr(callback, "__code__", None) is code for callback in [*gc.callbacks]
         )
 
     def reads_reply(self) -> bool:
