@@ -429,10 +429,9 @@ def _interrupt_once(pattern: Pattern, found: Found) -> None:
     begun_at = time.monotonic()
     call.interrupt()
     found.tries += 1
-    while not call.deliver() and time.monotonic() < begun_at + MOST_SECONDS:
-        found.tries += 1
-        time.sleep(0.001)
-    thread.join(MOST_SECONDS)
+    while thread.is_alive() and time.monotonic() < begun_at + MOST_SECONDS:
+        found.tries += not call.deliver()
+        thread.join(0.001)
     found.longest = max(found.longest, time.monotonic() - begun_at)
     for end in ends:
         if type(end) is StopWork:

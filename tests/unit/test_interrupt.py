@@ -16,9 +16,15 @@ from typing import Any
 
 import pytest
 
-from workstealing import _interrupt
-from workstealing._interrupt import Interruptible, can_interrupt
+from workstealing._interrupt import (
+    Interruptible,
+    bytecode,
+    can_interrupt,
+    interruptible,
+)
+from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import StopWork
+from workstealing.testing import ManualClock
 
 
 def _load_patterns() -> ModuleType:
@@ -60,8 +66,10 @@ def _until(is_true: Callable[[], bool], seconds: float = 10.0) -> bool:
 class Running:
     """A thread that calls a function as an `Interruptible` and keeps its end."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
-        self.call = Interruptible()
+    def __init__(
+        self, function: Callable[..., object], clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self.call = Interruptible(clock)
         self.begun = Event()
         self.ends: list[object] = []
         self._function = function
@@ -297,6 +305,176 @@ def test_an_interruption_can_be_repeated() -> None:
     assert running.end() == "gave in"
 
 
+@contextlib.contextmanager
+def _callback_of_the_collector(callback: Callable[..., None]) -> Iterator[None]:
+    gc.callbacks.append(callback)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(callback)
+
+
+def test_it_is_put_off_in_a_callback_of_the_collector() -> None:
+    go, is_there, gate = Event(), Event(), threading.Lock()
+    gate.acquire()
+
+    def callback(phase: str, info: object) -> None:
+        if threading.current_thread() is running.thread and phase == "start":
+            is_there.set()
+            gate.acquire()
+            gate.release()
+
+    def work(begun: Event) -> None:
+        begun.set()
+        go.wait()
+        gc.collect()
+        while True:
+            pass
+
+    running = Running(work)
+    with _callback_of_the_collector(callback):
+        go.set()
+        assert is_there.wait(10)
+        assert running.call.interrupt()
+        assert not running.call.deliver()
+
+        gate.release()
+        assert _until(running.call.deliver)
+        assert running.end() is StopWork
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("_switches_often")
+def test_many_interruptions_arrive_although_the_collector_calls_python_code() -> None:
+    def callback(phase: str, info: object) -> None:
+        abs(1)
+
+    with _callback_of_the_collector(callback):
+        found = patterns.interrupt_often(patterns.UsesLibraries, 50)
+
+    assert found.interrupted == found.asked == 50
+
+
+def test_what_was_swallowed_is_asked_again_after_a_while() -> None:
+    clock, seen = ManualClock(), list[int]()
+
+    def stubborn(begun: Event) -> None:
+        begun.set()
+        try:
+            while True:
+                pass
+        except StopWork:
+            seen.append(1)
+        while True:
+            pass
+
+    running = Running(stubborn, clock)
+    running.interrupt()
+    assert _until(lambda: bool(seen))
+    clock.advance(0.9)
+    assert running.call.deliver()
+    assert running.thread.is_alive()
+
+    clock.advance(0.1)
+    assert _until(running.call.deliver)
+    assert running.end() is StopWork
+
+
+class _CleansUp:
+    """Tasks that take their time to clean up, each in another way."""
+
+    def __init__(self) -> None:
+        self.is_there, self.go = Event(), threading.Lock()
+        self.go.acquire()
+        self.is_whole = False
+
+    def clean(self) -> None:
+        self.is_there.set()
+        self.go.acquire()
+        self.go.release()
+        sum(range(100))
+        self.is_whole = True
+
+    def in_except(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        except StopWork:
+            self.clean()
+            raise
+
+    def in_finally(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        finally:
+            self.clean()
+
+    def in_finally_after_swallowing(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        except StopWork:
+            pass
+        finally:
+            self.clean()
+        raise StopWork
+
+    def in_exit(self, begun: Event) -> None:
+        with self:
+            _spin(begun)
+
+    def in_generator(self, begun: Event) -> None:
+        with self._cleaned():
+            _spin(begun)
+
+    def in_try_inside_except(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        except StopWork:
+            try:
+                self.clean()
+            except ValueError:
+                begun.clear()
+            raise
+
+    def in_loop_inside_finally(self, begun: Event) -> None:
+        try:
+            _spin(begun)
+        finally:
+            for _ in range(1):
+                with contextlib.nullcontext():
+                    self.clean()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.clean()
+
+    @contextlib.contextmanager
+    def _cleaned(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.clean()
+
+
+@pytest.mark.parametrize(
+    "how", [name for name in vars(_CleansUp) if name.startswith("in_")]
+)
+def test_a_task_that_cleans_up_slowly_is_not_interrupted_again(how: str) -> None:
+    clock, task = ManualClock(), _CleansUp()
+    running = Running(getattr(task, how), clock)
+    running.interrupt()
+    assert task.is_there.wait(10)
+
+    for _ in range(100):
+        clock.advance(1.0)
+        assert running.call.deliver()
+    task.go.release()
+
+    assert running.end() is StopWork
+    assert task.is_whole
+
+
 class _Handler(logging.Handler):
     """A handler that stays in `acquire` or `release`, where it must not be left."""
 
@@ -459,7 +637,7 @@ def test_locks_of_logging_that_were_left_behind_are_released_in_the_end() -> Non
     def work() -> None:
         lock.acquire()
         lock.acquire()
-        call._is_sent = call._was_logging = True
+        call._was_sent = call._was_logging = True
         raise StopWork
 
     thread = Thread(target=lambda: _swallow(call.call, work))
@@ -517,14 +695,14 @@ def test_nothing_is_sent_to_a_thread_that_has_moved() -> None:
     running = Running(_spin)
     ident = running.thread.ident
     assert ident is not None
-    stack = _interrupt._Stack.of(ident, running.call)
+    stack = running.call._stack()
     assert stack is not None
 
     elsewhere = [lasti + 2 for lasti in stack.lastis]
-    assert not _interrupt._send_if_unmoved(ident, StopWork, stack.frames, elsewhere)
+    assert not interruptible._send_if_unmoved(ident, StopWork, stack.frames, elsewhere)
     deeper = [sys._getframe(), *stack.frames]
     lastis = [0, *stack.lastis]
-    assert not _interrupt._send_if_unmoved(ident, StopWork, deeper, lastis)
+    assert not interruptible._send_if_unmoved(ident, StopWork, deeper, lastis)
 
     running.interrupt()
     assert running.end() is StopWork
@@ -532,15 +710,15 @@ def test_nothing_is_sent_to_a_thread_that_has_moved() -> None:
 
 def test_no_other_thread_can_run_between_the_look_and_the_sending() -> None:
     """There is no instruction in between after which the interpreter switches."""
-    steps = list(dis.get_instructions(_interrupt._send_if_unmoved))
+    steps = list(dis.get_instructions(interruptible._send_if_unmoved))
     names = [step.opname for step in steps]
     look = names.index("UNPACK_EX")
     sending = next(
-        place for place in range(look, len(names)) if names[place] in _interrupt._CALLS
+        place for place in range(look, len(names)) if names[place] in bytecode._CALLS
     )
     between = steps[look + 1 : sending]
 
-    assert not {step.opname for step in between} & _interrupt._CHECKS
+    assert not {step.opname for step in between} & bytecode._CHECKS
     assert not any("BACKWARD" in step.opname for step in between)
     targets = [step for step in between if step.opcode in {*dis.hasjrel, *dis.hasjabs}]
     assert all(step.argval > steps[sending].offset for step in targets)
@@ -556,7 +734,7 @@ def test_the_collector_runs_before_anything_is_sent_if_it_is_about_to() -> None:
         while gc.get_count()[0] < 950:
             held.append(set())
         gc.callbacks.append(lambda phase, info: runs.append(phase))
-        limit = _interrupt._objects_until_collection()
+        limit = interruptible._objects_until_collection()
         assert runs
         assert gc.get_count()[0] < limit
     finally:
@@ -588,7 +766,7 @@ def test_without_a_gil_nothing_that_runs_is_interrupted(
 def test_without_ctypes_nothing_that_runs_is_interrupted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_interrupt, "_raw", None)
+    monkeypatch.setattr(interruptible, "_raw", None)
     call = Interruptible()
 
     assert call.call(call.interrupt) is False

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from workstealing._interrupt import Interruptible
+from workstealing._interrupt import Interruptible, deliver_until_ended
 from workstealing.queue.producer_calls import Cancelled
 from workstealing.tasks.attempt import Attempt, Delivery, Report, Unroutable
 from workstealing.tasks.context import Progress, control_of, encode_checkpoint
@@ -24,7 +24,6 @@ from workstealing.tasks.runner import AttemptOutput, TaskRunner
 __all__ = ("LocalTask",)
 
 _MOST_RECORDS = 10_000
-_DELIVERY_SECONDS = 0.001
 
 
 class LocalTask:
@@ -202,8 +201,7 @@ def _call(attempt: Attempt) -> Any:
     def too_long() -> None:
         attempt.is_interrupted = attempt.is_overdue = True
         scope.interrupt()
-        while not scope.deliver():
-            time.sleep(_DELIVERY_SECONDS)
+        deliver_until_ended([scope])
 
     timer = Timer(timeout, too_long)
     timer.daemon = True

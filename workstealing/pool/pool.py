@@ -16,7 +16,6 @@ For tasks that must survive the process, and for work on many machines, there is
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, wait
 from threading import Thread
@@ -24,7 +23,7 @@ from typing import Any, TypeVar
 from weakref import finalize
 
 from workstealing._checks import checked_timeout, checked_whole
-from workstealing._interrupt import Interruptible
+from workstealing._interrupt import deliver_until_ended
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolFull
@@ -41,8 +40,6 @@ T = TypeVar("T")
 _numbers = itertools.count(1)
 
 # Seconds between two tries to deliver an interruption that was put off.
-_SHORTEST_PAUSE = 0.001
-_LONGEST_PAUSE = 0.1
 
 
 class Pool(Executor):
@@ -318,18 +315,12 @@ class Pool(Executor):
 
 def _interrupt(works: list[Work[Any]]) -> None:
     calls = [work.interruption for work in works]
-    put_off = [call for call in calls if call.interrupt() and not call.is_sent]
-    if put_off:
+    asked = [call for call in calls if call.interrupt() and not call.has_ended]
+    if asked:
         name = "workstealing-interrupt"
-        Thread(target=_deliver, args=(put_off,), name=name, daemon=True).start()
-
-
-def _deliver(calls: list[Interruptible]) -> None:
-    """Try again until each interruption is safe to send, or its call has ended."""
-    pause = _SHORTEST_PAUSE
-    while calls := [call for call in calls if not call.deliver()]:
-        time.sleep(pause)
-        pause = min(_LONGEST_PAUSE, pause * 1.05)
+        Thread(
+            target=deliver_until_ended, args=(asked,), name=name, daemon=True
+        ).start()
 
 
 def _check_autoscale(rule: object) -> None:
