@@ -69,7 +69,7 @@ def test_when_its_worker_dies_its_outcome_is_unknown(queue: Any) -> None:
     state = queue.check()
     assert state["done"] == {"begun": UNKNOWN}
     assert list(state["dead"]) == ["begun"]
-    assert state["history"] == {"taken": "0:1:0"}
+    assert state["history"] == {"begun": "0:1:0", "taken": "0:1:0"}
     assert queue.waiting() == ["taken"]
     assert state["stats"]["dead"] == "1"
 

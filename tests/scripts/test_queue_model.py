@@ -62,7 +62,6 @@ ABILITIES = ["x@1", "y@2"]
 GIVEN_UP = outcome_of_deaths(QueueSettings())
 UNKNOWN = outcome_unknown()
 LEFT = outcome_unknown(left=True)
-DIED = {outcome.decode() for outcome in (GIVEN_UP, UNKNOWN, LEFT)}
 CANCELLED = b"cancelled"
 
 ids = st.sampled_from(IDS)
@@ -641,7 +640,7 @@ class QueueMachine(RuleBasedStateMachine):
         if any(self.deaths.get(task_id, 0) for task_id in tasks):
             assert len(tasks) == 1, "a suspect is taken alone"
         # One under suspicion waits until nothing else is held, and others wait for it.
-        is_alone = bool(running) and any(self.deaths.values())
+        is_alone = bool(running) and not self.deaths.keys() <= self.dead
         if want and not tasks and not is_alone:
             alive = [name for name in self.waiting() if name in self.tasks]
             assert not alive, "who gets nothing leaves nothing"
@@ -722,9 +721,6 @@ class QueueMachine(RuleBasedStateMachine):
         if how == "dead":
             self.dead.add(name)
             self.outcomes[name] = outcome
-            if outcome in DIED:
-                self.attempts.pop(name, None)
-                self.deaths.pop(name, None)
             return
         del self.tasks[name]
         self.attempts.pop(name, None)

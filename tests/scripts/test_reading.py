@@ -10,6 +10,7 @@ import pytest
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.producer_calls import cancel
 from workstealing.queue.upkeep_calls import reassign
+from workstealing.tasks.outcome import TaskOutcome
 from workstealing.queue.worker_calls import steal
 
 
@@ -113,6 +114,22 @@ def test_each_who_waits_is_told_once(
     data = b"a fine \xff"
     assert heard(2) == [(b"told-1", data), (b"told-12", data)]
     assert "awaited" not in queue.state()
+
+
+def test_who_waits_for_a_task_that_no_worker_can_name_is_told_at_once(
+    queue: Any, heard: Any
+) -> None:
+    queue.join("w")
+    queue.client.hset(queue.keys.task, b"\xff", b"{}")
+    queue.client.rpush(queue.keys.inboxes[1], b"\xff")
+    queue.client.hset(queue.keys.awaited, b"\xff", "told-1")
+
+    assert queue.take("w") == ()
+
+    reason = queue.client.hget(queue.keys.done, b"\xff")
+    assert TaskOutcome.read(reason).state == "dead"
+    assert heard(1) == [(b"told-1", b"\xff " + reason)]
+    assert not queue.client.exists(queue.keys.awaited)
 
 
 def test_only_the_last_few_who_wait_are_remembered(queue: Any) -> None:

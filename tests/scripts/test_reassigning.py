@@ -104,6 +104,7 @@ def test_a_task_is_given_up_after_three_deaths(queue: Any) -> None:
     assert state["done"] == {"bad": REASON.decode()}
     assert list(state["dead"]) == ["bad"]
     assert state["stats"]["dead"] == "1"
+    assert queue.do(trace(queue.keys, "bad")).deaths == 3
     assert queue.waiting() == ["good"]
     assert queue.do(counts(queue.keys)).unfinished == 1
     assert queue.again(reassigning(queue, "v")) == 0

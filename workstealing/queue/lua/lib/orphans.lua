@@ -17,13 +17,12 @@ local function return_waiting(deque, most)
   return returned
 end
 
--- Count a death for a task; false if it has seen as many as it may.
-local function survives(id, most_deaths)
+-- Count a death for a task; return how many it has seen.
+local function count_death(id)
   --- uses: history
   local attempts, deaths, steals = read_history(redis.call('HGET', history, id))
-  if deaths + 1 >= most_deaths then return false end
   redis.call('HSET', history, id, write_history(attempts, deaths + 1, steals))
-  return true
+  return deaths + 1
 end
 
 -- What it has taken. If it died, *most_deaths* is how many deaths a task may see before
@@ -36,10 +35,11 @@ local function return_running(most, unknown, most_deaths, exhausted)
     local id = held[n]
     redis.call('HDEL', running, id)
     if is_mine(redis.call('HGET', lock, id)) then
+      local deaths = most_deaths and count_death(id)
       if string.sub(held[n + 1], 1, 1) == '!' then
-        give_up(id, now, unknown)
-      elseif most_deaths and not survives(id, most_deaths) then
-        give_up(id, now, exhausted)
+        give_up({id, unknown})
+      elseif deaths and deaths >= most_deaths then
+        give_up({id, exhausted})
       else
         give_back(id)
       end

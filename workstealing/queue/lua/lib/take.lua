@@ -1,4 +1,4 @@
---- needs: unusual, caller, token, history, suspects, utf8
+--- needs: unusual, caller, token, history, suspects, utf8, give_up
 -- Take tasks from the front of a list: of the worker's own deque, where they are locked
 -- to it, or of an inbox, where they are locked to nobody.
 --- uses: want
@@ -8,14 +8,10 @@ local is_seen = {}         -- ids that it has met; a list may name one twice
 local is_alone = false     -- a suspect runs, or waits to run: nothing may join it
 local looks_left = 20      -- at stretches of a list where there was nothing to take
 
--- No worker could name it, nor report on it. Its author sees it among the dead.
+-- Give up a task that no worker could name, nor report on.
 local function reject(id)
-  --- uses: lock, done, dead, stats
-  local reason = '{"state":"dead","reason":"its id is not UTF-8: no worker can name it"}'
-  redis.call('HDEL', lock, id)
-  redis.call('HSET', done, id, reason)
-  redis.call('ZADD', dead, now, id)
-  redis.call('HINCRBY', stats, 'dead', 1)
+  local reason = 'its id is not UTF-8: no worker can name it'
+  give_up({id, cjson.encode({state = 'dead', reason = reason})})
   is_odd = true
 end
 
