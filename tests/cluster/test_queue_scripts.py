@@ -28,7 +28,6 @@ from workstealing.queue.upkeep_calls import (
     unpark,
 )
 from workstealing.queue.worker_calls import (
-    beat,
     begin,
     exchange,
     find_capable,
@@ -201,7 +200,9 @@ class Story:
         assert do(listing_calls.describe_workers(keys, ["v.0", "w.0"]))[1].running == 1
         assert do(listing_calls.memory_usage([keys.task, keys.lock]))[0]
         assert do(cancel(keys, SETTINGS, taken.id, "w.0", b"x")) == "asked"
-        assert do(beat(keys, SETTINGS, "w.0", "1")) == (taken.id,)
+        answer = do(exchange(keys, SETTINGS, "w.0", "1", want=0, keep=0))
+        assert answer is not None
+        assert answer.cancelled == (taken.id,)
         self.report("w.0", taken, "cancelled")
         waiting = self.client.lrange(keys.inboxes[2], -1, -1)[0].decode()
         assert do(cancel(keys, SETTINGS, waiting, "", b"x")) == "cancelled"

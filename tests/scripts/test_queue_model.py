@@ -41,7 +41,6 @@ from workstealing.queue.upkeep_calls import (
 )
 from workstealing.queue.worker_calls import (
     Exchanged,
-    beat,
     begin,
     find_capable,
     join,
@@ -294,8 +293,6 @@ class QueueMachine(RuleBasedStateMachine):
             ghost.name, want=want, incarnation=ghost.incarnation, reports=reports
         )
         assert self.perform(call) is None
-        beating = beat(queue.keys, queue.settings, ghost.name, ghost.incarnation)
-        assert self.perform(beating) is None
         leaving = leave(queue.keys, ghost.name, ghost.incarnation, final=True)
         assert self.perform(leaving) == (0, 0)
         tasks = list(ghost.held.values())
@@ -381,16 +378,6 @@ class QueueMachine(RuleBasedStateMachine):
         assert len(kept) == len(before) // 2
         assert kept + self.deque(thief) == before
         assert moved == len(before) - len(kept)
-
-    @precondition(lambda self: self.cancelling)
-    @rule(number=numbers)
-    def beat(self, number: int) -> None:
-        if not self.hands:
-            return
-        hand, queue = self.hand(number), self.queue
-        call = beat(queue.keys, queue.settings, hand.name, hand.incarnation)
-        running = self.state.get(f"running:{hand.name}", {})
-        assert set(self.perform(call)) == self.cancelling & set(running)
 
     @precondition(lambda self: self.hands)
     @rule(number=numbers, most=few, final=st.booleans())

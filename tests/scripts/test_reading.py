@@ -10,8 +10,8 @@ import pytest
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.producer_calls import cancel
 from workstealing.queue.upkeep_calls import reassign
-from workstealing.tasks.outcome import TaskOutcome
 from workstealing.queue.worker_calls import steal
+from workstealing.tasks.outcome import TaskOutcome
 
 
 def test_nothing_is_known_of_a_stranger(queue: Any) -> None:

@@ -28,7 +28,7 @@ class QueueSettings:
     max_result: int = MAX_RESULT
     """Bytes of one result."""
     lease_ms: int = 15_000
-    """How long a worker that does not beat is taken to be alive."""
+    """How long a worker is taken to be alive after its last exchange."""
     deaths: int = 3
     """Workers that a task may see die before it is given up."""
     upkeep_ms: int = 2_000

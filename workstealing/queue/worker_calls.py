@@ -20,7 +20,6 @@ from workstealing.tasks.attempt import Delivery, Report
 
 __all__ = (
     "Exchanged",
-    "beat",
     "begin",
     "exchange",
     "find_capable",
@@ -118,21 +117,6 @@ def exchange(
         ),
         _exchanged,
         is_raw=True,
-    )
-
-
-def beat(
-    keys: QueueKeys, settings: QueueSettings, worker: str, incarnation: str
-) -> Call[tuple[str, ...] | None]:
-    """Renew a lease; return the running tasks to stop, None if struck off."""
-    script = queue_script(__package__, "beat")
-    return Call(
-        script,
-        script.keys(keys, running=keys.running(worker)),
-        script.arguments(
-            worker=worker, incarnation=incarnation, lease_ms=settings.lease_ms
-        ),
-        lambda reply: None if text(reply[0]) == "lost" else texts(reply[1:]),
     )
 
 

@@ -53,7 +53,6 @@ BUILT: tuple[Call[object], ...] = (
     upkeep_calls.record_duties(KEYS, "w.0", ["expire", "promote"]),
     upkeep_calls.survey(KEYS),
     upkeep_calls.unpark(KEYS, "x@1", most=9),
-    worker_calls.beat(KEYS, SETTINGS, "w.0", "i"),
     worker_calls.begin(KEYS, "w.0", TASK),
     worker_calls.exchange(
         KEYS, SETTINGS, "w.0", "i", want=1, keep=2, reports=[REPORT], known=["t", "u"]

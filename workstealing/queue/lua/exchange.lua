@@ -1,5 +1,5 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
---- needs: refill, load, cancellations
+--- needs: refill, load
 -- The hot path of a worker, one round trip per batch: report what is finished, renew the
 -- lease, take the next tasks, and learn what else is worth doing.
 --
@@ -76,7 +76,11 @@ if want > 0 and #tasks == 0 and redis.call('EXISTS', loads) == 1 then
   victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES')
 end
 local to_stop = {}
-if is_there(cancelling) then append_cancelled(to_stop) end
+if is_there(cancelling) then
+  for _, id in ipairs(redis.call('HKEYS', running)) do
+    if redis.call('SISMEMBER', cancelling, id) == 1 then to_stop[#to_stop + 1] = id end
+  end
+end
 local is_overdue = 0
 if now - tonumber(redis.call('HGET', upkeep, 'claimed') or 0) > upkeep_ms then
   redis.call('HSET', upkeep, 'claimed', now)
