@@ -18,11 +18,13 @@ def joining(queue: Any, worker: str, incarnation: str, *abilities: str) -> Any:
 
 def test_a_worker_that_joins_has_a_lease_and_abilities(queue: Any) -> None:
     call = joining(queue, "pool.a.0", "i1", "resize@1", "crop@2")
+    before_ms = queue.do(counts(queue.keys)).now_ms
 
-    now = queue.do(call)
+    queue.do(call)
 
     seen = queue.do(counts(queue.keys))
-    assert seen.leases == {"pool.a.0": now + queue.settings.lease_ms}
+    joined_at_ms = seen.leases["pool.a.0"] - queue.settings.lease_ms
+    assert before_ms <= joined_at_ms <= seen.now_ms
     assert seen.abilities == {"resize@1": 1, "crop@2": 1}
     queue.again(call)
 

@@ -87,12 +87,7 @@ def idle(keys: QueueKeys, workers: Sequence[str]) -> Call[tuple[str, ...]]:
 def promote(keys: QueueKeys, *, most: int) -> Call[int]:
     """Move delayed tasks whose time has come to their inboxes."""
     script = queue_script(__package__, "promote")
-    return Call(
-        script,
-        script.keys(keys),
-        script.arguments(most=most),
-        lambda reply: int(reply[0]),
-    )
+    return Call(script, script.keys(keys), script.arguments(most=most), int)
 
 
 def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:

@@ -48,7 +48,6 @@ class Exchanged:
     """Some workers and the lengths of their deques, if it was given nothing."""
     unfinished: int
     """Tasks in the queue that still want to be run, here or elsewhere."""
-    is_closed: bool
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int
@@ -61,8 +60,8 @@ def join(
     worker: str,
     incarnation: str,
     description: Mapping[str, Any],
-) -> Call[int]:
-    """Take a worker on; *description* has its `abilities`. Return the server's time."""
+) -> Call[bool]:
+    """Take a worker on; *description* has its `abilities`."""
     script = queue_script(__package__, "join")
     return Call(
         script,
@@ -76,7 +75,7 @@ def join(
             exhausted=outcome_of_deaths(settings),
             unknown=outcome_unknown(),
         ),
-        int,
+        bool,
     )
 
 
@@ -233,7 +232,7 @@ def leave(
 def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
-    _, tasks, refused, cancelled, victims, facts = reply
+    _, tasks, refused, cancelled, victims, unfinished, is_overdue, delayed = reply
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
@@ -242,8 +241,7 @@ def _exchanged(reply: Any) -> Exchanged | None:
         texts(refused),
         texts(cancelled),
         tuple((loads[i], int(float(loads[i + 1]))) for i in range(0, len(loads), 2)),
-        facts[1],
-        bool(facts[2]),
-        bool(facts[3]),
-        facts[4],
+        unfinished,
+        bool(is_overdue),
+        delayed,
     )

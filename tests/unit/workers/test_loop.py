@@ -38,7 +38,6 @@ def exchanged(*ids: str, **facts: Any) -> Exchanged:
         "cancelled": (),
         "victims": (),
         "unfinished": len(ids),
-        "is_closed": False,
         "is_overdue": False,
         "delayed": 0,
     }

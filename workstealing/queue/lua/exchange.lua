@@ -24,7 +24,7 @@
 -- KEY loads       zset  worker -> length of its deque
 -- KEY deque       list  of this worker
 -- KEY running     hash  id -> begun at; of this worker
--- KEY control     hash  token, closed
+-- KEY control     hash  token
 -- KEY stats       hash  counts
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
@@ -45,9 +45,8 @@
 --                         ms; verdict is one of done, cancelled, failed, dead, forged,
 --                         retry, back; failed and forged are dead, and counted apart too
 --
--- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, facts. Tasks is id, token,
--- attempt, envelope, …; victims is worker, load, …; facts is now, unfinished, closed,
--- upkeep overdue, not due yet.
+-- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
+-- not due yet. Tasks is id, token, attempt, envelope, …; victims is worker, load, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -91,6 +90,4 @@ if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
   delayed = redis.call('ZCARD', later)
 end
-local is_closed = redis.call('HEXISTS', control, 'closed')
-return {'ok', tasks, refused, to_stop, victims,
-  {now, unfinished, is_closed, is_overdue, delayed}}
+return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed}

@@ -24,16 +24,16 @@
 -- ARG exhausted    str  outcome of a task that saw more
 -- ARG unknown      str  outcome of a task that must not be run twice
 --
--- Reply: the server's time, ms.
+-- Reply: 1.
 
 local member = incarnation .. '|' .. description
 local former = redis.call('HGET', members, worker)
 redis.call('ZADD', workers, now + lease_ms, worker)
-if former == member then return now end
+if former == member then return 1 end
 if former then
   count_abilities(former, -1)
   return_running(math.huge, unknown, most_deaths, exhausted)
 end
 count_abilities(member, 1)
 redis.call('HSET', members, worker, member)
-return now
+return 1
