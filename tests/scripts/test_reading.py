@@ -60,7 +60,7 @@ def test_all_places_are_counted(queue: Any) -> None:
     assert seen.abilities == {"x@1": 2}
     assert set(seen.leases) == {"v", "w"}
     assert seen.stats["submitted"] == 10
-    assert not seen.is_closed
+    assert not seen.input_ended
 
 
 @pytest.fixture

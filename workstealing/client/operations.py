@@ -163,7 +163,7 @@ class QueueOperations:
         return Submission(names, _joined(known))
 
     def _refuse_if_ended(self, submitted: Submitted) -> None:
-        if submitted.verdict == "closed":
+        if submitted.verdict == "input_ended":
             raise InputEnded(self._queue)
 
     def state(self, task_id: str) -> Flow[TaskState]:

@@ -73,7 +73,7 @@ class Counts:
     delayed: int
     dead: int
     parked: int
-    is_closed: bool
+    input_ended: bool
     stats: dict[str, int]
     upkeep: dict[str, int]
     leases: dict[str, int]
@@ -164,7 +164,7 @@ def _milliseconds(score: Any) -> int | None:
 
 def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
-    parked, closed, stats, upkeep, leases, loads, able = reply[9:]
+    parked, input_ended, stats, upkeep, leases, loads, able = reply[9:]
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -174,7 +174,7 @@ def _counts(reply: Any) -> Counts:
         int(delayed),
         int(dead),
         int(parked),
-        bool(closed),
+        bool(input_ended),
         _numbers(stats),
         _numbers(upkeep),
         _numbers(leases),

@@ -20,7 +20,7 @@ Cancelled = Literal["unknown", "ended", "asked", "cancelled", "moved"]
 class Submitted:
     """Whether the queue took a submission."""
 
-    verdict: Literal["ok", "full", "closed"]
+    verdict: Literal["ok", "full", "input_ended"]
     known: frozenset[int]
     """Positions of ids that were there already."""
 
@@ -45,7 +45,7 @@ def submit(
     flat += [tasks[position][1] for position in firsts]
 
     def parse(reply: Any) -> Submitted:
-        verdict = cast("Literal['ok', 'full', 'closed']", text(reply[0]))
+        verdict = cast("Literal['ok', 'full', 'input_ended']", text(reply[0]))
         known = {firsts[int(position)] for position in reply[1:]}
         if verdict == "ok" and len(firsts) < len(tasks):
             known.update(set(range(len(tasks))).difference(firsts))
