@@ -71,7 +71,7 @@ class ScriptedQueue:
         keep: int = 0,
         incarnation: str = "1",
         reports: Sequence[Report] = (),
-        known: Sequence[str] | None = None,
+        held: Sequence[str] | None = None,
     ) -> Call[Exchanged | None]:
         return exchange(
             self.keys,
@@ -81,7 +81,7 @@ class ScriptedQueue:
             want=want,
             keep=keep,
             reports=reports,
-            known=known,
+            held=held,
         )
 
     def exchange(self, worker: str, **more: Any) -> Exchanged:

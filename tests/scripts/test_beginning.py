@@ -116,7 +116,7 @@ def test_after_a_lost_reply_what_was_begun_does_not_come_back(queue: Any) -> Non
     begun, _ = queue.take("v", 2)
     queue.do(begin(queue.keys, "v", begun))
 
-    queue.exchange("v", known=[])
+    queue.exchange("v", held=[])
 
     assert queue.deque("v") == ["taken"]
     queue.do(leave(queue.keys, "v", "1", final=True))

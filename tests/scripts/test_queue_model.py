@@ -235,18 +235,18 @@ class QueueMachine(RuleBasedStateMachine):
         # Empty hands say so: a client that repeats a command by itself tells nobody
         # that a reply was lost.
         is_sure = hand.held and not hand.is_unsure
-        known = None if is_sure else list(hand.held)
+        held = None if is_sure else list(hand.held)
         call = self.queue.exchanging(
             hand.name,
             want=want,
             keep=keep,
             incarnation=hand.incarnation,
             reports=hand.reports,
-            known=known,
+            held=held,
         )
-        reply = self.exchanged(call, hand, want, known)
+        reply = self.exchanged(call, hand, want, held)
         if is_repeated:
-            reply = self.exchanged(call, hand, want, known)
+            reply = self.exchanged(call, hand, want, held)
         if is_lost:
             hand.is_unsure = True
             return
@@ -603,7 +603,7 @@ class QueueMachine(RuleBasedStateMachine):
         return reply
 
     def exchanged(
-        self, call: Call[Exchanged | None], hand: Hand, want: int, known: Any
+        self, call: Call[Exchanged | None], hand: Hand, want: int, held: Any
     ) -> Any:
         before = self.state
         reply = self.perform(call)
@@ -635,7 +635,7 @@ class QueueMachine(RuleBasedStateMachine):
         if any(json.loads(task.envelope)["priority"] for task in reply.tasks):
             urgent = after.get("inbox:0", [])
             assert not set(urgent) & set(self.tasks), "urgent ones come first"
-        if known is None:
+        if held is None:
             self.check_order(before, hand.name, tasks)
         elif not want:
             back = list(before.get(mine, {}))

@@ -1,4 +1,4 @@
-"""Putting tasks into a queue: once, in order, up to its length, until its input ends."""
+"""Putting tasks into a queue: once, in order, up to its length, until input ends."""
 
 from __future__ import annotations
 

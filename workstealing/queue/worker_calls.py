@@ -88,13 +88,13 @@ def exchange(
     want: int,
     keep: int,
     reports: Sequence[Report] = (),
-    known: Sequence[str] | None = None,
+    held: Sequence[str] | None = None,
 ) -> Call[Exchanged | None]:
     """Report, renew the lease, take what is next; None if the worker was struck off.
 
-    *known* names what the worker holds, after a reply was lost.
+    *held* names the tasks that the worker holds, if a reply may have been lost.
     """
-    flat: list[Argument] = [*known] if known else []
+    flat: list[Argument] = [*held] if held else []
     for report in reports:
         flat += (report.id, report.token, report.verdict, report.outcome)
         flat.append(report.delay_ms)
@@ -111,7 +111,7 @@ def exchange(
             retention_ms=settings.retention_ms,
             most_outcomes=settings.outcomes,
             upkeep_ms=settings.upkeep_ms,
-            held=-1 if known is None else len(known),
+            held=-1 if held is None else len(held),
             held_ids=flat,
         ),
         _exchanged,

@@ -55,7 +55,7 @@ BUILT: tuple[Call[object], ...] = (
     upkeep_calls.unpark(KEYS, "x@1", most=9),
     worker_calls.begin(KEYS, "w.0", TASK),
     worker_calls.exchange(
-        KEYS, SETTINGS, "w.0", "i", want=1, keep=2, reports=[REPORT], known=["t", "u"]
+        KEYS, SETTINGS, "w.0", "i", want=1, keep=2, reports=[REPORT], held=["t", "u"]
     ),
     worker_calls.find_capable(KEYS, "x@1", but="w.0"),
     worker_calls.join(KEYS, SETTINGS, "w.0", "i", {"abilities": []}),
