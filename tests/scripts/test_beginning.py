@@ -9,15 +9,16 @@ import pytest
 from workstealing.queue import listing_calls
 from workstealing.queue.inspection_calls import begun_at
 from workstealing.queue.producer_calls import cancel, replay
-from workstealing.queue.upkeep_calls import outcome_unknown, reassign
+from workstealing.queue.upkeep_calls import reassign
 from workstealing.queue.worker_calls import begin, leave
 from workstealing.tasks.attempt import Delivery
+from workstealing.tasks.outcome import outcome_unknown
 
 UNKNOWN = outcome_unknown().decode()
 
 
 def reassigning(queue: Any, worker: str) -> Any:
-    return reassign(queue.keys, queue.settings, worker, b"too many deaths", most=100)
+    return reassign(queue.keys, queue.settings, worker, most=100)
 
 
 def test_a_task_is_begun_by_its_holder_only(queue: Any) -> None:

@@ -31,8 +31,6 @@ from workstealing.queue.steps import Call
 from workstealing.queue.upkeep_calls import (
     expire,
     idle,
-    outcome_of_deaths,
-    outcome_unknown,
     promote,
     reassign,
     reconcile,
@@ -51,6 +49,7 @@ from workstealing.queue.worker_calls import (
     steal,
 )
 from workstealing.tasks.attempt import Delivery, Report
+from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 T = TypeVar("T")
 
@@ -58,7 +57,7 @@ _MAY_COME_LATE = ("release", "exchange", "steal", "submit", "park", "route")
 IDS = [f"t{n}" for n in range(9)]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
-GIVEN_UP = outcome_of_deaths(QueueSettings())
+GIVEN_UP = outcome_of_deaths(QueueSettings().deaths)
 UNKNOWN = outcome_unknown()
 LEFT = outcome_unknown(left=True)
 CANCELLED = b"cancelled"
@@ -450,9 +449,7 @@ class QueueMachine(RuleBasedStateMachine):
         lease = queue.client.zscore(queue.keys.workers, name)
         had = dict(before.get(f"running:{name}", {}))
         deque, waiting = self.deque(name), self.waiting()
-        reply = self.perform(
-            reassign(queue.keys, queue.settings, name, GIVEN_UP, most=most)
-        )
+        reply = self.perform(reassign(queue.keys, queue.settings, name, most=most))
         if lease is not None and lease > 1:
             assert reply == -1
             assert self.state == before
@@ -567,7 +564,7 @@ class QueueMachine(RuleBasedStateMachine):
         queue = self.queue
         for name in WORKERS:
             queue.end_lease(name)
-            queue.do(reassign(queue.keys, queue.settings, name, GIVEN_UP, most=100))
+            queue.do(reassign(queue.keys, queue.settings, name, most=100))
         queue.join("last", abilities=ABILITIES)
         for ability in ABILITIES:
             queue.do(unpark(queue.keys, ability, most=100))

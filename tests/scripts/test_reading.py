@@ -11,7 +11,7 @@ from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.producer_calls import cancel
 from workstealing.queue.upkeep_calls import reassign
 from workstealing.queue.worker_calls import steal
-from workstealing.tasks.outcome import TaskOutcome
+from workstealing.tasks.outcome import TaskOutcome, outcome_of_deaths
 
 
 def test_nothing_is_known_of_a_stranger(queue: Any) -> None:
@@ -84,24 +84,27 @@ def heard(queue: Any) -> Any:
     listener.close()
 
 
-def ended(queue: Any) -> None:
+def ended(queue: Any) -> bytes:
     queue.report("w", "done", *queue.take("w"), outcome=b"fine \xff")
+    return b"fine \xff"
 
 
-def given_up(queue: Any) -> None:
+def given_up(queue: Any) -> bytes:
     queue.client.hset(queue.keys.history, "a", "0:2:0")
     queue.take("w")
     queue.end_lease("w")
-    queue.do(reassign(queue.keys, queue.settings, "w", b"fine \xff", most=9))
+    queue.do(reassign(queue.keys, queue.settings, "w", most=9))
+    return outcome_of_deaths(3)
 
 
-def cancelled(queue: Any) -> None:
+def cancelled(queue: Any) -> bytes:
     queue.do(cancel(queue.keys, queue.settings, "a", "", b"fine \xff"))
+    return b"fine \xff"
 
 
 @pytest.mark.parametrize("happen", [ended, given_up, cancelled])
 def test_each_who_waits_is_told_once(
-    queue: Any, heard: Any, happen: Callable[[Any], None]
+    queue: Any, heard: Any, happen: Callable[[Any], bytes]
 ) -> None:
     queue.join("w")
     queue.submit("a")
@@ -109,9 +112,8 @@ def test_each_who_waits_is_told_once(
         queue.do(trace(queue.keys, "a", channel=channel))
     queue.again(trace(queue.keys, "a", channel="told-1"))
 
-    happen(queue)
+    data = b"a " + happen(queue)
 
-    data = b"a fine \xff"
     assert heard(2) == [(b"told-1", data), (b"told-12", data)]
     assert "awaited" not in queue.state()
 

@@ -1,10 +1,14 @@
-"""The numbers of a queue that its scripts must know, with their defaults."""
+"""The limits of a queue, with their defaults.
+
+Scripts are passed the limits that Redis enforces. Clients enforce that of a payload,
+workers that of a result.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workstealing.tasks.runner import MAX_RESULT
+from workstealing.tasks.outcome import MAX_RESULT
 
 __all__ = ("QueueSettings",)
 

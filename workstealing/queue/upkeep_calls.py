@@ -14,15 +14,12 @@ from workstealing.queue.keys import QueueKeys, queue_script
 from workstealing.queue.replies import number, pairs, shown, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
-from workstealing.tasks.outcome import TaskOutcome
-from workstealing.tasks.retry import OUTCOME_UNKNOWN
+from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 __all__ = (
     "Survey",
     "expire",
     "idle",
-    "outcome_of_deaths",
-    "outcome_unknown",
     "promote",
     "reassign",
     "reconcile",
@@ -57,7 +54,7 @@ def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
 
 
 def reassign(
-    keys: QueueKeys, settings: QueueSettings, worker: str, outcome: bytes, *, most: int
+    keys: QueueKeys, settings: QueueSettings, worker: str, *, most: int
 ) -> Call[int]:
     """Give back what a dead worker held; -1 if it lives."""
     script = queue_script(__package__, "reassign")
@@ -68,7 +65,7 @@ def reassign(
             worker=worker,
             most=most,
             most_deaths=settings.deaths,
-            exhausted=outcome,
+            exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),
         ),
         int,
@@ -127,19 +124,6 @@ def record_duties(keys: QueueKeys, by: str, duties: Sequence[str]) -> Call[int]:
     """Record that duties were done, and by whom."""
     script = queue_script(__package__, "record_duties")
     return Call(script, script.keys(keys), script.arguments(by=by, duties=duties), int)
-
-
-def outcome_of_deaths(settings: QueueSettings) -> bytes:
-    """Return the outcome of a task whose workers died too often."""
-    reason = f"its worker died {settings.deaths} times"
-    return TaskOutcome(state="dead", reason=reason).encode()
-
-
-def outcome_unknown(*, left: bool = False) -> bytes:
-    """Return the outcome of a task that was begun and must not be run twice."""
-    what = "was stopped" if left else "died"
-    reason = f"{OUTCOME_UNKNOWN}: its worker {what} while it ran"
-    return TaskOutcome(state="dead", reason=reason).encode()
 
 
 def _survey(reply: Any) -> Survey:

@@ -15,8 +15,8 @@ from workstealing.queue.keys import QueueKeys, queue_script
 from workstealing.queue.replies import raw, text, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call
-from workstealing.queue.upkeep_calls import outcome_of_deaths, outcome_unknown
 from workstealing.tasks.attempt import Delivery, Report
+from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 __all__ = (
     "Exchanged",
@@ -72,7 +72,7 @@ def join(
             lease_ms=settings.lease_ms,
             description=json.dumps(description),
             most_deaths=settings.deaths,
-            exhausted=outcome_of_deaths(settings),
+            exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),
         ),
         bool,

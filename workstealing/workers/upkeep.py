@@ -15,7 +15,7 @@ from workstealing.queue import upkeep_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
-from workstealing.queue.upkeep_calls import Survey, outcome_of_deaths
+from workstealing.queue.upkeep_calls import Survey
 from workstealing.queue.worker_calls import steal
 from workstealing.recruiting.job import Duty
 
@@ -95,10 +95,9 @@ def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:
 
 
 def _reassign(keys: QueueKeys, settings: QueueSettings, seen: Survey) -> Flow[int]:
-    outcome = outcome_of_deaths(settings)
     returned = 0
     for worker in seen.dead:
-        call = upkeep_calls.reassign(keys, settings, worker, outcome, most=_BATCH)
+        call = upkeep_calls.reassign(keys, settings, worker, most=_BATCH)
         returned += max(0, (yield from ask(call)))
     return returned
 

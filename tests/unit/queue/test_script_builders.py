@@ -48,7 +48,7 @@ BUILT: tuple[Call[object], ...] = (
     upkeep_calls.expire(KEYS, SETTINGS, most=9),
     upkeep_calls.idle(KEYS, ["v.0", "w.0"]),
     upkeep_calls.promote(KEYS, most=9),
-    upkeep_calls.reassign(KEYS, SETTINGS, "w.0", b"{}", most=9),
+    upkeep_calls.reassign(KEYS, SETTINGS, "w.0", most=9),
     upkeep_calls.reconcile(KEYS, page=9),
     upkeep_calls.record_duties(KEYS, "w.0", ["expire", "promote"]),
     upkeep_calls.survey(KEYS),
