@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.queue import task_output_calls
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.tasks.context import Progress
@@ -24,6 +24,8 @@ __all__ = (
     "locate",
     "trace",
 )
+
+_script = queue_scripts(__package__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
 
 def trace(keys: QueueKeys, task_id: str, *, channel: str = "") -> Call[Trace]:
     """Read all about a task; have its outcome published on a channel, if named."""
-    script = queue_script(__package__, "trace")
+    script = _script("trace")
     return Call(
         script,
         script.keys(keys),
@@ -122,7 +124,7 @@ def begun_at(keys: QueueKeys, worker: str, task_id: str) -> RedisCommand[int | N
 
 def counts(keys: QueueKeys) -> Call[Counts]:
     """Count what is where."""
-    script = queue_script(__package__, "counts")
+    script = _script("counts")
     return Call(script, script.keys(keys), script.arguments(), _counts)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import begun, number, raw, shown, tallies
 from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, RedisCommand
@@ -31,6 +31,8 @@ __all__ = (
     "score",
     "summarize",
 )
+
+_script = queue_scripts(__package__)
 
 CHUNK = 250
 """How many workers, tasks or abilities are asked about at once, at most."""
@@ -77,7 +79,7 @@ def describe_workers(
     keys: QueueKeys, workers: Sequence[str]
 ) -> Call[tuple[WorkerInfo, ...]]:
     """Describe some workers, and count what each holds."""
-    script = queue_script(__package__, "describe_workers")
+    script = _script("describe_workers")
     own = [key for name in workers for key in (keys.deque(name), keys.running(name))]
 
     def parse(reply: Any) -> tuple[WorkerInfo, ...]:
@@ -96,7 +98,7 @@ def list_running(
     keys: QueueKeys, workers: Sequence[str], *, most: int
 ) -> Call[tuple[tuple[str, str, int], ...]]:
     """Name tasks that workers have taken: worker, id, when it was taken."""
-    script = queue_script(__package__, "list_running")
+    script = _script("list_running")
     own = tuple(map(keys.running, workers))
 
     def parse(reply: Any) -> tuple[tuple[str, str, int], ...]:
@@ -114,7 +116,7 @@ def summarize(
     keys: QueueKeys, ids: Sequence[str], *, most: int
 ) -> Call[tuple[TaskSummary, ...]]:
     """Summarize some tasks, whatever became of them."""
-    script = queue_script(__package__, "summarize")
+    script = _script("summarize")
 
     def parse(reply: Any) -> tuple[TaskSummary, ...]:
         return tuple(
@@ -142,7 +144,7 @@ def count_parked(
     keys: QueueKeys, abilities: Sequence[str]
 ) -> Call[tuple[ParkedAbility, ...]]:
     """Count the tasks that are parked for each of some abilities."""
-    script = queue_script(__package__, "count_parked")
+    script = _script("count_parked")
     own = tuple(map(keys.parked_for, abilities))
 
     def parse(reply: Any) -> tuple[ParkedAbility, ...]:

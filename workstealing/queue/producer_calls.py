@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import text
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call
 
 __all__ = ("Cancelled", "Submitted", "cancel", "end_input", "replay", "submit")
+
+_script = queue_scripts(__package__)
 
 Cancelled = Literal["unknown", "ended", "asked", "cancelled", "moved"]
 
@@ -39,7 +41,7 @@ def submit(
 
     Their outcomes are published on *channel*, if one is named.
     """
-    script = queue_script(__package__, "submit")
+    script = _script("submit")
     firsts = _firsts(tasks)
     flat: list[Argument] = [tasks[position][0] for position in firsts]
     flat += [tasks[position][1] for position in firsts]
@@ -70,7 +72,7 @@ def cancel(
     keys: QueueKeys, settings: QueueSettings, task_id: str, worker: str, outcome: bytes
 ) -> Call[Cancelled]:
     """Cancel a task that *worker* holds, or nobody if that is empty."""
-    script = queue_script(__package__, "cancel")
+    script = _script("cancel")
     return Call(
         script,
         keys.of_worker(script, worker),
@@ -86,14 +88,14 @@ def cancel(
 
 def replay(keys: QueueKeys, task_id: str, *, drop: bool) -> Call[bool]:
     """Put a dead letter back into its inbox, or drop it for good."""
-    script = queue_script(__package__, "replay")
+    script = _script("replay")
     arguments = script.arguments(id=task_id, drop=int(drop))
     return Call(script, script.keys(keys), arguments, bool)
 
 
 def end_input(keys: QueueKeys, *, ended: bool) -> Call[bool]:
     """Record that no more input comes, or that it does again."""
-    script = queue_script(__package__, "end_input")
+    script = _script("end_input")
     return Call(script, script.keys(keys), script.arguments(ended=int(ended)), bool)
 
 

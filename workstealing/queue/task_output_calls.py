@@ -10,7 +10,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import raw, text
 from workstealing.queue.steps import Call, RedisCommand
 from workstealing.tasks.attempt import Delivery
@@ -28,6 +28,8 @@ __all__ = (
     "read_log",
     "read_note",
 )
+
+_script = queue_scripts(__package__)
 
 LOG_RECORDS = 10_000
 """Records of one task that are kept; the oldest are forgotten."""
@@ -57,7 +59,7 @@ def log(
     keys: QueueKeys, worker: str, task: Delivery, number: int, record: bytes
 ) -> Call[bool]:
     """Add a record to the log of a task; False if the worker lost the task."""
-    script = queue_script(__package__, "log")
+    script = _script("log")
     return Call(
         script,
         script.keys(keys, log=keys.log(task.id)),
@@ -84,7 +86,7 @@ def read_log(
         last = text(reply[-2]) if records else after
         return LogPage(records, last, bool(reply[0]) and len(records) < most)
 
-    script = queue_script(__package__, "read_log")
+    script = _script("read_log")
     return Call(
         script,
         script.keys(keys, log=keys.log(task_id)),
@@ -113,7 +115,7 @@ def note(
     value: bytes,
 ) -> Call[bool]:
     """Keep what a task notes; False if the worker lost the task."""
-    script = queue_script(__package__, "note")
+    script = _script("note")
     return Call(
         script,
         script.keys(keys, notes=keys.notes(task.id)),

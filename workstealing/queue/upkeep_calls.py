@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import number, pairs, shown, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
@@ -27,6 +27,8 @@ __all__ = (
     "survey",
     "unpark",
 )
+
+_script = queue_scripts(__package__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Survey:
 
 def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
     """Find out what there is to do; this also claims upkeep for the caller."""
-    script = queue_script(__package__, "survey")
+    script = _script("survey")
     return Call(script, script.keys(keys), script.arguments(most=most), _survey)
 
 
@@ -57,7 +59,7 @@ def reassign(
     keys: QueueKeys, settings: QueueSettings, worker: str, *, most: int
 ) -> Call[int]:
     """Give back what a dead worker held; -1 if it lives."""
-    script = queue_script(__package__, "reassign")
+    script = _script("reassign")
     return Call(
         script,
         keys.of_worker(script, worker),
@@ -74,7 +76,7 @@ def reassign(
 
 def idle(keys: QueueKeys, workers: Sequence[str]) -> Call[tuple[str, ...]]:
     """Name those of some workers that have nothing at all."""
-    script = queue_script(__package__, "idle")
+    script = _script("idle")
     own = [key for name in workers for key in (keys.deque(name), keys.running(name))]
     return Call(
         script, script.keys(keys, pairs=own), script.arguments(names=workers), texts
@@ -83,13 +85,13 @@ def idle(keys: QueueKeys, workers: Sequence[str]) -> Call[tuple[str, ...]]:
 
 def promote(keys: QueueKeys, *, most: int) -> Call[int]:
     """Move delayed tasks whose time has come to their inboxes."""
-    script = queue_script(__package__, "promote")
+    script = _script("promote")
     return Call(script, script.keys(keys), script.arguments(most=most), int)
 
 
 def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:
     """Forget outcomes and dead letters whose time is over, or that are too many."""
-    script = queue_script(__package__, "expire")
+    script = _script("expire")
     return Call(
         script,
         script.keys(keys),
@@ -105,7 +107,7 @@ def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:
 
 def unpark(keys: QueueKeys, ability: str, *, most: int) -> Call[int]:
     """Give parked tasks back to their inboxes if a worker can run them now."""
-    script = queue_script(__package__, "unpark")
+    script = _script("unpark")
     return Call(
         script,
         script.keys(keys, parked_for=keys.parked_for(ability)),
@@ -116,13 +118,13 @@ def unpark(keys: QueueKeys, ability: str, *, most: int) -> Call[int]:
 
 def reconcile(keys: QueueKeys, *, page: int) -> Call[int]:
     """Give back tasks of a page of locks whose worker is unknown."""
-    script = queue_script(__package__, "reconcile")
+    script = _script("reconcile")
     return Call(script, script.keys(keys), script.arguments(size=page), int)
 
 
 def record_duties(keys: QueueKeys, by: str, duties: Sequence[str]) -> Call[int]:
     """Record that duties were done, and by whom."""
-    script = queue_script(__package__, "record_duties")
+    script = _script("record_duties")
     return Call(script, script.keys(keys), script.arguments(by=by, duties=duties), int)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import raw, text, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call
@@ -30,6 +30,8 @@ __all__ = (
     "route",
     "steal",
 )
+
+_script = queue_scripts(__package__)
 
 # Workers that are looked at for an ability; their descriptions are long.
 _SAMPLE = 100
@@ -62,7 +64,7 @@ def join(
     description: Mapping[str, Any],
 ) -> Call[bool]:
     """Take a worker on; *description* has its `abilities`."""
-    script = queue_script(__package__, "join")
+    script = _script("join")
     return Call(
         script,
         script.keys(keys, running=keys.running(worker)),
@@ -98,7 +100,7 @@ def exchange(
     for report in reports:
         flat += (report.id, report.token, report.verdict, report.outcome)
         flat.append(report.delay_ms)
-    script = queue_script(__package__, "exchange")
+    script = _script("exchange")
     return Call(
         script,
         keys.of_worker(script, worker),
@@ -126,7 +128,7 @@ def steal(
 
     What the thief cannot run stays where it is.
     """
-    script = queue_script(__package__, "steal")
+    script = _script("steal")
     return Call(
         script,
         script.keys(
@@ -139,7 +141,7 @@ def steal(
 
 def begin(keys: QueueKeys, worker: str, task: Delivery) -> Call[bool]:
     """Record that a task that must not be run twice runs now; False if it may not."""
-    script = queue_script(__package__, "begin")
+    script = _script("begin")
     return Call(
         script,
         script.keys(keys, running=keys.running(worker)),
@@ -150,7 +152,7 @@ def begin(keys: QueueKeys, worker: str, task: Delivery) -> Call[bool]:
 
 def release(keys: QueueKeys, worker: str, tasks: Sequence[Delivery]) -> Call[int]:
     """Put tasks that were not begun back to the front of the worker's own deque."""
-    script = queue_script(__package__, "release")
+    script = _script("release")
     flat = [part for task in tasks for part in (task.id, task.token)]
     return Call(
         script,
@@ -168,7 +170,7 @@ def find_capable(
     It looks at a sample of the workers: where few of very many are capable, it may
     miss them.
     """
-    script = queue_script(__package__, "find_capable")
+    script = _script("find_capable")
     return Call(
         script,
         script.keys(keys),
@@ -184,7 +186,7 @@ def route(keys: QueueKeys, worker: str, task: Delivery, to: str) -> Call[bool]:
 
     False if the other worker is gone, or the task is no longer held.
     """
-    script = queue_script(__package__, "route")
+    script = _script("route")
     return Call(
         script,
         script.keys(keys, running=keys.running(worker), deque=keys.deque(to)),
@@ -195,7 +197,7 @@ def route(keys: QueueKeys, worker: str, task: Delivery, to: str) -> Call[bool]:
 
 def park(keys: QueueKeys, worker: str, task: Delivery, ability: str) -> Call[bool]:
     """Put a task aside until a worker joins that can run it."""
-    script = queue_script(__package__, "park")
+    script = _script("park")
     return Call(
         script,
         script.keys(
@@ -214,7 +216,7 @@ def leave(
     If not *final* it hands back only what waits, and stays. What was begun and must
     not be run twice is given up.
     """
-    script = queue_script(__package__, "leave")
+    script = _script("leave")
     return Call(
         script,
         keys.of_worker(script, worker),
