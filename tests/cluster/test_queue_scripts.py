@@ -14,7 +14,13 @@ from workstealing.drivers.sync_driver import Driver
 from workstealing.queue import listing_calls, task_output_calls
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.producer_calls import cancel, end_input, replay, submit
+from workstealing.queue.producer_calls import (
+    cancel,
+    end_input,
+    replay,
+    request_outcome,
+    submit,
+)
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Step
 from workstealing.queue.upkeep_calls import (
@@ -137,7 +143,8 @@ class Story:
         for worker in ("v.0", "w.0"):
             do(join(keys, SETTINGS, worker, "1", {"abilities": ["x@1"]}))
         taken = self.take("v.0", 3, keep=4)
-        assert do(trace(keys, taken[0].id, channel="c")).worker == "v.0"
+        assert do(trace(keys, taken[0].id)).worker == "v.0"
+        assert do(request_outcome(keys, taken[0].id, "c")).verdict == "requested"
         assert do(begun_at(keys, "v.0", taken[0].id))
         self.report("v.0", taken[0], "done")
         self.report("v.0", taken[1], "dead")

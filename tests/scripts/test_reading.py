@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from workstealing.queue.inspection_calls import begun_at, counts, trace
-from workstealing.queue.producer_calls import cancel
+from workstealing.queue.producer_calls import cancel, replay, request_outcome
 from workstealing.queue.upkeep_calls import reassign
 from workstealing.queue.worker_calls import steal
 from workstealing.tasks.outcome import TaskOutcome, outcome_of_deaths
 
 
 def test_nothing_is_known_of_a_stranger(queue: Any) -> None:
-    seen = queue.again(trace(queue.keys, "never", channel="c"))
+    seen = queue.again(trace(queue.keys, "never"))
 
     assert (seen.envelope, seen.worker, seen.token, seen.outcome) == (b"", "", "", b"")
     assert (seen.due_ms, seen.dead_at_ms, seen.needs) == (None, None, "")
@@ -109,8 +109,8 @@ def test_each_who_waits_is_told_once(
     queue.join("w")
     queue.submit("a")
     for channel in ("told-12", "told-1", "told-12"):
-        queue.do(trace(queue.keys, "a", channel=channel))
-    queue.again(trace(queue.keys, "a", channel="told-1"))
+        queue.do(request_outcome(queue.keys, "a", channel))
+    queue.again(request_outcome(queue.keys, "a", "told-1"))
 
     data = b"a " + happen(queue)
 
@@ -137,7 +137,7 @@ def test_who_waits_for_a_task_that_no_worker_can_name_is_told_at_once(
 def test_only_the_last_few_who_wait_are_remembered(queue: Any) -> None:
     queue.submit("a")
     for number in range(10):
-        queue.do(trace(queue.keys, "a", channel=f"channel-{number}"))
+        queue.do(request_outcome(queue.keys, "a", f"channel-{number}"))
 
     awaited = queue.state()["awaited"]["a"].split()
 
@@ -152,4 +152,22 @@ def test_nobody_waits_for_what_has_ended(queue: Any) -> None:
     queue.report("w", "dead", b)
 
     for name in "ab":
-        queue.again(trace(queue.keys, name, channel="c"))
+        seen = queue.again(request_outcome(queue.keys, name, "c"))
+        assert (seen.verdict, seen.outcome) == ("ended", b"outcome")
+
+
+def test_nobody_waits_for_a_stranger_or_for_a_reason_that_is_lost(queue: Any) -> None:
+    queue.join("w")
+    queue.submit("a")
+    queue.report("w", "dead", *queue.take("w"))
+    queue.client.hdel(queue.keys.done, "a")
+
+    assert queue.again(request_outcome(queue.keys, "never", "c")).verdict == "unknown"
+    assert queue.again(request_outcome(queue.keys, "a", "c")).verdict == "lost"
+    queue.do(replay(queue.keys, "a", drop=True))
+
+
+def test_who_asks_when_submitting_and_again_is_told_once(queue: Any) -> None:
+    queue.submit("a", channel="told-1")
+
+    queue.again(request_outcome(queue.keys, "a", "told-1"))

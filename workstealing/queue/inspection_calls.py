@@ -1,6 +1,6 @@
 """What inspection asks of Redis: where a task is, and how many are where.
 
-Nothing here changes a queue, but for the channel on which `trace` awaits an outcome.
+Nothing here changes a queue.
 """
 
 from __future__ import annotations
@@ -102,13 +102,13 @@ def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
     return Located(seen, begun_at_ms, _place(seen, begun_at_ms), progress)
 
 
-def trace(keys: QueueKeys, task_id: str, *, channel: str = "") -> Call[Trace]:
-    """Read all about a task; have its outcome published on a channel, if named."""
+def trace(keys: QueueKeys, task_id: str) -> Call[Trace]:
+    """Read all that is known of a task, but for what its worker's own keys say."""
     script = _script("trace")
     return Call(
         script,
         script.keys(keys),
-        script.arguments(id=task_id, channel=channel),
+        script.arguments(id=task_id),
         _trace,
         is_raw=True,
     )

@@ -1,4 +1,4 @@
-"""What producers ask of Redis: to submit, cancel and replay tasks, to end the input."""
+"""What producers ask of Redis: to submit, await, cancel and replay tasks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
-from workstealing.queue.replies import text
+from workstealing.queue.replies import raw, text
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call
 
-__all__ = ("Cancelled", "Submitted", "cancel", "end_input", "replay", "submit")
+__all__ = (
+    "Cancelled",
+    "RequestedOutcome",
+    "Submitted",
+    "cancel",
+    "end_input",
+    "replay",
+    "request_outcome",
+    "submit",
+)
 
 _script = queue_scripts(__package__)
 
@@ -25,6 +34,15 @@ class Submitted:
     verdict: Literal["ok", "full", "input_ended"]
     known: frozenset[int]
     """Positions of ids that were there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedOutcome:
+    """An outcome, or why there is none."""
+
+    verdict: Literal["ended", "requested", "unknown", "lost"]
+    """`requested`: it will be published. `lost`: a dead letter has none any more."""
+    outcome: bytes = b""
 
 
 def submit(
@@ -65,6 +83,27 @@ def submit(
             ids=flat,
         ),
         parse,
+    )
+
+
+def request_outcome(
+    keys: QueueKeys, task_id: str, channel: str
+) -> Call[RequestedOutcome]:
+    """Read the outcome of a task, or have it published when the task ends."""
+    script = _script("request_outcome")
+
+    def parse(reply: Any) -> RequestedOutcome:
+        verdict = cast(
+            "Literal['ended', 'requested', 'unknown', 'lost']", text(reply[0])
+        )
+        return RequestedOutcome(verdict, *map(raw, reply[1:]))
+
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(id=task_id, channel=channel),
+        parse,
+        is_raw=True,
     )
 
 

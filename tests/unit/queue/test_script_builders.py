@@ -29,7 +29,7 @@ REPORT = Report("t", "7", "done", b"{}", 0)
 
 BUILT: tuple[Call[object], ...] = (
     inspection_calls.counts(KEYS),
-    inspection_calls.trace(KEYS, "t", channel="c"),
+    inspection_calls.trace(KEYS, "t"),
     listing_calls.count_parked(KEYS, ["x@1", "y@2"]),
     listing_calls.describe_workers(KEYS, ["v.0", "w.0"]),
     listing_calls.list_running(KEYS, ["v.0", "w.0"], most=9),
@@ -41,6 +41,7 @@ BUILT: tuple[Call[object], ...] = (
     producer_calls.cancel(KEYS, SETTINGS, "t", "w.0", b"{}"),
     producer_calls.end_input(KEYS, ended=True),
     producer_calls.replay(KEYS, "t", drop=True),
+    producer_calls.request_outcome(KEYS, "t", "c"),
     producer_calls.submit(KEYS, SETTINGS, [("t", b"{}"), ("u", b"{}")], priority=2),
     task_output_calls.log(KEYS, "w.0", TASK, 1, b"{}"),
     task_output_calls.note(KEYS, "w.0", TASK, "progress", b"{}"),
