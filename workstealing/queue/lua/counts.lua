@@ -1,7 +1,7 @@
 --- needs: clock
--- Count what is where.
+-- Count the tasks in each place, and read what else describes a queue.
 --
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]  list  urgent, normal, low
 -- KEY task        hash  id -> envelope
 -- KEY lock        hash  id -> worker#token
 -- KEY outbox      zset  id -> when its outcome expires

@@ -1,4 +1,4 @@
--- Say that no more input comes, or that it does again.
+-- End the input of a queue, or reopen it.
 --
 -- KEY control  hash  input_ended
 -- ARG ended  flag  no more input comes

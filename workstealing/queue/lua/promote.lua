@@ -1,7 +1,7 @@
 --- needs: clock, promote, wake_workers
 -- Move delayed tasks whose time has come to their inboxes.
 --
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]  list  urgent, normal, low
 -- KEY task        hash  id -> envelope
 -- KEY later       zset  id -> when it is due
 -- KEY bell        list  wake-ups for idle workers

@@ -3,7 +3,7 @@
 -- KEY task     hash  id -> envelope
 -- KEY done     hash  id -> outcome
 -- KEY dead     zset  id -> when it was given up
--- KEY awaited  hash  id -> channels of those who wait for its outcome
+-- KEY awaited  hash  id -> channels to publish its outcome on
 -- ARG id       str
 -- ARG channel  str  where the caller listens
 --

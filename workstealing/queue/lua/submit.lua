@@ -10,14 +10,14 @@
 -- KEY bell        list  wake-ups for idle workers
 -- KEY stats       hash  counts
 -- KEY cancelled   set   cancelled ids that an inbox still names
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
--- KEY awaited     hash  id -> channels of those who wait for its outcome
+-- KEY inboxes[3]  list  urgent, normal, low
+-- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY dead        zset  id -> when it was given up
 -- ARG due       int  ms since the epoch; 0: at once
 -- ARG delay_ms  int  or else from now; 0: at once
 -- ARG most      int  tasks that the queue holds at most; 0: any number
 -- ARG count     int  number of tasks
--- ARG channel   str  of one who will wait for the outcomes; or empty
+-- ARG channel   str  where the outcomes are published; empty: nowhere
 -- ARGS ids      str  of all, each once; then the envelopes of all
 --
 -- Reply: 'ok', 'full' or 'input_ended'; then the positions, from 0, of known ids.

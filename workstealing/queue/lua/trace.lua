@@ -1,5 +1,5 @@
 --- needs: clock
--- Read all that is known of a task, but for what its worker's own keys say.
+-- Read all that is known of a task, except from its worker's own keys.
 --
 -- KEY task        hash  id -> envelope
 -- KEY lock        hash  id -> worker#token
@@ -12,7 +12,7 @@
 -- ARG id  str
 --
 -- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop;
--- an empty string for what there is not.
+-- an empty string for each that is missing.
 
 return {
   now_ms(),

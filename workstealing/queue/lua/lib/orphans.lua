@@ -1,10 +1,10 @@
 --- needs: caller, history, give_back, give_up
 -- Return the tasks of a worker that is dead, leaves, or came back as a new incarnation.
--- What must not be run twice and was begun (a ! stands before its time) is given up
+-- A task that was begun and must not run twice (a ! stands before its time) is given up
 -- instead, for nobody knows what it did.
 
--- What waits in its deque; from the back to the front, so that the order is kept when
--- each is put in front. Return how many.
+-- Return the tasks in its deque from the back to the front: each is put in front, so the
+-- order is kept. The result is their number.
 local function return_waiting(deque, most)
   --- uses: lock
   local returned = 0
@@ -25,8 +25,8 @@ local function count_death(id)
   return deaths + 1
 end
 
--- What it has taken. If it died, *most_deaths* is how many deaths a task may see before
--- it is given up with the outcome *exhausted*; nil if it did not. Return how many.
+-- Return the tasks that it has taken. If it died, a task that has seen *most_deaths* is
+-- given up with the outcome *exhausted*; nil if it did not die. The result is their number.
 local function return_running(most, unknown, most_deaths, exhausted)
   --- uses: lock, running
   local held, returned = redis.call('HGETALL', running), 0

@@ -1,6 +1,6 @@
 --- needs: token, caller
--- Put what the worker was given but never learnt of back to the front of its deque, under
--- a new token: a call about it that is still on its way comes too late.
+-- Put tasks that the worker was given but never heard of back to the front of its deque,
+-- under a new token: a call about them that is still on its way comes too late.
 local function resynchronize(number)
   --- uses: running, deque, lock, held_ids_at
   local is_held = {}
@@ -8,7 +8,7 @@ local function resynchronize(number)
   local taken = redis.call('HGETALL', running)
   for n = #taken - 1, 1, -2 do
     local id = taken[n]
-    -- What must not be run twice and was begun stays, until its worker leaves or dies.
+    -- A task that was begun and must not run twice stays until its worker leaves or dies.
     if not is_held[id] and string.sub(taken[n + 1], 1, 1) ~= '!' then
       redis.call('HDEL', running, id)
       redis.call('LPUSH', deque, id)

@@ -1,9 +1,9 @@
 --- needs: unusual, caller, history, give_back, give_up, expire_outcomes, publish
--- Settle reports: ARGV[first] to ARGV[last], five values each; ids that were refused are
--- put at the end of a list. A report counts only if the task is still locked to this
--- worker by the token that it names; to report again what was accepted changes nothing.
+-- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
+-- refused ones to a list. A report counts only if the task is still locked to this worker
+-- by the token that it names; repeating an accepted report changes nothing.
 
--- A task that comes back: after a while, or at once to the front of its inbox.
+-- Return a task: after a delay, or at once to the front of its inbox.
 local function return_task(id, verdict, delay_ms)
   --- uses: lock, later, history
   is_odd = true
