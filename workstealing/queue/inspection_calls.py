@@ -1,4 +1,4 @@
-"""What inspection asks of Redis: where a task is, and how many are where.
+"""What inspection asks of Redis: where a task is, and how many are in each place.
 
 Nothing here changes a queue.
 """
@@ -30,7 +30,7 @@ _script = queue_scripts(__package__)
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All that is known of a task, but for what its worker's own keys say."""
+    """All that is known of a task, except from its worker's own keys."""
 
     now_ms: int
     envelope: bytes
@@ -62,13 +62,13 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many are where."""
+    """How many tasks are in each place, and what else describes a queue."""
 
     now_ms: int
     inbox: tuple[int, int, int]
-    """By priority, cancelled ones that were not passed over yet included."""
+    """By priority, including cancelled tasks that were not passed over yet."""
     tasks: int
-    """All that have not ended, and dead letters."""
+    """All that are not over, and dead letters."""
     assigned: int
     """In deques or running."""
     outcomes: int
@@ -85,7 +85,7 @@ class Counts:
 
     @property
     def unfinished(self) -> int:
-        """Tasks that still want to be run."""
+        """Tasks that are not over."""
         return self.tasks - self.dead - self.parked
 
 
@@ -103,7 +103,7 @@ def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
 
 
 def trace(keys: QueueKeys, task_id: str) -> Call[Trace]:
-    """Read all that is known of a task, but for what its worker's own keys say."""
+    """Read all that is known of a task, except from its worker's own keys."""
     script = _script("trace")
     return Call(
         script,
@@ -123,7 +123,7 @@ def begun_at(keys: QueueKeys, worker: str, task_id: str) -> RedisCommand[int | N
 
 
 def counts(keys: QueueKeys) -> Call[Counts]:
-    """Count what is where."""
+    """Count the tasks in each place."""
     script = _script("counts")
     return Call(script, script.keys(keys), script.arguments(), _counts)
 

@@ -57,7 +57,7 @@ class QueueKeys:
         return f"{self.prefix}deque:{worker}"
 
     def running(self, worker: str) -> str:
-        """Hash of the tasks that a worker has taken, and when."""
+        """Hash of the tasks that a worker has taken, with the times."""
         return f"{self.prefix}running:{worker}"
 
     def parked_for(self, ability: str) -> str:

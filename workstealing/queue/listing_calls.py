@@ -1,4 +1,4 @@
-"""What lists of workers and tasks ask of Redis: a few of many, never a whole hash."""
+"""What lists of workers and tasks ask of Redis: a few entries, never a whole hash."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CHUNK = 250
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What a worker says of itself, and how much it holds."""
+    """What a worker says of itself, and how many tasks it holds."""
 
     name: str
     description: dict[str, Any]
@@ -71,14 +71,14 @@ class ParkedAbility:
 
     ability: str
     tasks: int
-    """Cancelled ones that were not passed over yet included."""
+    """Including cancelled ones that were not passed over yet."""
     workers: int
 
 
 def describe_workers(
     keys: QueueKeys, workers: Sequence[str]
 ) -> Call[tuple[WorkerInfo, ...]]:
-    """Describe some workers, and count what each holds."""
+    """Describe workers, and count the tasks that each holds."""
     script = _script("describe_workers")
     own = [key for name in workers for key in (keys.deque(name), keys.running(name))]
 
@@ -115,7 +115,7 @@ def list_running(
 def summarize(
     keys: QueueKeys, ids: Sequence[str], *, most: int
 ) -> Call[tuple[TaskSummary, ...]]:
-    """Summarize some tasks, whatever became of them."""
+    """Summarize tasks, ended or not."""
     script = _script("summarize")
 
     def parse(reply: Any) -> tuple[TaskSummary, ...]:
@@ -143,7 +143,7 @@ def parked_abilities(keys: QueueKeys, *, most: int) -> RedisCommand[tuple[str, .
 def count_parked(
     keys: QueueKeys, abilities: Sequence[str]
 ) -> Call[tuple[ParkedAbility, ...]]:
-    """Count the tasks that are parked for each of some abilities."""
+    """Count the tasks that are parked for each ability."""
     script = _script("count_parked")
     own = tuple(map(keys.parked_for, abilities))
 
@@ -211,7 +211,7 @@ def length(key: str) -> RedisCommand[int]:
 
 
 def position(key: str, task_id: str, *, most: int) -> RedisCommand[int | None]:
-    """Count the ids before a task in a list; None beyond *most*, or if it is not."""
+    """Count the ids before a task in a list; None beyond *most*, or if it is absent."""
     return RedisCommand(
         ("LPOS", key, task_id, "MAXLEN", most),
         lambda reply: None if reply is None else int(reply),

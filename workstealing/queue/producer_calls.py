@@ -110,7 +110,7 @@ def request_outcome(
 def cancel(
     keys: QueueKeys, settings: QueueSettings, task_id: str, worker: str, outcome: bytes
 ) -> Call[Cancelled]:
-    """Cancel a task that *worker* holds, or nobody if that is empty."""
+    """Cancel a task that *worker* holds; empty if nobody does."""
     script = _script("cancel")
     return Call(
         script,
@@ -133,7 +133,7 @@ def replay(keys: QueueKeys, task_id: str, *, drop: bool) -> Call[bool]:
 
 
 def end_input(keys: QueueKeys, *, ended: bool) -> Call[bool]:
-    """Record that no more input comes, or that it does again."""
+    """End the input of a queue, or reopen it."""
     script = _script("end_input")
     return Call(script, script.keys(keys), script.arguments(ended=int(ended)), bool)
 

@@ -1,4 +1,4 @@
-"""What a running task leaves behind: its log, its progress, where to go on.
+"""What a running task leaves behind: its log, its progress, its checkpoint.
 
 Only tasks that write any have these keys, and the keys expire. Only the worker that
 holds the task can write: one that lost its lease cannot any more.
@@ -40,7 +40,7 @@ KEPT_MS = 86_400_000
 BEGINNING = "0-0"
 """The place before the first record."""
 
-# Notes of an ended task. Not at once: if its report does not arrive, it goes on there.
+# Not at once: if the report of the task is lost, it goes on from its notes.
 _NOTES_AFTERWARDS_MS = 60_000
 
 
@@ -79,7 +79,7 @@ def log(
 def read_log(
     keys: QueueKeys, task_id: str, after: str = BEGINNING, *, most: int = 500
 ) -> Call[LogPage]:
-    """Read on in the log of a task."""
+    """Read more of the log of a task."""
 
     def parse(reply: Any) -> LogPage:
         records = tuple(raw(record) for record in reply[2::2])
@@ -99,7 +99,7 @@ def read_log(
 def await_log(
     keys: QueueKeys, task_id: str, after: str, seconds: float
 ) -> RedisCommand[bool]:
-    """Wait until there is more in the log of a task, or for so long."""
+    """Wait for more in the log of a task, for some seconds at most."""
     block_ms = max(1, round(seconds * 1000))
     key = keys.log(task_id)
     return RedisCommand(
@@ -114,7 +114,7 @@ def note(
     what: Literal["progress", "checkpoint"],
     value: bytes,
 ) -> Call[bool]:
-    """Keep what a task notes; False if the worker lost the task."""
+    """Keep a note of a task; False if the worker lost the task."""
     script = _script("note")
     return Call(
         script,
@@ -137,7 +137,7 @@ def read_note(
     envelope: bytes,
     what: Literal["progress", "checkpoint"],
 ) -> RedisCommand[bytes | None]:
-    """Read what a task noted, on any worker; None if it did not."""
+    """Read a note of a task, from any worker; None if there is none."""
 
     def parse(reply: Any) -> bytes | None:
         of, value = reply

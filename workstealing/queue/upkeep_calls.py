@@ -33,7 +33,7 @@ _script = queue_scripts(__package__)
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What upkeep could do now."""
+    """The work that upkeep has found."""
 
     now_ms: int
     dead: tuple[str, ...]
@@ -50,7 +50,7 @@ class Survey:
 
 
 def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
-    """Find out what there is to do; this also claims upkeep for the caller."""
+    """Find work for upkeep; this also claims upkeep for the caller."""
     script = _script("survey")
     return Call(script, script.keys(keys), script.arguments(most=most), _survey)
 
@@ -58,7 +58,7 @@ def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
 def reassign(
     keys: QueueKeys, settings: QueueSettings, worker: str, *, most: int
 ) -> Call[int]:
-    """Give back what a dead worker held; -1 if it lives."""
+    """Give back the tasks of a dead worker; -1 if it lives."""
     script = _script("reassign")
     return Call(
         script,
@@ -75,7 +75,7 @@ def reassign(
 
 
 def idle(keys: QueueKeys, workers: Sequence[str]) -> Call[tuple[str, ...]]:
-    """Name those of some workers that have nothing at all."""
+    """Name the idle among some workers."""
     script = _script("idle")
     own = [key for name in workers for key in (keys.deque(name), keys.running(name))]
     return Call(
@@ -90,7 +90,7 @@ def promote(keys: QueueKeys, *, most: int) -> Call[int]:
 
 
 def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:
-    """Forget outcomes and dead letters whose time is over, or that are too many."""
+    """Forget outcomes and dead letters that are too old or too many."""
     script = _script("expire")
     return Call(
         script,
@@ -117,7 +117,7 @@ def unpark(keys: QueueKeys, ability: str, *, most: int) -> Call[int]:
 
 
 def reconcile(keys: QueueKeys, *, page: int) -> Call[int]:
-    """Give back tasks of a page of locks whose worker is unknown."""
+    """Give back tasks that are locked to unknown workers, in a page of locks."""
     script = _script("reconcile")
     return Call(script, script.keys(keys), script.arguments(size=page), int)
 

@@ -1,7 +1,7 @@
 """What a worker asks of Redis: to join, to exchange reports for tasks, to leave.
 
-Each call names one script. The scripts take only calls by the holder of a task: a
-worker that lost its lease changes nothing, and learns that from the reply.
+The scripts heed only the holder of a task: a worker that lost its lease changes
+nothing, and learns that from the reply.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Exchanged:
 
     tasks: tuple[Delivery, ...]
     refused: tuple[str, ...]
-    """Reported, but the worker no longer held the lock."""
+    """Tasks that it reported without holding their locks any more."""
     cancelled: tuple[str, ...]
-    """Tasks it runs that it is asked to stop."""
+    """Running tasks that it is asked to stop."""
     victims: tuple[tuple[str, int], ...]
     """Some workers and the lengths of their deques, if it was given nothing."""
     unfinished: int
-    """Tasks in the queue that still want to be run, here or elsewhere."""
+    """Tasks of the queue that are not over, on any worker."""
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int
@@ -63,7 +63,7 @@ def join(
     incarnation: str,
     description: Mapping[str, Any],
 ) -> Call[bool]:
-    """Take a worker on; *description* has its `abilities`."""
+    """Register a worker; *description* has its `abilities`."""
     script = _script("join")
     return Call(
         script,
@@ -92,7 +92,7 @@ def exchange(
     reports: Sequence[Report] = (),
     held: Sequence[str] | None = None,
 ) -> Call[Exchanged | None]:
-    """Report, renew the lease, take what is next; None if the worker was struck off.
+    """Report, renew the lease, take the next tasks; None if the lease was lost.
 
     *held* names the tasks that the worker holds, if a reply may have been lost.
     """
@@ -126,7 +126,7 @@ def steal(
 ) -> Call[int]:
     """Move half of the victim's deque, from its back, to a thief that has nothing.
 
-    What the thief cannot run stays where it is.
+    Tasks that the thief cannot run stay.
     """
     script = _script("steal")
     return Call(
@@ -140,7 +140,7 @@ def steal(
 
 
 def begin(keys: QueueKeys, worker: str, task: Delivery) -> Call[bool]:
-    """Record that a task that must not be run twice runs now; False if it may not."""
+    """Record that a task that must not run twice has begun; False if it may not."""
     script = _script("begin")
     return Call(
         script,
@@ -165,7 +165,7 @@ def release(keys: QueueKeys, worker: str, tasks: Sequence[Delivery]) -> Call[int
 def find_capable(
     keys: QueueKeys, ability: str, *, but: str, most: int = _SAMPLE
 ) -> Call[str]:
-    """Name a live worker with an ability, not *but*; empty if none was found.
+    """Name a live worker with an ability, other than *but*; empty if none was found.
 
     It looks at a sample of the workers: where few of very many are capable, it may
     miss them.
@@ -211,10 +211,10 @@ def park(keys: QueueKeys, worker: str, task: Delivery, ability: str) -> Call[boo
 def leave(
     keys: QueueKeys, worker: str, incarnation: str, *, most: int = 500, final: bool
 ) -> Call[tuple[int, int]]:
-    """Hand back what a worker holds; return how many, and how many are left.
+    """Hand back the tasks of a worker; return how many, and how many are left.
 
-    If not *final* it hands back only what waits, and stays. What was begun and must
-    not be run twice is given up.
+    If not *final*, it hands back only the tasks in its deque, and stays. A task that
+    was begun and must not run twice is given up.
     """
     script = _script("leave")
     return Call(

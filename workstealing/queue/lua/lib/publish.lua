@@ -1,5 +1,5 @@
--- Publish an outcome on the channels of those who wait for it. Mostly nobody waits for
--- anything, and one look at the whole hash spares a look for each task.
+-- Publish an outcome to its waiters. Mostly nobody waits for anything, and one look at the
+-- whole hash spares a look for each task.
 local is_anything_awaited
 local function publish(id, outcome)
   --- uses: awaited
