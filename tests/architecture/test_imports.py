@@ -19,7 +19,7 @@ FOREIGN = (
 
 
 def _loaded_by(program: str) -> set[str]:
-    report = "import sys; print(*{name.split('.')[0] for name in sys.modules})"
+    report = "import sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-I", "-c", f"{program}; {report}"],
         capture_output=True,
@@ -40,6 +40,13 @@ def test_importing_the_package_imports_nothing_that_a_host_does_not_use() -> Non
 def test_names_that_need_more_are_imported_when_asked_for() -> None:
     assert "redis" in _loaded_by("from workstealing import connect")
     assert "redis" not in _loaded_by("from workstealing import AsyncRecruiter")
+
+
+def test_a_process_that_only_submits_does_not_import_what_runs_tasks() -> None:
+    loaded = _loaded_by("from workstealing import TaskQueue")
+
+    assert "workstealing.client.task_queue" in loaded
+    assert "workstealing.tasks.runner" not in loaded
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -14,7 +14,13 @@ from workstealing.drivers.sync_driver import Driver
 from workstealing.queue import listing_calls, task_output_calls
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.producer_calls import cancel, end_input, replay, submit
+from workstealing.queue.producer_calls import (
+    cancel,
+    end_input,
+    replay,
+    request_outcome,
+    submit,
+)
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Step
 from workstealing.queue.upkeep_calls import (
@@ -28,7 +34,6 @@ from workstealing.queue.upkeep_calls import (
     unpark,
 )
 from workstealing.queue.worker_calls import (
-    beat,
     begin,
     exchange,
     find_capable,
@@ -138,7 +143,8 @@ class Story:
         for worker in ("v.0", "w.0"):
             do(join(keys, SETTINGS, worker, "1", {"abilities": ["x@1"]}))
         taken = self.take("v.0", 3, keep=4)
-        assert do(trace(keys, taken[0].id, channel="c")).worker == "v.0"
+        assert do(trace(keys, taken[0].id)).worker == "v.0"
+        assert do(request_outcome(keys, taken[0].id, "c")).verdict == "requested"
         assert do(begun_at(keys, "v.0", taken[0].id))
         self.report("v.0", taken[0], "done")
         self.report("v.0", taken[1], "dead")
@@ -201,7 +207,9 @@ class Story:
         assert do(listing_calls.describe_workers(keys, ["v.0", "w.0"]))[1].running == 1
         assert do(listing_calls.memory_usage([keys.task, keys.lock]))[0]
         assert do(cancel(keys, SETTINGS, taken.id, "w.0", b"x")) == "asked"
-        assert do(beat(keys, SETTINGS, "w.0", "1")) == (taken.id,)
+        answer = do(exchange(keys, SETTINGS, "w.0", "1", want=0, keep=0))
+        assert answer is not None
+        assert answer.cancelled == (taken.id,)
         self.report("w.0", taken, "cancelled")
         waiting = self.client.lrange(keys.inboxes[2], -1, -1)[0].decode()
         assert do(cancel(keys, SETTINGS, waiting, "", b"x")) == "cancelled"
@@ -213,7 +221,7 @@ class Story:
         keys, do = self.keys, self.do
         self.take("v.0", 1)
         self.client.zadd(keys.workers, {"v.0": 1})
-        assert do(reassign(keys, SETTINGS, "v.0", b"dead", most=100)) > 0
+        assert do(reassign(keys, SETTINGS, "v.0", most=100)) > 0
         self.client.hset(keys.lock, "later", "nobody#1")
         assert do(reconcile(keys, page=100)) == 1
         assert do(record_duties(keys, "w.0", ["reconcile"]))

@@ -279,7 +279,7 @@ def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
     stat = json.loads(cli.run("stat", "--json").output)
 
     assert list(stat) == [
-        *("queue", "run", "server", "is_known", "now_ms", "is_closed", "waiting"),
+        *("queue", "run", "server", "is_known", "now_ms", "input_ended", "waiting"),
         *("inbox", "oldest_at_ms", "assigned"),
         *("running", "delayed", "parked", "dead", "outcomes", "unfinished", "backlog"),
         *("living", "backlog_per_worker", "workers", "parked_abilities", "totals"),
@@ -410,7 +410,7 @@ def test_done_closes_the_queue_and_can_wait_for_the_end(cli: QueueCli) -> None:
     cli.echo.submit("hi")
     waited = cli.run("done", "--wait", "--timeout", "0.05")
     assert waited.exit_code == 3
-    assert cli.queue.counts().is_closed
+    assert cli.queue.counts().input_ended
 
     cli.drain()
     ended = cli.run("done", "--wait", "--timeout", "30")

@@ -116,7 +116,7 @@ def test_stat_counts_the_tasks_in_each_place(stage: Stage) -> None:
     assert (seen.delayed, seen.parked, seen.dead, seen.outcomes) == (1, 0, 0, 0)
     assert (seen.unfinished, seen.backlog, seen.living) == (7, 6, 2)
     assert seen.backlog_per_worker == 3.0
-    assert not seen.is_closed
+    assert not seen.input_ended
 
 
 def test_stat_of_a_queue_that_nobody_used_is_all_zeros(stage: Stage) -> None:
@@ -138,13 +138,13 @@ def test_a_queue_is_known_from_its_first_task_to_long_after_its_last(
     assert stage.inspector.stat().is_known
 
 
-def test_a_queue_is_known_by_a_worker_or_by_being_closed(stage: Stage) -> None:
-    closed = TaskQueue(f"{stage.queue.name}-closed", stage.client)
+def test_a_queue_is_known_by_a_worker_or_by_an_ended_input(stage: Stage) -> None:
+    ended = TaskQueue(f"{stage.queue.name}-ended", stage.client)
     stage.join("pool.0")
-    closed.end_input()
+    ended.end_input()
 
     assert stage.inspector.stat().is_known
-    assert Inspector(closed).stat().is_known
+    assert Inspector(ended).stat().is_known
 
 
 def test_stat_says_since_when_the_oldest_task_has_been_waiting(stage: Stage) -> None:
@@ -247,7 +247,7 @@ def test_stat_sums_up_what_was_done_and_who_did_the_upkeep(stage: Stage) -> None
 
     assert (seen.totals.submitted, seen.totals.done, seen.totals.dead) == (4, 3, 1)
     assert (seen.dead, seen.outcomes) == (1, 3)
-    assert seen.is_closed
+    assert seen.input_ended
     assert seen.upkeep.slices["worker"] >= 1
     assert seen.upkeep.done_at_ms["expire"] > 0
     assert "claimed" not in seen.upkeep.done_at_ms

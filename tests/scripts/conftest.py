@@ -51,7 +51,7 @@ class ScriptedQueue:
     def envelope(task_id: str, priority: int = 1) -> bytes:
         return json.dumps({"id": task_id, "priority": priority}).encode()
 
-    def submit(self, *ids: str, priority: int = 1, **more: int) -> Submitted:
+    def submit(self, *ids: str, priority: int = 1, **more: Any) -> Submitted:
         tasks = [(task_id, self.envelope(task_id, priority)) for task_id in ids]
         call = submit(self.keys, self.settings, tasks, priority=priority, **more)
         return self.do(call)
@@ -71,7 +71,7 @@ class ScriptedQueue:
         keep: int = 0,
         incarnation: str = "1",
         reports: Sequence[Report] = (),
-        known: Sequence[str] | None = None,
+        held: Sequence[str] | None = None,
     ) -> Call[Exchanged | None]:
         return exchange(
             self.keys,
@@ -81,7 +81,7 @@ class ScriptedQueue:
             want=want,
             keep=keep,
             reports=reports,
-            known=known,
+            held=held,
         )
 
     def exchange(self, worker: str, **more: Any) -> Exchanged:

@@ -9,15 +9,16 @@ import pytest
 from workstealing.queue import listing_calls
 from workstealing.queue.inspection_calls import begun_at
 from workstealing.queue.producer_calls import cancel, replay
-from workstealing.queue.upkeep_calls import outcome_unknown, reassign
+from workstealing.queue.upkeep_calls import reassign
 from workstealing.queue.worker_calls import begin, leave
 from workstealing.tasks.attempt import Delivery
+from workstealing.tasks.outcome import outcome_unknown
 
 UNKNOWN = outcome_unknown().decode()
 
 
 def reassigning(queue: Any, worker: str) -> Any:
-    return reassign(queue.keys, queue.settings, worker, b"too many deaths", most=100)
+    return reassign(queue.keys, queue.settings, worker, most=100)
 
 
 def test_a_task_is_begun_by_its_holder_only(queue: Any) -> None:
@@ -69,7 +70,7 @@ def test_when_its_worker_dies_its_outcome_is_unknown(queue: Any) -> None:
     state = queue.check()
     assert state["done"] == {"begun": UNKNOWN}
     assert list(state["dead"]) == ["begun"]
-    assert state["history"] == {"taken": "0:1:0"}
+    assert state["history"] == {"begun": "0:1:0", "taken": "0:1:0"}
     assert queue.waiting() == ["taken"]
     assert state["stats"]["dead"] == "1"
 
@@ -116,7 +117,7 @@ def test_after_a_lost_reply_what_was_begun_does_not_come_back(queue: Any) -> Non
     begun, _ = queue.take("v", 2)
     queue.do(begin(queue.keys, "v", begun))
 
-    queue.exchange("v", known=[])
+    queue.exchange("v", held=[])
 
     assert queue.deque("v") == ["taken"]
     queue.do(leave(queue.keys, "v", "1", final=True))

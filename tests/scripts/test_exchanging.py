@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workstealing.queue.inspection_calls import begun_at
-from workstealing.queue.producer_calls import cancel, end_input
+from workstealing.queue.producer_calls import cancel
 
 
 def ids(tasks: Any) -> list[str]:
@@ -206,13 +206,10 @@ def test_what_is_finished_is_told_to_those_who_work(queue: Any) -> None:
     queue.join("w")
     queue.submit("a", "b")
     assert queue.exchange("w").unfinished == 2
-    assert not queue.exchange("w").is_closed
 
-    queue.do(end_input(queue.keys, ended=True))
     exchanged = queue.report("w", "dead", *queue.take("w"))
 
     assert exchanged.unfinished == 0
-    assert exchanged.is_closed
 
 
 def test_overdue_upkeep_is_given_to_one(queue: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.producer_calls import cancel
-from workstealing.queue.worker_calls import beat, join, leave
+from workstealing.queue.worker_calls import join, leave
 from workstealing.tasks.attempt import Report
 
 
@@ -18,11 +18,13 @@ def joining(queue: Any, worker: str, incarnation: str, *abilities: str) -> Any:
 
 def test_a_worker_that_joins_has_a_lease_and_abilities(queue: Any) -> None:
     call = joining(queue, "pool.a.0", "i1", "resize@1", "crop@2")
+    before_ms = queue.do(counts(queue.keys)).now_ms
 
-    now = queue.do(call)
+    queue.do(call)
 
     seen = queue.do(counts(queue.keys))
-    assert seen.leases == {"pool.a.0": now + queue.settings.lease_ms}
+    joined_at_ms = seen.leases["pool.a.0"] - queue.settings.lease_ms
+    assert before_ms <= joined_at_ms <= seen.now_ms
     assert seen.abilities == {"resize@1": 1, "crop@2": 1}
     queue.again(call)
 
@@ -59,7 +61,7 @@ def test_a_new_incarnation_inherits_the_deque_but_not_what_ran(queue: Any) -> No
     assert queue.report("w", "done", *old).refused == ("a", "b")
 
 
-def test_a_former_incarnation_cannot_report_beat_or_leave(queue: Any) -> None:
+def test_a_former_incarnation_cannot_report_or_leave(queue: Any) -> None:
     queue.join("v")
     queue.submit("a")
     (old,) = queue.take("v")
@@ -69,7 +71,6 @@ def test_a_former_incarnation_cannot_report_beat_or_leave(queue: Any) -> None:
 
     report = [Report("a", old.token, "done", b"late")]
     assert queue.do(queue.exchanging("v", incarnation="1", reports=report)) is None
-    assert queue.do(beat(queue.keys, queue.settings, "v", "1")) is None
     assert queue.do(leave(queue.keys, "v", "1", final=True)) == (0, 0)
 
     assert queue.state() == before
@@ -81,11 +82,13 @@ def test_a_former_incarnation_cannot_report_beat_or_leave(queue: Any) -> None:
 def test_an_incarnation_is_not_taken_for_one_whose_name_it_begins(queue: Any) -> None:
     queue.join("v", incarnation="12")
 
-    assert queue.do(beat(queue.keys, queue.settings, "v", "1")) is None
-    assert queue.do(beat(queue.keys, queue.settings, "v", "12")) == ()
+    assert queue.do(queue.exchanging("v", incarnation="1")) is None
+    assert queue.do(queue.exchanging("v", incarnation="12")) is not None
 
 
-def test_a_beat_renews_the_lease_and_tells_what_to_stop(queue: Any) -> None:
+def test_an_exchange_names_only_the_tasks_that_this_worker_must_stop(
+    queue: Any,
+) -> None:
     queue.join("v", "w")
     queue.submit("a", "b", "c")
     queue.take("v", 2)
@@ -93,17 +96,15 @@ def test_a_beat_renews_the_lease_and_tells_what_to_stop(queue: Any) -> None:
     for name, worker in (("b", "v"), ("c", "w")):
         asked = cancel(queue.keys, queue.settings, name, worker, b"cancelled")
         assert queue.do(asked) == "asked"
-    queue.end_lease("v")
 
-    call = beat(queue.keys, queue.settings, "v", "1")
+    call = queue.exchanging("v")
 
-    assert queue.do(call) == ("b",)
-    assert queue.again(call) == ("b",)
-    assert queue.client.zscore(queue.keys.workers, "v") > 1
+    assert queue.do(call).cancelled == ("b",)
+    assert queue.again(call).cancelled == ("b",)
 
 
 def test_who_never_joined_has_no_lease_to_renew(queue: Any) -> None:
-    assert queue.do(beat(queue.keys, queue.settings, "v", "1")) is None
+    assert queue.do(queue.exchanging("v")) is None
     assert queue.state() == {"workers": []}
 
 

@@ -31,8 +31,6 @@ from workstealing.queue.steps import Call
 from workstealing.queue.upkeep_calls import (
     expire,
     idle,
-    outcome_of_deaths,
-    outcome_unknown,
     promote,
     reassign,
     reconcile,
@@ -41,7 +39,6 @@ from workstealing.queue.upkeep_calls import (
 )
 from workstealing.queue.worker_calls import (
     Exchanged,
-    beat,
     begin,
     find_capable,
     join,
@@ -52,6 +49,7 @@ from workstealing.queue.worker_calls import (
     steal,
 )
 from workstealing.tasks.attempt import Delivery, Report
+from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 T = TypeVar("T")
 
@@ -59,10 +57,9 @@ _MAY_COME_LATE = ("release", "exchange", "steal", "submit", "park", "route")
 IDS = [f"t{n}" for n in range(9)]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
-GIVEN_UP = outcome_of_deaths(QueueSettings())
+GIVEN_UP = outcome_of_deaths(QueueSettings().deaths)
 UNKNOWN = outcome_unknown()
 LEFT = outcome_unknown(left=True)
-DIED = {outcome.decode() for outcome in (GIVEN_UP, UNKNOWN, LEFT)}
 CANCELLED = b"cancelled"
 
 ids = st.sampled_from(IDS)
@@ -237,18 +234,18 @@ class QueueMachine(RuleBasedStateMachine):
         # Empty hands say so: a client that repeats a command by itself tells nobody
         # that a reply was lost.
         is_sure = hand.held and not hand.is_unsure
-        known = None if is_sure else list(hand.held)
+        held = None if is_sure else list(hand.held)
         call = self.queue.exchanging(
             hand.name,
             want=want,
             keep=keep,
             incarnation=hand.incarnation,
             reports=hand.reports,
-            known=known,
+            held=held,
         )
-        reply = self.exchanged(call, hand, want, known)
+        reply = self.exchanged(call, hand, want, held)
         if is_repeated:
-            reply = self.exchanged(call, hand, want, known)
+            reply = self.exchanged(call, hand, want, held)
         if is_lost:
             hand.is_unsure = True
             return
@@ -295,8 +292,6 @@ class QueueMachine(RuleBasedStateMachine):
             ghost.name, want=want, incarnation=ghost.incarnation, reports=reports
         )
         assert self.perform(call) is None
-        beating = beat(queue.keys, queue.settings, ghost.name, ghost.incarnation)
-        assert self.perform(beating) is None
         leaving = leave(queue.keys, ghost.name, ghost.incarnation, final=True)
         assert self.perform(leaving) == (0, 0)
         tasks = list(ghost.held.values())
@@ -383,16 +378,6 @@ class QueueMachine(RuleBasedStateMachine):
         assert kept + self.deque(thief) == before
         assert moved == len(before) - len(kept)
 
-    @precondition(lambda self: self.cancelling)
-    @rule(number=numbers)
-    def beat(self, number: int) -> None:
-        if not self.hands:
-            return
-        hand, queue = self.hand(number), self.queue
-        call = beat(queue.keys, queue.settings, hand.name, hand.incarnation)
-        running = self.state.get(f"running:{hand.name}", {})
-        assert set(self.perform(call)) == self.cancelling & set(running)
-
     @precondition(lambda self: self.hands)
     @rule(number=numbers, most=few, final=st.booleans())
     def leave(self, number: int, most: int, final: bool) -> None:
@@ -464,9 +449,7 @@ class QueueMachine(RuleBasedStateMachine):
         lease = queue.client.zscore(queue.keys.workers, name)
         had = dict(before.get(f"running:{name}", {}))
         deque, waiting = self.deque(name), self.waiting()
-        reply = self.perform(
-            reassign(queue.keys, queue.settings, name, GIVEN_UP, most=most)
-        )
+        reply = self.perform(reassign(queue.keys, queue.settings, name, most=most))
         if lease is not None and lease > 1:
             assert reply == -1
             assert self.state == before
@@ -581,7 +564,7 @@ class QueueMachine(RuleBasedStateMachine):
         queue = self.queue
         for name in WORKERS:
             queue.end_lease(name)
-            queue.do(reassign(queue.keys, queue.settings, name, GIVEN_UP, most=100))
+            queue.do(reassign(queue.keys, queue.settings, name, most=100))
         queue.join("last", abilities=ABILITIES)
         for ability in ABILITIES:
             queue.do(unpark(queue.keys, ability, most=100))
@@ -617,7 +600,7 @@ class QueueMachine(RuleBasedStateMachine):
         return reply
 
     def exchanged(
-        self, call: Call[Exchanged | None], hand: Hand, want: int, known: Any
+        self, call: Call[Exchanged | None], hand: Hand, want: int, held: Any
     ) -> Any:
         before = self.state
         reply = self.perform(call)
@@ -641,7 +624,7 @@ class QueueMachine(RuleBasedStateMachine):
         if any(self.deaths.get(task_id, 0) for task_id in tasks):
             assert len(tasks) == 1, "a suspect is taken alone"
         # One under suspicion waits until nothing else is held, and others wait for it.
-        is_alone = bool(running) and any(self.deaths.values())
+        is_alone = bool(running) and not self.deaths.keys() <= self.dead
         if want and not tasks and not is_alone:
             alive = [name for name in self.waiting() if name in self.tasks]
             assert not alive, "who gets nothing leaves nothing"
@@ -649,7 +632,7 @@ class QueueMachine(RuleBasedStateMachine):
         if any(json.loads(task.envelope)["priority"] for task in reply.tasks):
             urgent = after.get("inbox:0", [])
             assert not set(urgent) & set(self.tasks), "urgent ones come first"
-        if known is None:
+        if held is None:
             self.check_order(before, hand.name, tasks)
         elif not want:
             back = list(before.get(mine, {}))
@@ -722,9 +705,6 @@ class QueueMachine(RuleBasedStateMachine):
         if how == "dead":
             self.dead.add(name)
             self.outcomes[name] = outcome
-            if outcome in DIED:
-                self.attempts.pop(name, None)
-                self.deaths.pop(name, None)
             return
         del self.tasks[name]
         self.attempts.pop(name, None)

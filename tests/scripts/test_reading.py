@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from workstealing.queue.inspection_calls import begun_at, counts, trace
-from workstealing.queue.producer_calls import cancel
+from workstealing.queue.producer_calls import cancel, replay, request_outcome
 from workstealing.queue.upkeep_calls import reassign
 from workstealing.queue.worker_calls import steal
+from workstealing.tasks.outcome import TaskOutcome, outcome_of_deaths
 
 
 def test_nothing_is_known_of_a_stranger(queue: Any) -> None:
-    seen = queue.again(trace(queue.keys, "never", channel="c"))
+    seen = queue.again(trace(queue.keys, "never"))
 
     assert (seen.envelope, seen.worker, seen.token, seen.outcome) == (b"", "", "", b"")
     assert (seen.due_ms, seen.dead_at_ms, seen.needs) == (None, None, "")
@@ -59,7 +60,7 @@ def test_all_places_are_counted(queue: Any) -> None:
     assert seen.abilities == {"x@1": 2}
     assert set(seen.leases) == {"v", "w"}
     assert seen.stats["submitted"] == 10
-    assert not seen.is_closed
+    assert not seen.input_ended
 
 
 @pytest.fixture
@@ -83,42 +84,60 @@ def heard(queue: Any) -> Any:
     listener.close()
 
 
-def ended(queue: Any) -> None:
+def ended(queue: Any) -> bytes:
     queue.report("w", "done", *queue.take("w"), outcome=b"fine \xff")
+    return b"fine \xff"
 
 
-def given_up(queue: Any) -> None:
+def given_up(queue: Any) -> bytes:
     queue.client.hset(queue.keys.history, "a", "0:2:0")
     queue.take("w")
     queue.end_lease("w")
-    queue.do(reassign(queue.keys, queue.settings, "w", b"fine \xff", most=9))
+    queue.do(reassign(queue.keys, queue.settings, "w", most=9))
+    return outcome_of_deaths(3)
 
 
-def cancelled(queue: Any) -> None:
+def cancelled(queue: Any) -> bytes:
     queue.do(cancel(queue.keys, queue.settings, "a", "", b"fine \xff"))
+    return b"fine \xff"
 
 
 @pytest.mark.parametrize("happen", [ended, given_up, cancelled])
 def test_each_who_waits_is_told_once(
-    queue: Any, heard: Any, happen: Callable[[Any], None]
+    queue: Any, heard: Any, happen: Callable[[Any], bytes]
 ) -> None:
     queue.join("w")
     queue.submit("a")
     for channel in ("told-12", "told-1", "told-12"):
-        queue.do(trace(queue.keys, "a", channel=channel))
-    queue.again(trace(queue.keys, "a", channel="told-1"))
+        queue.do(request_outcome(queue.keys, "a", channel))
+    queue.again(request_outcome(queue.keys, "a", "told-1"))
 
-    happen(queue)
+    data = b"a " + happen(queue)
 
-    data = b"a fine \xff"
     assert heard(2) == [(b"told-1", data), (b"told-12", data)]
     assert "awaited" not in queue.state()
+
+
+def test_who_waits_for_a_task_that_no_worker_can_name_is_told_at_once(
+    queue: Any, heard: Any
+) -> None:
+    queue.join("w")
+    queue.client.hset(queue.keys.task, b"\xff", b"{}")
+    queue.client.rpush(queue.keys.inboxes[1], b"\xff")
+    queue.client.hset(queue.keys.awaited, b"\xff", "told-1")
+
+    assert queue.take("w") == ()
+
+    reason = queue.client.hget(queue.keys.done, b"\xff")
+    assert TaskOutcome.read(reason).state == "dead"
+    assert heard(1) == [(b"told-1", b"\xff " + reason)]
+    assert not queue.client.exists(queue.keys.awaited)
 
 
 def test_only_the_last_few_who_wait_are_remembered(queue: Any) -> None:
     queue.submit("a")
     for number in range(10):
-        queue.do(trace(queue.keys, "a", channel=f"channel-{number}"))
+        queue.do(request_outcome(queue.keys, "a", f"channel-{number}"))
 
     awaited = queue.state()["awaited"]["a"].split()
 
@@ -133,4 +152,22 @@ def test_nobody_waits_for_what_has_ended(queue: Any) -> None:
     queue.report("w", "dead", b)
 
     for name in "ab":
-        queue.again(trace(queue.keys, name, channel="c"))
+        seen = queue.again(request_outcome(queue.keys, name, "c"))
+        assert (seen.verdict, seen.outcome) == ("ended", b"outcome")
+
+
+def test_nobody_waits_for_a_stranger_or_for_a_reason_that_is_lost(queue: Any) -> None:
+    queue.join("w")
+    queue.submit("a")
+    queue.report("w", "dead", *queue.take("w"))
+    queue.client.hdel(queue.keys.done, "a")
+
+    assert queue.again(request_outcome(queue.keys, "never", "c")).verdict == "unknown"
+    assert queue.again(request_outcome(queue.keys, "a", "c")).verdict == "lost"
+    queue.do(replay(queue.keys, "a", drop=True))
+
+
+def test_who_asks_when_submitting_and_again_is_told_once(queue: Any) -> None:
+    queue.submit("a", channel="told-1")
+
+    queue.again(request_outcome(queue.keys, "a", "told-1"))

@@ -14,12 +14,11 @@ from workstealing.queue.upkeep_calls import (
     survey,
 )
 from workstealing.queue.worker_calls import steal
-
-REASON = b"its workers died"
+from workstealing.tasks.outcome import outcome_of_deaths
 
 
 def reassigning(queue: Any, worker: str, most: int = 100) -> Any:
-    return reassign(queue.keys, queue.settings, worker, REASON, most=most)
+    return reassign(queue.keys, queue.settings, worker, most=most)
 
 
 def test_a_living_worker_keeps_everything(queue: Any) -> None:
@@ -101,9 +100,10 @@ def test_a_task_is_given_up_after_three_deaths(queue: Any) -> None:
         queue.do(reassigning(queue, "v"))
 
     state = queue.state()
-    assert state["done"] == {"bad": REASON.decode()}
+    assert state["done"] == {"bad": outcome_of_deaths(3).decode()}
     assert list(state["dead"]) == ["bad"]
     assert state["stats"]["dead"] == "1"
+    assert queue.do(trace(queue.keys, "bad")).deaths == 3
     assert queue.waiting() == ["good"]
     assert queue.do(counts(queue.keys)).unfinished == 1
     assert queue.again(reassigning(queue, "v")) == 0

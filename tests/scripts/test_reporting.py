@@ -196,7 +196,7 @@ def test_an_exchange_of_empty_hands_that_is_repeated_takes_nothing_twice(
     """A client that tries again by itself hides that the first reply was lost."""
     queue.join("w")
     queue.submit("a", "b", "c")
-    call = queue.exchanging("w", want=2, known=[])
+    call = queue.exchanging("w", want=2, held=[])
     first = queue.do(call)
 
     second = queue.do(call)
@@ -213,7 +213,7 @@ def test_what_a_worker_never_learnt_of_comes_back_in_order(queue: Any) -> None:
     queue.take("v", 4, keep=2)
     assert queue.deque("v") == ["f", "g"]
 
-    call = queue.exchanging("v", known=["a", "c"])
+    call = queue.exchanging("v", held=["a", "c"])
     queue.do(call)
 
     assert queue.deque("v") == ["b", "d", "e", "f", "g"]
@@ -224,7 +224,7 @@ def test_a_report_of_what_was_put_back_comes_too_late(queue: Any) -> None:
     queue.join("w")
     queue.submit("a")
     (lost,) = queue.take("w")
-    queue.exchange("w", known=[])
+    queue.exchange("w", held=[])
 
     assert queue.report("w", "done", lost).refused == ("a",)
     (task,) = queue.take("w")
@@ -238,7 +238,7 @@ def test_reports_count_although_what_is_held_is_in_doubt(queue: Any) -> None:
     queue.submit("a", "b", "c")
     a, b, _ = queue.take("w")
     report = Report("a", a.token, "done", b"fine")
-    call = queue.exchanging("w", reports=[report], known=["b"])
+    call = queue.exchanging("w", reports=[report], held=["b"])
 
     assert queue.do(call).refused == ()
     assert queue.again(call).refused == ()

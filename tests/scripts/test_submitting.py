@@ -1,4 +1,4 @@
-"""Putting tasks into a queue: once, in order, up to its length, until it is closed."""
+"""Putting tasks into a queue: once, in order, up to its length, until input ends."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_closed_queue_takes_nothing_new(queue: Any) -> None:
     queue.do(end_input(queue.keys, ended=True))
     queue.again(end_input(queue.keys, ended=True))
 
-    assert queue.submit("b").verdict == "closed"
+    assert queue.submit("b").verdict == "input_ended"
     assert queue.submit("a").verdict == "ok"
     assert queue.waiting() == ["a"]
 

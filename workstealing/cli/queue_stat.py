@@ -104,9 +104,9 @@ def _queues_instead(inspector: Inspector) -> str:
 def _page(seen: QueueStat) -> list[PagePart]:
     if not seen.is_known:
         return [_unknown(seen)]
-    closed = "; its input has ended" if seen.is_closed else ""
+    ended = "; its input has ended" if seen.input_ended else ""
     parts: list[PagePart] = [
-        f"{_named(seen)} at {timestamp(seen.now_ms)}{closed}",
+        f"{_named(seen)} at {timestamp(seen.now_ms)}{ended}",
         _places(seen),
     ]
     if seen.workers:

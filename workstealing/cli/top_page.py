@@ -33,10 +33,10 @@ def top_page(frame: TopFrame, workers: int) -> list[PagePart]:
     seen = frame.stat
     if seen is None:
         return [f"{frame.name}: {frame.problem}"]
-    closed = "; its input has ended" if seen.is_closed else ""
+    ended = "; its input has ended" if seen.input_ended else ""
     unknown = "" if seen.is_known else ": there is no such queue, or it was never used"
     now = timestamp(seen.now_ms)
-    parts: list[PagePart] = [f"{frame.name} on {seen.server} at {now}{closed}{unknown}"]
+    parts: list[PagePart] = [f"{frame.name} on {seen.server} at {now}{ended}{unknown}"]
     if frame.problem:
         silent = duration_ms(frame.silent_ms)
         parts.append(

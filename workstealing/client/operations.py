@@ -163,7 +163,7 @@ class QueueOperations:
         return Submission(names, _joined(known))
 
     def _refuse_if_ended(self, submitted: Submitted) -> None:
-        if submitted.verdict == "closed":
+        if submitted.verdict == "input_ended":
             raise InputEnded(self._queue)
 
     def state(self, task_id: str) -> Flow[TaskState]:
@@ -208,13 +208,13 @@ class QueueOperations:
     def _look(self, task_id: str, channel: str) -> Flow[bytes]:
         """Return an outcome if there is one; else have it published on a channel."""
         seen = yield from ask(
-            inspection_calls.trace(self._keys, task_id, channel=channel)
+            producer_calls.request_outcome(self._keys, task_id, channel)
         )
-        if not seen.outcome and not seen.envelope:
+        if seen.verdict == "unknown":
             raise TaskNotFound(
                 f"there is no task {task_id}, or its outcome has expired"
             )
-        if not seen.outcome and seen.dead_at_ms is not None:
+        if seen.verdict == "lost":
             raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
         return seen.outcome
 

@@ -230,7 +230,9 @@ def _crumbs(seen: QueueStat) -> list[Html]:
 
 
 def _head(seen: QueueStat, current: str) -> Html:
-    badges = [tag("span", "closed", class_="state closed")] if seen.is_closed else []
+    badges = (
+        [tag("span", "input ended", class_="state ended")] if seen.input_ended else []
+    )
     if not seen.is_known:
         badges.append(
             tag("span", "no such queue, or not used yet", class_="state dead")

@@ -46,7 +46,7 @@ def read_stat(
         server=server,
         is_known=_is_known(seen),
         now_ms=seen.now_ms,
-        is_closed=seen.is_closed,
+        input_ended=seen.input_ended,
         waiting=max(0, backlog - seen.assigned),
         inbox=seen.inbox,
         oldest_at_ms=oldest_at_ms,
@@ -99,7 +99,7 @@ def _worker_stat(
 
 def _is_known(seen: Counts) -> bool:
     traces = (seen.stats, seen.upkeep, seen.leases, seen.abilities, seen.tasks)
-    return any(traces) or seen.outcomes > 0 or seen.is_closed
+    return any(traces) or seen.outcomes > 0 or seen.input_ended
 
 
 def _oldest(keys: QueueKeys, seen: Counts) -> Flow[int | None]:

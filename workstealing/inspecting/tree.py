@@ -39,7 +39,7 @@ def read_tree(queue: str, run: str, keys: QueueKeys, limit: int) -> Flow[TreeNod
         folder = yield from build(keys, seen, limit)
         folders += [folder] if folder.children else []
     folders += [_outbox(seen, latest, limit), queues]
-    note = "the run; its input has ended" if seen.is_closed else "the run"
+    note = "the run; its input has ended" if seen.input_ended else "the run"
     return TreeNode(queue, "the queue", (TreeNode(run, note, tuple(folders)),))
 
 

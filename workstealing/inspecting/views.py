@@ -98,7 +98,7 @@ class QueueStat:
     is_known: bool
     """Whether the server holds anything of this run: tasks, workers or outcomes."""
     now_ms: int
-    is_closed: bool
+    input_ended: bool
     """Whether the input has ended: further tasks are refused."""
     waiting: int
     """Tasks that no worker has yet."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_driver import AsyncClient, AsyncDriver
 from workstealing.drivers.connect import async_driver, driver
-from workstealing.drivers.sync_driver import Client, Driver
+from workstealing.drivers.sync_driver import Client, Driver, is_ours
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncRedisJob", "RedisJob", "duty_of")
@@ -21,11 +21,21 @@ class RedisJob:
 
     def __init__(self, redis: Client | str | None) -> None:
         self._driver: Driver = driver(redis)
+        self._is_client_ours = is_ours(redis)
 
     @property
     def target(self) -> str:
         """The name of the server; jobs of one server share a breaker."""
         return target_of(self._driver.client)
+
+    def close(self) -> None:
+        """Release its connections; it connects again if it is used afterwards.
+
+        A client that was given stays open.
+        """
+        self._driver.close()
+        if self._is_client_ours:
+            self._driver.client.close()
 
 
 class AsyncRedisJob:
@@ -33,11 +43,21 @@ class AsyncRedisJob:
 
     def __init__(self, redis: AsyncClient | str | None) -> None:
         self._driver: AsyncDriver = async_driver(redis)
+        self._is_client_ours = is_ours(redis)
 
     @property
     def target(self) -> str:
         """The name of the server; jobs of one server share a breaker."""
         return target_of(self._driver.client)
+
+    async def close(self) -> None:
+        """Release its connections; it connects again if it is used afterwards.
+
+        A client that was given stays open.
+        """
+        await self._driver.close()
+        if self._is_client_ours:
+            await self._driver.client.aclose()
 
 
 def duty_of(done: int, batch: int) -> Duty:

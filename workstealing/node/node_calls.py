@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import text, texts
 from workstealing.queue.steps import Call, RedisCommand
 
 __all__ = ("initialise", "is_initialised", "last_of", "names", "place", "snatch")
+
+_script = queue_scripts(__package__)
 
 
 def place(
@@ -23,7 +25,7 @@ def place(
         verdict, *placed = texts(reply)
         return tuple(placed) if verdict == "ok" else None
 
-    script = queue_script(__package__, "place")
+    script = _script("place")
     return Call(
         script,
         script.keys(keys, deque=keys.deque(worker), inbox=keys.inboxes[1]),
@@ -34,7 +36,7 @@ def place(
 
 def snatch(keys: QueueKeys, victim: str, thief: str, job: str) -> Call[int]:
     """Take the last job of a victim; return how many are left, or an error code."""
-    script = queue_script(__package__, "snatch")
+    script = _script("snatch")
     return Call(
         script,
         script.keys(keys, deque=keys.deque(victim), running=keys.running(thief)),

@@ -1,6 +1,6 @@
-"""What inspection asks of Redis: where a task is, and how many are where.
+"""What inspection asks of Redis: where a task is, and how many are in each place.
 
-Nothing here changes a queue, but for the channel on which `trace` awaits an outcome.
+Nothing here changes a queue.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.queue import task_output_calls
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.tasks.context import Progress
@@ -25,10 +25,12 @@ __all__ = (
     "trace",
 )
 
+_script = queue_scripts(__package__)
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All that is known of a task, but for what its worker's own keys say."""
+    """All that is known of a task, except from its worker's own keys."""
 
     now_ms: int
     envelope: bytes
@@ -60,20 +62,20 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many are where."""
+    """How many tasks are in each place, and what else describes a queue."""
 
     now_ms: int
     inbox: tuple[int, int, int]
-    """By priority, cancelled ones that were not passed over yet included."""
+    """By priority, including cancelled tasks that were not passed over yet."""
     tasks: int
-    """All that have not ended, and dead letters."""
+    """All that are not over, and dead letters."""
     assigned: int
     """In deques or running."""
     outcomes: int
     delayed: int
     dead: int
     parked: int
-    is_closed: bool
+    input_ended: bool
     stats: dict[str, int]
     upkeep: dict[str, int]
     leases: dict[str, int]
@@ -83,7 +85,7 @@ class Counts:
 
     @property
     def unfinished(self) -> int:
-        """Tasks that still want to be run."""
+        """Tasks that are not over."""
         return self.tasks - self.dead - self.parked
 
 
@@ -100,13 +102,13 @@ def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
     return Located(seen, begun_at_ms, _place(seen, begun_at_ms), progress)
 
 
-def trace(keys: QueueKeys, task_id: str, *, channel: str = "") -> Call[Trace]:
-    """Read all about a task; have its outcome published on a channel, if named."""
-    script = queue_script(__package__, "trace")
+def trace(keys: QueueKeys, task_id: str) -> Call[Trace]:
+    """Read all that is known of a task, except from its worker's own keys."""
+    script = _script("trace")
     return Call(
         script,
         script.keys(keys),
-        script.arguments(id=task_id, channel=channel),
+        script.arguments(id=task_id),
         _trace,
         is_raw=True,
     )
@@ -121,8 +123,8 @@ def begun_at(keys: QueueKeys, worker: str, task_id: str) -> RedisCommand[int | N
 
 
 def counts(keys: QueueKeys) -> Call[Counts]:
-    """Count what is where."""
-    script = queue_script(__package__, "counts")
+    """Count the tasks in each place."""
+    script = _script("counts")
     return Call(script, script.keys(keys), script.arguments(), _counts)
 
 
@@ -164,7 +166,7 @@ def _milliseconds(score: Any) -> int | None:
 
 def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
-    parked, closed, stats, upkeep, leases, loads, able = reply[9:]
+    parked, input_ended, stats, upkeep, leases, loads, able = reply[9:]
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -174,7 +176,7 @@ def _counts(reply: Any) -> Counts:
         int(delayed),
         int(dead),
         int(parked),
-        bool(closed),
+        bool(input_ended),
         _numbers(stats),
         _numbers(upkeep),
         _numbers(leases),

@@ -7,11 +7,11 @@ in each key is said in the headers of the scripts, `lua/*.lua`.
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
 
 from workstealing.queue.scripts import Script, load_script
 
-__all__ = ("QueueKeys", "queue_script")
+__all__ = ("QueueKeys", "queue_scripts")
 
 # Scripts and workers whose keys are kept, for each queue of a process.
 _KEPT = 1000
@@ -57,7 +57,7 @@ class QueueKeys:
         return f"{self.prefix}deque:{worker}"
 
     def running(self, worker: str) -> str:
-        """Hash of the tasks that a worker has taken, and when."""
+        """Hash of the tasks that a worker has taken, with the times."""
         return f"{self.prefix}running:{worker}"
 
     def parked_for(self, ability: str) -> str:
@@ -95,11 +95,15 @@ class QueueKeys:
 _SHARED = frozenset(name for name in vars(QueueKeys("", "")) if name[0] != "_")
 
 
-@cache
-def queue_script(package: str, name: str) -> Script:
-    """Load a script on the keys of a queue: `script.keys(queue_keys, deque=…, …)`.
+def queue_scripts(package: str) -> Callable[[str], Script]:
+    """Return a function that loads scripts of a package on the keys of a queue.
 
-    A key of its header that is an attribute of `QueueKeys` is taken from there. Callers
-    name the others: those of one worker, task or ability.
+    A key in the header of a script that is an attribute of `QueueKeys` is taken from
+    there: `script.keys(queue_keys, deque=…, …)`. Callers name the others: those of one
+    worker, task or ability.
     """
-    return load_script(package, name, _SHARED)
+
+    def load(name: str) -> Script:
+        return load_script(package, name, _SHARED)
+
+    return load

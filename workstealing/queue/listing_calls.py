@@ -1,4 +1,4 @@
-"""What lists of workers and tasks ask of Redis: a few of many, never a whole hash."""
+"""What lists of workers and tasks ask of Redis: a few entries, never a whole hash."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import begun, number, raw, shown, tallies
 from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, RedisCommand
@@ -32,13 +32,15 @@ __all__ = (
     "summarize",
 )
 
+_script = queue_scripts(__package__)
+
 CHUNK = 250
 """How many workers, tasks or abilities are asked about at once, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What a worker says of itself, and how much it holds."""
+    """What a worker says of itself, and how many tasks it holds."""
 
     name: str
     description: dict[str, Any]
@@ -69,15 +71,15 @@ class ParkedAbility:
 
     ability: str
     tasks: int
-    """Cancelled ones that were not passed over yet included."""
+    """Including cancelled ones that were not passed over yet."""
     workers: int
 
 
 def describe_workers(
     keys: QueueKeys, workers: Sequence[str]
 ) -> Call[tuple[WorkerInfo, ...]]:
-    """Describe some workers, and count what each holds."""
-    script = queue_script(__package__, "describe_workers")
+    """Describe workers, and count the tasks that each holds."""
+    script = _script("describe_workers")
     own = [key for name in workers for key in (keys.deque(name), keys.running(name))]
 
     def parse(reply: Any) -> tuple[WorkerInfo, ...]:
@@ -96,7 +98,7 @@ def list_running(
     keys: QueueKeys, workers: Sequence[str], *, most: int
 ) -> Call[tuple[tuple[str, str, int], ...]]:
     """Name tasks that workers have taken: worker, id, when it was taken."""
-    script = queue_script(__package__, "list_running")
+    script = _script("list_running")
     own = tuple(map(keys.running, workers))
 
     def parse(reply: Any) -> tuple[tuple[str, str, int], ...]:
@@ -113,8 +115,8 @@ def list_running(
 def summarize(
     keys: QueueKeys, ids: Sequence[str], *, most: int
 ) -> Call[tuple[TaskSummary, ...]]:
-    """Summarize some tasks, whatever became of them."""
-    script = queue_script(__package__, "summarize")
+    """Summarize tasks, ended or not."""
+    script = _script("summarize")
 
     def parse(reply: Any) -> tuple[TaskSummary, ...]:
         return tuple(
@@ -141,8 +143,8 @@ def parked_abilities(keys: QueueKeys, *, most: int) -> RedisCommand[tuple[str, .
 def count_parked(
     keys: QueueKeys, abilities: Sequence[str]
 ) -> Call[tuple[ParkedAbility, ...]]:
-    """Count the tasks that are parked for each of some abilities."""
-    script = queue_script(__package__, "count_parked")
+    """Count the tasks that are parked for each ability."""
+    script = _script("count_parked")
     own = tuple(map(keys.parked_for, abilities))
 
     def parse(reply: Any) -> tuple[ParkedAbility, ...]:
@@ -209,7 +211,7 @@ def length(key: str) -> RedisCommand[int]:
 
 
 def position(key: str, task_id: str, *, most: int) -> RedisCommand[int | None]:
-    """Count the ids before a task in a list; None beyond *most*, or if it is not."""
+    """Count the ids before a task in a list; None beyond *most*, or if it is absent."""
     return RedisCommand(
         ("LPOS", key, task_id, "MAXLEN", most),
         lambda reply: None if reply is None else int(reply),

@@ -1,4 +1,4 @@
-"""What producers ask of Redis: to submit, cancel and replay tasks, to end the input."""
+"""What producers ask of Redis: to submit, await, cancel and replay tasks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from workstealing.queue.keys import QueueKeys, queue_script
-from workstealing.queue.replies import text
+from workstealing.queue.keys import QueueKeys, queue_scripts
+from workstealing.queue.replies import raw, text
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call
 
-__all__ = ("Cancelled", "Submitted", "cancel", "end_input", "replay", "submit")
+__all__ = (
+    "Cancelled",
+    "RequestedOutcome",
+    "Submitted",
+    "cancel",
+    "end_input",
+    "replay",
+    "request_outcome",
+    "submit",
+)
+
+_script = queue_scripts(__package__)
 
 Cancelled = Literal["unknown", "ended", "asked", "cancelled", "moved"]
 
@@ -20,9 +31,18 @@ Cancelled = Literal["unknown", "ended", "asked", "cancelled", "moved"]
 class Submitted:
     """Whether the queue took a submission."""
 
-    verdict: Literal["ok", "full", "closed"]
+    verdict: Literal["ok", "full", "input_ended"]
     known: frozenset[int]
     """Positions of ids that were there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedOutcome:
+    """An outcome, or why there is none."""
+
+    verdict: Literal["ended", "requested", "unknown", "lost"]
+    """`requested`: it will be published. `lost`: a dead letter has none any more."""
+    outcome: bytes = b""
 
 
 def submit(
@@ -39,13 +59,13 @@ def submit(
 
     Their outcomes are published on *channel*, if one is named.
     """
-    script = queue_script(__package__, "submit")
+    script = _script("submit")
     firsts = _firsts(tasks)
     flat: list[Argument] = [tasks[position][0] for position in firsts]
     flat += [tasks[position][1] for position in firsts]
 
     def parse(reply: Any) -> Submitted:
-        verdict = cast("Literal['ok', 'full', 'closed']", text(reply[0]))
+        verdict = cast("Literal['ok', 'full', 'input_ended']", text(reply[0]))
         known = {firsts[int(position)] for position in reply[1:]}
         if verdict == "ok" and len(firsts) < len(tasks):
             known.update(set(range(len(tasks))).difference(firsts))
@@ -66,11 +86,32 @@ def submit(
     )
 
 
+def request_outcome(
+    keys: QueueKeys, task_id: str, channel: str
+) -> Call[RequestedOutcome]:
+    """Read the outcome of a task, or have it published when the task ends."""
+    script = _script("request_outcome")
+
+    def parse(reply: Any) -> RequestedOutcome:
+        verdict = cast(
+            "Literal['ended', 'requested', 'unknown', 'lost']", text(reply[0])
+        )
+        return RequestedOutcome(verdict, *map(raw, reply[1:]))
+
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(id=task_id, channel=channel),
+        parse,
+        is_raw=True,
+    )
+
+
 def cancel(
     keys: QueueKeys, settings: QueueSettings, task_id: str, worker: str, outcome: bytes
 ) -> Call[Cancelled]:
-    """Cancel a task that *worker* holds, or nobody if that is empty."""
-    script = queue_script(__package__, "cancel")
+    """Cancel a task that *worker* holds; empty if nobody does."""
+    script = _script("cancel")
     return Call(
         script,
         keys.of_worker(script, worker),
@@ -86,14 +127,14 @@ def cancel(
 
 def replay(keys: QueueKeys, task_id: str, *, drop: bool) -> Call[bool]:
     """Put a dead letter back into its inbox, or drop it for good."""
-    script = queue_script(__package__, "replay")
+    script = _script("replay")
     arguments = script.arguments(id=task_id, drop=int(drop))
     return Call(script, script.keys(keys), arguments, bool)
 
 
 def end_input(keys: QueueKeys, *, ended: bool) -> Call[bool]:
-    """Record that no more input comes, or that it does again."""
-    script = queue_script(__package__, "end_input")
+    """End the input of a queue, or reopen it."""
+    script = _script("end_input")
     return Call(script, script.keys(keys), script.arguments(ended=int(ended)), bool)
 
 

@@ -1,10 +1,14 @@
-"""The numbers of a queue that its scripts must know, with their defaults."""
+"""The limits of a queue, with their defaults.
+
+Scripts are passed the limits that Redis enforces. Clients enforce that of a payload,
+workers that of a result.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workstealing.tasks.runner import MAX_RESULT
+from workstealing.tasks.outcome import MAX_RESULT
 
 __all__ = ("QueueSettings",)
 
@@ -28,7 +32,7 @@ class QueueSettings:
     max_result: int = MAX_RESULT
     """Bytes of one result."""
     lease_ms: int = 15_000
-    """How long a worker that does not beat is taken to be alive."""
+    """How long a worker is taken to be alive after its last exchange."""
     deaths: int = 3
     """Workers that a task may see die before it is given up."""
     upkeep_ms: int = 2_000

@@ -1,4 +1,4 @@
-"""What a running task leaves behind: its log, its progress, where to go on.
+"""What a running task leaves behind: its log, its progress, its checkpoint.
 
 Only tasks that write any have these keys, and the keys expire. Only the worker that
 holds the task can write: one that lost its lease cannot any more.
@@ -10,7 +10,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import raw, text
 from workstealing.queue.steps import Call, RedisCommand
 from workstealing.tasks.attempt import Delivery
@@ -29,6 +29,8 @@ __all__ = (
     "read_note",
 )
 
+_script = queue_scripts(__package__)
+
 LOG_RECORDS = 10_000
 """Records of one task that are kept; the oldest are forgotten."""
 LOG_BYTES = 1 << 20
@@ -38,7 +40,7 @@ KEPT_MS = 86_400_000
 BEGINNING = "0-0"
 """The place before the first record."""
 
-# Notes of an ended task. Not at once: if its report does not arrive, it goes on there.
+# Not at once: if the report of the task is lost, it goes on from its notes.
 _NOTES_AFTERWARDS_MS = 60_000
 
 
@@ -57,7 +59,7 @@ def log(
     keys: QueueKeys, worker: str, task: Delivery, number: int, record: bytes
 ) -> Call[bool]:
     """Add a record to the log of a task; False if the worker lost the task."""
-    script = queue_script(__package__, "log")
+    script = _script("log")
     return Call(
         script,
         script.keys(keys, log=keys.log(task.id)),
@@ -77,14 +79,14 @@ def log(
 def read_log(
     keys: QueueKeys, task_id: str, after: str = BEGINNING, *, most: int = 500
 ) -> Call[LogPage]:
-    """Read on in the log of a task."""
+    """Read more of the log of a task."""
 
     def parse(reply: Any) -> LogPage:
         records = tuple(raw(record) for record in reply[2::2])
         last = text(reply[-2]) if records else after
         return LogPage(records, last, bool(reply[0]) and len(records) < most)
 
-    script = queue_script(__package__, "read_log")
+    script = _script("read_log")
     return Call(
         script,
         script.keys(keys, log=keys.log(task_id)),
@@ -97,7 +99,7 @@ def read_log(
 def await_log(
     keys: QueueKeys, task_id: str, after: str, seconds: float
 ) -> RedisCommand[bool]:
-    """Wait until there is more in the log of a task, or for so long."""
+    """Wait for more in the log of a task, for some seconds at most."""
     block_ms = max(1, round(seconds * 1000))
     key = keys.log(task_id)
     return RedisCommand(
@@ -112,8 +114,8 @@ def note(
     what: Literal["progress", "checkpoint"],
     value: bytes,
 ) -> Call[bool]:
-    """Keep what a task notes; False if the worker lost the task."""
-    script = queue_script(__package__, "note")
+    """Keep a note of a task; False if the worker lost the task."""
+    script = _script("note")
     return Call(
         script,
         script.keys(keys, notes=keys.notes(task.id)),
@@ -135,7 +137,7 @@ def read_note(
     envelope: bytes,
     what: Literal["progress", "checkpoint"],
 ) -> RedisCommand[bytes | None]:
-    """Read what a task noted, on any worker; None if it did not."""
+    """Read a note of a task, from any worker; None if there is none."""
 
     def parse(reply: Any) -> bytes | None:
         of, value = reply

@@ -10,19 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import number, pairs, shown, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
-from workstealing.tasks.outcome import TaskOutcome
-from workstealing.tasks.retry import OUTCOME_UNKNOWN
+from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 __all__ = (
     "Survey",
     "expire",
     "idle",
-    "outcome_of_deaths",
-    "outcome_unknown",
     "promote",
     "reassign",
     "reconcile",
@@ -31,10 +28,12 @@ __all__ = (
     "unpark",
 )
 
+_script = queue_scripts(__package__)
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What upkeep could do now."""
+    """The work that upkeep has found."""
 
     now_ms: int
     dead: tuple[str, ...]
@@ -51,16 +50,16 @@ class Survey:
 
 
 def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
-    """Find out what there is to do; this also claims upkeep for the caller."""
-    script = queue_script(__package__, "survey")
+    """Find work for upkeep; this also claims upkeep for the caller."""
+    script = _script("survey")
     return Call(script, script.keys(keys), script.arguments(most=most), _survey)
 
 
 def reassign(
-    keys: QueueKeys, settings: QueueSettings, worker: str, outcome: bytes, *, most: int
+    keys: QueueKeys, settings: QueueSettings, worker: str, *, most: int
 ) -> Call[int]:
-    """Give back what a dead worker held; -1 if it lives."""
-    script = queue_script(__package__, "reassign")
+    """Give back the tasks of a dead worker; -1 if it lives."""
+    script = _script("reassign")
     return Call(
         script,
         keys.of_worker(script, worker),
@@ -68,7 +67,7 @@ def reassign(
             worker=worker,
             most=most,
             most_deaths=settings.deaths,
-            exhausted=outcome,
+            exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),
         ),
         int,
@@ -76,8 +75,8 @@ def reassign(
 
 
 def idle(keys: QueueKeys, workers: Sequence[str]) -> Call[tuple[str, ...]]:
-    """Name those of some workers that have nothing at all."""
-    script = queue_script(__package__, "idle")
+    """Name the idle among some workers."""
+    script = _script("idle")
     own = [key for name in workers for key in (keys.deque(name), keys.running(name))]
     return Call(
         script, script.keys(keys, pairs=own), script.arguments(names=workers), texts
@@ -86,18 +85,13 @@ def idle(keys: QueueKeys, workers: Sequence[str]) -> Call[tuple[str, ...]]:
 
 def promote(keys: QueueKeys, *, most: int) -> Call[int]:
     """Move delayed tasks whose time has come to their inboxes."""
-    script = queue_script(__package__, "promote")
-    return Call(
-        script,
-        script.keys(keys),
-        script.arguments(most=most),
-        lambda reply: int(reply[0]),
-    )
+    script = _script("promote")
+    return Call(script, script.keys(keys), script.arguments(most=most), int)
 
 
 def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:
-    """Forget outcomes and dead letters whose time is over, or that are too many."""
-    script = queue_script(__package__, "expire")
+    """Forget outcomes and dead letters that are too old or too many."""
+    script = _script("expire")
     return Call(
         script,
         script.keys(keys),
@@ -113,7 +107,7 @@ def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:
 
 def unpark(keys: QueueKeys, ability: str, *, most: int) -> Call[int]:
     """Give parked tasks back to their inboxes if a worker can run them now."""
-    script = queue_script(__package__, "unpark")
+    script = _script("unpark")
     return Call(
         script,
         script.keys(keys, parked_for=keys.parked_for(ability)),
@@ -123,28 +117,15 @@ def unpark(keys: QueueKeys, ability: str, *, most: int) -> Call[int]:
 
 
 def reconcile(keys: QueueKeys, *, page: int) -> Call[int]:
-    """Give back tasks of a page of locks whose worker is unknown."""
-    script = queue_script(__package__, "reconcile")
+    """Give back tasks that are locked to unknown workers, in a page of locks."""
+    script = _script("reconcile")
     return Call(script, script.keys(keys), script.arguments(size=page), int)
 
 
 def record_duties(keys: QueueKeys, by: str, duties: Sequence[str]) -> Call[int]:
     """Record that duties were done, and by whom."""
-    script = queue_script(__package__, "record_duties")
+    script = _script("record_duties")
     return Call(script, script.keys(keys), script.arguments(by=by, duties=duties), int)
-
-
-def outcome_of_deaths(settings: QueueSettings) -> bytes:
-    """Return the outcome of a task whose workers died too often."""
-    reason = f"its worker died {settings.deaths} times"
-    return TaskOutcome(state="dead", reason=reason).encode()
-
-
-def outcome_unknown(*, left: bool = False) -> bytes:
-    """Return the outcome of a task that was begun and must not be run twice."""
-    what = "was stopped" if left else "died"
-    reason = f"{OUTCOME_UNKNOWN}: its worker {what} while it ran"
-    return TaskOutcome(state="dead", reason=reason).encode()
 
 
 def _survey(reply: Any) -> Survey:

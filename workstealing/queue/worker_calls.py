@@ -1,7 +1,7 @@
 """What a worker asks of Redis: to join, to exchange reports for tasks, to leave.
 
-Each call names one script. The scripts take only calls by the holder of a task: a
-worker that lost its lease changes nothing, and learns that from the reply.
+The scripts heed only the holder of a task: a worker that lost its lease changes
+nothing, and learns that from the reply.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import raw, text, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call
-from workstealing.queue.upkeep_calls import outcome_of_deaths, outcome_unknown
 from workstealing.tasks.attempt import Delivery, Report
+from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 __all__ = (
     "Exchanged",
-    "beat",
     "begin",
     "exchange",
     "find_capable",
@@ -32,6 +31,8 @@ __all__ = (
     "steal",
 )
 
+_script = queue_scripts(__package__)
+
 # Workers that are looked at for an ability; their descriptions are long.
 _SAMPLE = 100
 
@@ -42,14 +43,13 @@ class Exchanged:
 
     tasks: tuple[Delivery, ...]
     refused: tuple[str, ...]
-    """Reported, but the worker no longer held the lock."""
+    """Tasks that it reported without holding their locks any more."""
     cancelled: tuple[str, ...]
-    """Tasks it runs that it is asked to stop."""
+    """Running tasks that it is asked to stop."""
     victims: tuple[tuple[str, int], ...]
     """Some workers and the lengths of their deques, if it was given nothing."""
     unfinished: int
-    """Tasks in the queue that still want to be run, here or elsewhere."""
-    is_closed: bool
+    """Tasks of the queue that are not over, on any worker."""
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int
@@ -62,9 +62,9 @@ def join(
     worker: str,
     incarnation: str,
     description: Mapping[str, Any],
-) -> Call[int]:
-    """Take a worker on; *description* has its `abilities`. Return the server's time."""
-    script = queue_script(__package__, "join")
+) -> Call[bool]:
+    """Register a worker; *description* has its `abilities`."""
+    script = _script("join")
     return Call(
         script,
         script.keys(keys, running=keys.running(worker)),
@@ -74,10 +74,10 @@ def join(
             lease_ms=settings.lease_ms,
             description=json.dumps(description),
             most_deaths=settings.deaths,
-            exhausted=outcome_of_deaths(settings),
+            exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),
         ),
-        int,
+        bool,
     )
 
 
@@ -90,17 +90,17 @@ def exchange(
     want: int,
     keep: int,
     reports: Sequence[Report] = (),
-    known: Sequence[str] | None = None,
+    held: Sequence[str] | None = None,
 ) -> Call[Exchanged | None]:
-    """Report, renew the lease, take what is next; None if the worker was struck off.
+    """Report, renew the lease, take the next tasks; None if the lease was lost.
 
-    *known* names what the worker holds, after a reply was lost.
+    *held* names the tasks that the worker holds, if a reply may have been lost.
     """
-    flat: list[Argument] = [*known] if known else []
+    flat: list[Argument] = [*held] if held else []
     for report in reports:
         flat += (report.id, report.token, report.verdict, report.outcome)
         flat.append(report.delay_ms)
-    script = queue_script(__package__, "exchange")
+    script = _script("exchange")
     return Call(
         script,
         keys.of_worker(script, worker),
@@ -113,26 +113,11 @@ def exchange(
             retention_ms=settings.retention_ms,
             most_outcomes=settings.outcomes,
             upkeep_ms=settings.upkeep_ms,
-            held=-1 if known is None else len(known),
+            held=-1 if held is None else len(held),
             held_ids=flat,
         ),
         _exchanged,
         is_raw=True,
-    )
-
-
-def beat(
-    keys: QueueKeys, settings: QueueSettings, worker: str, incarnation: str
-) -> Call[tuple[str, ...] | None]:
-    """Renew a lease; return the running tasks to stop, None if struck off."""
-    script = queue_script(__package__, "beat")
-    return Call(
-        script,
-        script.keys(keys, running=keys.running(worker)),
-        script.arguments(
-            worker=worker, incarnation=incarnation, lease_ms=settings.lease_ms
-        ),
-        lambda reply: None if text(reply[0]) == "lost" else texts(reply[1:]),
     )
 
 
@@ -141,9 +126,9 @@ def steal(
 ) -> Call[int]:
     """Move half of the victim's deque, from its back, to a thief that has nothing.
 
-    What the thief cannot run stays where it is.
+    Tasks that the thief cannot run stay.
     """
-    script = queue_script(__package__, "steal")
+    script = _script("steal")
     return Call(
         script,
         script.keys(
@@ -155,8 +140,8 @@ def steal(
 
 
 def begin(keys: QueueKeys, worker: str, task: Delivery) -> Call[bool]:
-    """Record that a task that must not be run twice runs now; False if it may not."""
-    script = queue_script(__package__, "begin")
+    """Record that a task that must not run twice has begun; False if it may not."""
+    script = _script("begin")
     return Call(
         script,
         script.keys(keys, running=keys.running(worker)),
@@ -167,7 +152,7 @@ def begin(keys: QueueKeys, worker: str, task: Delivery) -> Call[bool]:
 
 def release(keys: QueueKeys, worker: str, tasks: Sequence[Delivery]) -> Call[int]:
     """Put tasks that were not begun back to the front of the worker's own deque."""
-    script = queue_script(__package__, "release")
+    script = _script("release")
     flat = [part for task in tasks for part in (task.id, task.token)]
     return Call(
         script,
@@ -180,12 +165,12 @@ def release(keys: QueueKeys, worker: str, tasks: Sequence[Delivery]) -> Call[int
 def find_capable(
     keys: QueueKeys, ability: str, *, but: str, most: int = _SAMPLE
 ) -> Call[str]:
-    """Name a live worker with an ability, not *but*; empty if none was found.
+    """Name a live worker with an ability, other than *but*; empty if none was found.
 
     It looks at a sample of the workers: where few of very many are capable, it may
     miss them.
     """
-    script = queue_script(__package__, "find_capable")
+    script = _script("find_capable")
     return Call(
         script,
         script.keys(keys),
@@ -201,7 +186,7 @@ def route(keys: QueueKeys, worker: str, task: Delivery, to: str) -> Call[bool]:
 
     False if the other worker is gone, or the task is no longer held.
     """
-    script = queue_script(__package__, "route")
+    script = _script("route")
     return Call(
         script,
         script.keys(keys, running=keys.running(worker), deque=keys.deque(to)),
@@ -212,7 +197,7 @@ def route(keys: QueueKeys, worker: str, task: Delivery, to: str) -> Call[bool]:
 
 def park(keys: QueueKeys, worker: str, task: Delivery, ability: str) -> Call[bool]:
     """Put a task aside until a worker joins that can run it."""
-    script = queue_script(__package__, "park")
+    script = _script("park")
     return Call(
         script,
         script.keys(
@@ -226,12 +211,12 @@ def park(keys: QueueKeys, worker: str, task: Delivery, ability: str) -> Call[boo
 def leave(
     keys: QueueKeys, worker: str, incarnation: str, *, most: int = 500, final: bool
 ) -> Call[tuple[int, int]]:
-    """Hand back what a worker holds; return how many, and how many are left.
+    """Hand back the tasks of a worker; return how many, and how many are left.
 
-    If not *final* it hands back only what waits, and stays. What was begun and must
-    not be run twice is given up.
+    If not *final*, it hands back only the tasks in its deque, and stays. A task that
+    was begun and must not run twice is given up.
     """
-    script = queue_script(__package__, "leave")
+    script = _script("leave")
     return Call(
         script,
         keys.of_worker(script, worker),
@@ -249,7 +234,7 @@ def leave(
 def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
-    _, tasks, refused, cancelled, victims, facts = reply
+    _, tasks, refused, cancelled, victims, unfinished, is_overdue, delayed = reply
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
@@ -258,8 +243,7 @@ def _exchanged(reply: Any) -> Exchanged | None:
         texts(refused),
         texts(cancelled),
         tuple((loads[i], int(float(loads[i + 1]))) for i in range(0, len(loads), 2)),
-        facts[1],
-        bool(facts[2]),
-        bool(facts[3]),
-        facts[4],
+        unfinished,
+        bool(is_overdue),
+        delayed,
     )

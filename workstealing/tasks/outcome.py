@@ -28,16 +28,22 @@ from workstealing.errors import (
 )
 from workstealing.tasks.context import Progress
 from workstealing.tasks.json_values import NOT_JSON
-from workstealing.tasks.retry import Retry
+from workstealing.tasks.retry import OUTCOME_UNKNOWN, Retry
 
 __all__ = (
+    "MAX_RESULT",
     "ErrorReport",
     "State",
     "TaskOutcome",
     "TaskState",
     "beginning",
+    "outcome_of_deaths",
+    "outcome_unknown",
     "refusal_of",
 )
+
+MAX_RESULT = 16 << 20
+"""Bytes of one result, unless the queue says otherwise."""
 
 _LONGEST_TRACEBACK = 8 * 1024
 _LONGEST_MESSAGE = 1024
@@ -143,6 +149,19 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         except (KeyError, TypeError):
             # Another release may refuse for more reasons than we know.
             return TaskDead(task_id, self.reason)
+
+
+def outcome_of_deaths(deaths: int) -> bytes:
+    """Return the outcome of a task that has seen as many workers die as it may."""
+    reason = f"its worker died {deaths} times"
+    return TaskOutcome(state="dead", reason=reason).encode()
+
+
+def outcome_unknown(*, left: bool = False) -> bytes:
+    """Return the outcome of a task that was begun and must not be run twice."""
+    what = "was stopped" if left else "died"
+    reason = f"{OUTCOME_UNKNOWN}: its worker {what} while it ran"
+    return TaskOutcome(state="dead", reason=reason).encode()
 
 
 def refusal_of(error: BaseException) -> tuple[str, ...]:

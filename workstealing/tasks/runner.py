@@ -39,16 +39,13 @@ from workstealing.tasks.attempt import (
     Verdict,
 )
 from workstealing.tasks.context import ExecutionContext, control_of, enter, leave
-from workstealing.tasks.outcome import ErrorReport, TaskOutcome, refusal_of
+from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
 from workstealing.tasks.submission import Admission
 
-__all__ = ("MAX_RESULT", "AttemptOutput", "TaskRunner", "end_if_forked")
+__all__ = ("AttemptOutput", "TaskRunner", "end_if_forked")
 
 logger = BackgroundLogger(__name__)
-
-MAX_RESULT = 16 << 20
-"""Bytes of one result, unless the queue says otherwise."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

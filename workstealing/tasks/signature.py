@@ -188,10 +188,6 @@ class Signature:
                 f" {error}; return plain values, or nothing"
             ) from error
 
-    def decode_result(self, result: Json) -> Any:
-        """Read a result as what the function is annotated to return."""
-        return decode_result(result, self.result_type)
-
     def _invalid(self, error: Exception, values: Mapping[str, Any]) -> PayloadInvalid:
         if not isinstance(error, msgspec.DecodeError):
             # An encoder does not say where it failed.

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from workstealing._checks import checked_queue_name
 from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.drivers.address import target_of
 from workstealing.drivers.connect import async_driver_source, driver_source
 from workstealing.queue import upkeep_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
-from workstealing.queue.upkeep_calls import Survey, outcome_of_deaths
+from workstealing.queue.upkeep_calls import Survey
 from workstealing.queue.worker_calls import steal
 from workstealing.recruiting.job import Duty
 
@@ -42,12 +43,19 @@ class WorkStealer:
     @property
     def target(self) -> str:
         """Name the server; jobs of one server share a breaker."""
-        return self._parts.target
+        return target_of(self._source.driver.client)
 
     def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
         flow = upkeep(self._parts.keys, self._parts.settings, self._by)
         return self._source.driver.run(flow)
+
+    def close(self) -> None:
+        """Release its connections; it connects again if it is used afterwards.
+
+        A client that the queue was given stays open.
+        """
+        self._source.close()
 
 
 class AsyncWorkStealer:
@@ -61,12 +69,19 @@ class AsyncWorkStealer:
     @property
     def target(self) -> str:
         """Name the server; jobs of one server share a breaker."""
-        return self._parts.target
+        return target_of(self._source.driver.client)
 
     async def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
         flow = upkeep(self._parts.keys, self._parts.settings, self._by)
         return await self._source.driver.run(flow)
+
+    async def close(self) -> None:
+        """Release its connections; it connects again if it is used afterwards.
+
+        A client that the queue was given stays open.
+        """
+        await self._source.close()
 
 
 def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:
@@ -95,10 +110,9 @@ def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:
 
 
 def _reassign(keys: QueueKeys, settings: QueueSettings, seen: Survey) -> Flow[int]:
-    outcome = outcome_of_deaths(settings)
     returned = 0
     for worker in seen.dead:
-        call = upkeep_calls.reassign(keys, settings, worker, outcome, most=_BATCH)
+        call = upkeep_calls.reassign(keys, settings, worker, most=_BATCH)
         returned += max(0, (yield from ask(call)))
     return returned
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from threading import Event
 from typing import Any
 
 import pytest
+from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import (
@@ -18,13 +20,15 @@ from workstealing import (
     TaskQueue,
     Worker,
     WorkStealer,
+    connect,
 )
 from workstealing.client.task_queue import parts_of
+from workstealing.drivers.address import target_of
 from workstealing.errors import RedisUnavailable
 from workstealing.queue import worker_calls
 from workstealing.queue.worker_calls import exchange
 from workstealing.tasks.outcome import State
-from workstealing.testing import wait_until
+from workstealing.testing import Server, wait_until
 
 
 def short_lived(queue: TaskQueue, name: str, want: int) -> None:
@@ -152,6 +156,66 @@ def test_a_worker_uses_its_idle_moments_for_side_work(
     crew.start(queue, recruiter=recruiter)
 
     assert recruited.wait(10)
+
+
+def named(url: str, name: str) -> str:
+    """Have a server list the connections of a URL by a name."""
+    return f"{url}{'&' if '?' in url else '?'}client_name={name}"
+
+
+def connections(client: Redis, name: str) -> int:
+    return sum(one["name"] == name for one in client.client_list())
+
+
+def test_closed_upkeep_leaves_no_connection_behind(
+    redis_client: Redis, redis_server: Server, key_prefix: str
+) -> None:
+    job = WorkStealer(TaskQueue("q", named(redis_server.url, key_prefix)))
+
+    for _ in range(2):
+        assert job.target
+        job.recruited()
+        assert connections(redis_client, key_prefix) == 1
+        job.close()
+        wait_until(
+            lambda: not connections(redis_client, key_prefix), 10, "it to hang up"
+        )
+
+
+async def test_closed_asyncio_upkeep_leaves_no_connection_behind(
+    redis_client: Redis, redis_server: Server, key_prefix: str
+) -> None:
+    job = AsyncWorkStealer(AsyncTaskQueue("q", named(redis_server.url, key_prefix)))
+
+    for _ in range(2):
+        assert job.target
+        await job.recruited()
+        assert connections(redis_client, key_prefix) == 1
+        await job.close()
+        wait_until(
+            lambda: not connections(redis_client, key_prefix), 10, "it to hang up"
+        )
+
+
+def test_upkeep_leaves_a_client_that_the_queue_was_given_open(
+    redis_client: Redis, key_prefix: str
+) -> None:
+    job = WorkStealer(TaskQueue(key_prefix, redis_client))
+    job.recruited()
+    before = redis_client.client_id()
+
+    job.close()
+
+    assert redis_client.client_id() == before
+
+
+def test_the_name_of_the_server_costs_the_queue_no_client(redis_server: Server) -> None:
+    queue = TaskQueue("q", redis_server.url)
+
+    with closing(WorkStealer(queue)) as job:
+        assert job.target == target_of(connect(redis_server.url))
+
+    assert parts_of(queue).source._driver is None  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def _worker(name: str, **numbers: int) -> WorkerStat:
 
 
 def _stat(
-    *workers: WorkerStat, is_closed: bool = False, is_known: bool = True
+    *workers: WorkerStat, input_ended: bool = False, is_known: bool = True
 ) -> QueueStat:
     return QueueStat(
         queue="thumbnails",
@@ -40,7 +40,7 @@ def _stat(
         server="localhost:6379/0",
         is_known=is_known,
         now_ms=NOW_MS,
-        is_closed=is_closed,
+        input_ended=input_ended,
         waiting=1200,
         inbox=(0, 1200, 0),
         oldest_at_ms=NOW_MS - 42_000,
@@ -125,6 +125,6 @@ def test_a_server_that_was_never_reached_is_one_line() -> None:
 
 
 def test_a_frame_says_what_is_special_about_the_queue() -> None:
-    assert _lines(_frame(_stat(is_closed=True)))[0].endswith("; its input has ended")
+    assert _lines(_frame(_stat(input_ended=True)))[0].endswith("; its input has ended")
     assert "there is no such queue" in _lines(_frame(_stat(is_known=False)))[0]
     assert "no worker is alive" in _lines(_frame(_stat()))

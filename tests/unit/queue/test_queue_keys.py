@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workstealing.queue.keys import QueueKeys, queue_script
+from workstealing.queue.keys import QueueKeys, queue_scripts
 
 PAGE = Path(__file__).parents[3] / "docs" / "envelope.md"
 
 
 def test_the_keys_of_a_worker_are_kept_and_bounded() -> None:
     keys = QueueKeys("thumbnails", "default")
-    script = queue_script("workstealing.queue", "release")
+    script = queue_scripts("workstealing.queue")("release")
     first = keys.of_worker(script, "w.0")
 
     assert keys.of_worker(script, "w.0") is first

@@ -29,7 +29,7 @@ REPORT = Report("t", "7", "done", b"{}", 0)
 
 BUILT: tuple[Call[object], ...] = (
     inspection_calls.counts(KEYS),
-    inspection_calls.trace(KEYS, "t", channel="c"),
+    inspection_calls.trace(KEYS, "t"),
     listing_calls.count_parked(KEYS, ["x@1", "y@2"]),
     listing_calls.describe_workers(KEYS, ["v.0", "w.0"]),
     listing_calls.list_running(KEYS, ["v.0", "w.0"], most=9),
@@ -41,6 +41,7 @@ BUILT: tuple[Call[object], ...] = (
     producer_calls.cancel(KEYS, SETTINGS, "t", "w.0", b"{}"),
     producer_calls.end_input(KEYS, ended=True),
     producer_calls.replay(KEYS, "t", drop=True),
+    producer_calls.request_outcome(KEYS, "t", "c"),
     producer_calls.submit(KEYS, SETTINGS, [("t", b"{}"), ("u", b"{}")], priority=2),
     task_output_calls.log(KEYS, "w.0", TASK, 1, b"{}"),
     task_output_calls.note(KEYS, "w.0", TASK, "progress", b"{}"),
@@ -48,15 +49,14 @@ BUILT: tuple[Call[object], ...] = (
     upkeep_calls.expire(KEYS, SETTINGS, most=9),
     upkeep_calls.idle(KEYS, ["v.0", "w.0"]),
     upkeep_calls.promote(KEYS, most=9),
-    upkeep_calls.reassign(KEYS, SETTINGS, "w.0", b"{}", most=9),
+    upkeep_calls.reassign(KEYS, SETTINGS, "w.0", most=9),
     upkeep_calls.reconcile(KEYS, page=9),
     upkeep_calls.record_duties(KEYS, "w.0", ["expire", "promote"]),
     upkeep_calls.survey(KEYS),
     upkeep_calls.unpark(KEYS, "x@1", most=9),
-    worker_calls.beat(KEYS, SETTINGS, "w.0", "i"),
     worker_calls.begin(KEYS, "w.0", TASK),
     worker_calls.exchange(
-        KEYS, SETTINGS, "w.0", "i", want=1, keep=2, reports=[REPORT], known=["t", "u"]
+        KEYS, SETTINGS, "w.0", "i", want=1, keep=2, reports=[REPORT], held=["t", "u"]
     ),
     worker_calls.find_capable(KEYS, "x@1", but="w.0"),
     worker_calls.join(KEYS, SETTINGS, "w.0", "i", {"abilities": []}),

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from workstealing.errors import PayloadInvalid, ResultInvalid
-from workstealing.tasks.signature import Signature
+from workstealing.tasks.signature import Signature, decode_result
 
 
 class Item(BaseModel):
@@ -61,9 +61,9 @@ def test_plain_values_are_taken_for_a_model() -> None:
 def test_a_model_is_a_result() -> None:
     order = Order(items=[_item()])
 
-    assert SIGNATURE.decode_result(SIGNATURE.encode_result(order)) == order
+    assert decode_result(SIGNATURE.encode_result(order), SIGNATURE.result_type) == order
     with pytest.raises(ResultInvalid, match="items: Field required"):
-        SIGNATURE.decode_result(b"{}")
+        decode_result(b"{}", SIGNATURE.result_type)
 
 
 @pytest.mark.parametrize(

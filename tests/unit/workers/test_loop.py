@@ -37,7 +37,6 @@ def exchanged(*ids: str, **facts: Any) -> Exchanged:
         "cancelled": (),
         "victims": (),
         "unfinished": len(ids),
-        "is_closed": False,
         "is_overdue": False,
         "delayed": 0,
     }
@@ -140,8 +139,8 @@ class Scene:
 
 def reported(arguments: tuple[Any, ...]) -> list[str]:
     """Return the ids that an exchange reports on."""
-    known = max(0, arguments[8])
-    return list(arguments[9 + known :: 5])
+    held = max(0, arguments[8])
+    return list(arguments[9 + held :: 5])
 
 
 def test_it_joins_unparks_exchanges_and_leaves() -> None:

@@ -1,5 +1,5 @@
 --- needs: clock
--- Hear a sign of life from a member.
+-- Record a sign of life of a member.
 --
 -- KEY members  zset  member -> when its silence is too long, ms
 -- ARG silence  int  ms

@@ -1,5 +1,5 @@
 --- needs: clock
--- Make somebody a member, who is alive for as long as silence is allowed.
+-- Add a member, which is taken to be alive for as long as silence is allowed.
 --
 -- KEY members  zset  member -> when its silence is too long, ms
 -- ARG silence  int  ms

@@ -1,6 +1,6 @@
 --- needs: clock
--- Say that a task which must not be run twice is run now. From then on it does not come
--- back: if its worker dies or leaves, it is given up, for nobody knows what it did.
+-- Record that a task that must not run twice has begun. From now on it is not given back:
+-- if its worker dies or leaves, it is given up, for nobody knows what it did.
 --
 -- KEY running  hash  id -> begun at; of this worker
 -- KEY lock     hash  id -> worker#token

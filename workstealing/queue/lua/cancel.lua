@@ -16,9 +16,9 @@
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY stats       hash  counts
--- KEY awaited     hash  id -> channels of those who wait for its outcome
+-- KEY awaited     hash  id -> channels to publish its outcome on
 -- ARG id            str
--- ARG worker        str  who holds it, as last read; empty for nobody
+-- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG outcome       str  of a cancelled task
 -- ARG retention_ms  int  that an outcome is kept
 --

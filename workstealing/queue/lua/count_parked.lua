@@ -1,4 +1,4 @@
--- Count the tasks that are parked for each of some abilities, and the workers that have it.
+-- Count the tasks that are parked for each ability, and the workers that have it.
 --
 -- KEY abilities    hash  name@version -> workers that can run it
 -- KEYS parked_for  list  ids that wait for each ability

@@ -1,7 +1,7 @@
 --- needs: clock
--- Count what is where.
+-- Count the tasks in each place, and read what else describes a queue.
 --
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]  list  urgent, normal, low
 -- KEY task        hash  id -> envelope
 -- KEY lock        hash  id -> worker#token
 -- KEY outbox      zset  id -> when its outcome expires
@@ -9,14 +9,14 @@
 -- KEY dead        zset  id -> when it was given up
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY workers     zset  worker -> end of its lease
--- KEY control     hash  closed
+-- KEY control     hash  input_ended
 -- KEY stats       hash  counts
 -- KEY upkeep      hash  duty -> last done at
 -- KEY loads       zset  worker -> length of its deque
 -- KEY abilities   hash  name@version -> workers that can run it
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
--- closed; then stats, upkeep, workers with leases, loads and abilities, each name,
+-- input ended; then stats, upkeep, workers with leases, loads and abilities, each name,
 -- value, …
 
 return {
@@ -30,7 +30,7 @@ return {
   redis.call('ZCARD', later),
   redis.call('ZCARD', dead),
   redis.call('HLEN', parked),
-  redis.call('HEXISTS', control, 'closed'),
+  redis.call('HEXISTS', control, 'input_ended'),
   redis.call('HGETALL', stats),
   redis.call('HGETALL', upkeep),
   redis.call('ZRANGE', workers, 0, 999, 'WITHSCORES'),

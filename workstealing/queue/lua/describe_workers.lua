@@ -1,4 +1,4 @@
--- Describe some workers, and count what each holds.
+-- Describe workers, and count the tasks that each holds.
 --
 -- KEY members  hash        worker -> incarnation|description
 -- KEYS pairs   list, hash  deque and running of each worker, one after the other

@@ -1,9 +1,13 @@
--- Say that no more input comes, or that it does again.
+-- End the input of a queue, or reopen it.
 --
--- KEY control  hash  closed
+-- KEY control  hash  input_ended
 -- ARG ended  flag  no more input comes
 --
 -- Reply: 1.
 
-if ended then redis.call('HSET', control, 'closed', 1) else redis.call('HDEL', control, 'closed') end
+if ended then
+  redis.call('HSET', control, 'input_ended', 1)
+else
+  redis.call('HDEL', control, 'input_ended')
+end
 return 1

@@ -1,18 +1,18 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
---- needs: refill, load, cancellations
--- The hot path of a worker, one round trip per batch: report what is finished, renew the
--- lease, take the next tasks, and learn what else is worth doing.
+--- needs: refill, load
+-- The hot path of a worker, one round trip per batch: deliver reports, renew the
+-- lease, take the next tasks, and learn what else there is to do.
 --
--- It leans on this, and so does each script that writes the same keys:
+-- It relies on these rules, as does every script that writes the same keys:
 -- * An id is in exactly one place: an inbox, a deque, running, later, parked or dead. The
 --   lock says whose it is while it is in a deque or running, and nothing otherwise.
 -- * Reports are settled before membership is looked at: a late report of a worker that
 --   was struck off still counts, if its token does.
--- * Whoever writes one of the keys of lib/unusual sets is_odd; the rest of the script
---   would not look at that key otherwise.
+-- * Code that writes a key of lib/unusual sets is_odd, or else the rest of the script
+--   ignores that key.
 -- * Three victims are named, because one of them may be the thief itself.
 --
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]  list  urgent, normal, low
 -- KEY task        hash  id -> envelope
 -- KEY lock        hash  id -> worker#token
 -- KEY done        hash  id -> outcome
@@ -24,14 +24,14 @@
 -- KEY loads       zset  worker -> length of its deque
 -- KEY deque       list  of this worker
 -- KEY running     hash  id -> begun at; of this worker
--- KEY control     hash  token, closed
+-- KEY control     hash  token
 -- KEY stats       hash  counts
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
 -- KEY cancelled   set   cancelled ids that an inbox still names
 -- KEY upkeep      hash  duty -> last done at
 -- KEY parked      hash  id -> ability that it waits for
--- KEY awaited     hash  id -> channels of those who wait for its outcome
+-- KEY awaited     hash  id -> channels to publish its outcome on
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -41,13 +41,12 @@
 -- ARG most_outcomes  int  that are kept
 -- ARG upkeep_ms      int  after which upkeep is overdue
 -- ARG held           int  number of ids that follow; -1: the worker is sure of what it holds
--- ARGS held_ids      str  what the worker holds; then reports: id, token, verdict, outcome,
+-- ARGS held_ids      str  tasks of the worker; then reports: id, token, verdict, outcome,
 --                         ms; verdict is one of done, cancelled, failed, dead, forged,
 --                         retry, back; failed and forged are dead, and counted apart too
 --
--- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, facts. Tasks is id, token,
--- attempt, envelope, …; victims is worker, load, …; facts is now, unfinished, closed,
--- upkeep overdue, not due yet.
+-- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
+-- not due yet. Tasks is id, token, attempt, envelope, …; victims is worker, load, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -76,7 +75,11 @@ if want > 0 and #tasks == 0 and redis.call('EXISTS', loads) == 1 then
   victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES')
 end
 local to_stop = {}
-if is_there(cancelling) then append_cancelled(to_stop) end
+if is_there(cancelling) then
+  for _, id in ipairs(redis.call('HKEYS', running)) do
+    if redis.call('SISMEMBER', cancelling, id) == 1 then to_stop[#to_stop + 1] = id end
+  end
+end
 local is_overdue = 0
 if now - tonumber(redis.call('HGET', upkeep, 'claimed') or 0) > upkeep_ms then
   redis.call('HSET', upkeep, 'claimed', now)
@@ -87,6 +90,4 @@ if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
   delayed = redis.call('ZCARD', later)
 end
-local is_closed = redis.call('HEXISTS', control, 'closed')
-return {'ok', tasks, refused, to_stop, victims,
-  {now, unfinished, is_closed, is_overdue, delayed}}
+return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed}

@@ -1,5 +1,5 @@
 --- needs: clock, expire_outcomes
--- Forget outcomes and dead letters whose time is over, or that are too many.
+-- Forget outcomes and dead letters that are too old or too many.
 --
 -- KEY done     hash  id -> outcome
 -- KEY outbox   zset  id -> when its outcome expires

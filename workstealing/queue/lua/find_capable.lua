@@ -1,13 +1,13 @@
 --- needs: clock
--- Name a live worker that can run something: of a sample, the one that has least to do.
+-- Name a live worker with an ability: the least loaded one of a sample.
 --
 -- KEY workers    zset  worker -> end of its lease
 -- KEY members    hash  worker -> incarnation|description
 -- KEY abilities  hash  name@version -> workers that can run it
 -- KEY loads      zset  worker -> length of its deque
 -- ARG ability  str  name@version
--- ARG written  str  the same, as descriptions write it
--- ARG but      str  a worker that is not meant
+-- ARG written  str  the ability as JSON, as descriptions have it
+-- ARG but      str  a worker to leave out
 -- ARG most     int  workers looked at, at most
 --
 -- Reply: its name, empty if none was found.

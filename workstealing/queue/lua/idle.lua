@@ -1,9 +1,9 @@
--- Find out which of some workers have nothing: no task in the deque, none running.
+-- Name the idle among some workers: those with no task in the deque and none running.
 --
 -- KEYS pairs  list, hash  deque and running of each worker, one after the other
 -- ARGS names  str  their names, in the same order
 --
--- Reply: the names of those that have nothing.
+-- Reply: the names of the idle.
 
 local starving = {}
 for n, name in ipairs(ARGV) do

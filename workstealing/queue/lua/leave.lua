@@ -1,9 +1,9 @@
 --- needs: membership, orphans, remove_worker, load, wake_workers
--- Hand back what a worker holds, begun or not, without counting an attempt; then strike
--- it off. What must not be run twice and was begun is given up instead. Called again
--- until nothing is left.
+-- Hand back the tasks of a worker, begun or not, without counting an attempt; then remove
+-- the worker. A task that was begun and must not run twice is given up instead. Called
+-- again until nothing is left.
 --
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]  list  urgent, normal, low
 -- KEY task        hash  id -> envelope
 -- KEY lock        hash  id -> worker#token
 -- KEY workers     zset  worker -> end of its lease
@@ -18,7 +18,7 @@
 -- KEY dead        zset  id -> when it was given up
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
--- KEY awaited     hash  id -> channels of those who wait for its outcome
+-- KEY awaited     hash  id -> channels to publish its outcome on
 -- ARG worker       str
 -- ARG incarnation  str
 -- ARG most         int   tasks handed back at most

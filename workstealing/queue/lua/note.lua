@@ -1,4 +1,4 @@
--- Keep something that a running task notes: how far it is, or where to go on.
+-- Keep a note of a running task: its progress, or a checkpoint to go on from.
 --
 -- KEY notes  hash  of: which submission; and what was noted
 -- KEY lock   hash  id -> worker#token

@@ -1,4 +1,4 @@
--- Put aside a task that this worker cannot run, until one joins that can.
+-- Park a task that this worker cannot run until a worker joins that can.
 --
 -- KEY parked_for        list  ids that wait for this ability
 -- KEY parked_abilities  set   abilities that something is parked for

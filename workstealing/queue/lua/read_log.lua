@@ -1,4 +1,4 @@
--- Read on in the log of a task, and say whether more can come.
+-- Read more of a task's log, and tell whether there will be more.
 --
 -- KEY log   stream  number, bytes ever written, record
 -- KEY task  hash    id -> envelope

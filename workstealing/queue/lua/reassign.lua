@@ -1,10 +1,10 @@
 --- needs: caller, orphans, remove_worker, load, wake_workers
--- Give back what a dead worker held, waiting or running. It is dead when its lease is
--- over: that is looked at here, so a worker that came back in time keeps everything.
--- A task whose workers died too often is given up, and so is one that must not be run
--- twice and was begun.
+-- Give back the tasks of a dead worker, waiting or running. A worker is dead when its lease
+-- has ended; that is checked here, so a worker that came back in time keeps everything. A
+-- task is given up if too many workers died running it, or if it was begun and must not
+-- run twice.
 --
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]  list  urgent, normal, low
 -- KEY task        hash  id -> envelope
 -- KEY lock        hash  id -> worker#token
 -- KEY workers     zset  worker -> end of its lease
@@ -19,11 +19,11 @@
 -- KEY dead        zset  id -> when it was given up
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
--- KEY awaited     hash  id -> channels of those who wait for its outcome
+-- KEY awaited     hash  id -> channels to publish its outcome on
 -- ARG worker       str
 -- ARG most         int  tasks given back at most
 -- ARG most_deaths  int  that a task may see
--- ARG exhausted    str  outcome of a task that saw more
+-- ARG exhausted    str  outcome of a task that saw as many
 -- ARG unknown      str  outcome of a task that must not be run twice
 --
 -- Reply: -1 if the worker lives, else tasks given back.

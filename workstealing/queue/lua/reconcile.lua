@@ -2,7 +2,7 @@
 -- Compare a page of locks with the workers: a task that is locked to a worker nobody
 -- knows, because a key was lost, goes back to its inbox.
 --
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]  list  urgent, normal, low
 -- KEY task        hash  id -> envelope
 -- KEY lock        hash  id -> worker#token
 -- KEY workers     zset  worker -> end of its lease

@@ -1,7 +1,7 @@
 --- needs: token
 -- Put tasks that were taken but not begun back to the front of the worker's own deque,
--- where thieves reach them. They get a new token, so that the same call, should it
--- arrive once more, does not take away what the worker has taken anew.
+-- where thieves reach them. They get a new token, so that the same call, should it arrive
+-- again, does not take away a task that the worker has taken since.
 --
 -- KEY deque    list  of this worker
 -- KEY running  hash  id -> begun at; of this worker

@@ -5,7 +5,7 @@
 -- KEY task        hash  id -> envelope
 -- KEY done        hash  id -> outcome
 -- KEY history     hash  id -> attempts:deaths:steals
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]  list  urgent, normal, low
 -- KEY lock        hash  id -> worker#token
 -- KEY bell        list  wake-ups for idle workers
 -- ARG id    str

@@ -1,6 +1,6 @@
 --- needs: clock, token, wake_workers
--- Give a task that this worker cannot run to one that can: in front of what that one has
--- in its deque, and not counted as an attempt.
+-- Move a task that this worker cannot run to the front of the deque of a worker that can,
+-- without counting an attempt.
 --
 -- KEY running  hash  id -> begun at; of this worker
 -- KEY deque    list  of the other worker
@@ -25,6 +25,6 @@ redis.call('HSET', lock, id, to .. '#' .. new_token())
 local load = redis.call('LPUSH', deque, id)
 redis.call('ZADD', loads, load, to)
 redis.call('HINCRBY', stats, 'routed', 1)
--- It may be at rest, and the bell wakes just anybody who is.
+-- That worker may be at rest, and the bell wakes any worker that is.
 if load == 1 then wake_workers(redis.call('ZCARD', workers)) end
 return 1

@@ -1,6 +1,6 @@
 --- needs: history, token, load, wake_workers
--- Give half of a victim's deque, taken from its back, to a worker that has nothing; but
--- for what the thief cannot run, where the two differ.
+-- Move half of a victim's deque, from its back, to a worker that has nothing. Tasks that
+-- the thief cannot run stay.
 --
 -- KEY victim_deque  list
 -- KEY thief_deque   list
@@ -43,7 +43,7 @@ local function is_fit(envelope)
   local name, version = string.match(envelope, '^{"v":1,"name":"([^"\\]*)","version":(%d+)')
   if not name then
     local is_read, value = pcall(cjson.decode, envelope)
-    -- What nobody can read, anybody can put aside.
+    -- A task that nobody can read, any worker can put aside.
     if not is_read or type(value) ~= 'table' or type(value.name) ~= 'string' then return true end
     name, version = value.name, tostring(value.version)
   end

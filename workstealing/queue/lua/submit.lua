@@ -6,21 +6,21 @@
 -- KEY task        hash  id -> envelope
 -- KEY done        hash  id -> outcome
 -- KEY later       zset  id -> when it is due
--- KEY control     hash  closed
+-- KEY control     hash  input_ended
 -- KEY bell        list  wake-ups for idle workers
 -- KEY stats       hash  counts
 -- KEY cancelled   set   cancelled ids that an inbox still names
--- KEY inboxes[3]  list  urgent, normal, when there is nothing else
--- KEY awaited     hash  id -> channels of those who wait for its outcome
+-- KEY inboxes[3]  list  urgent, normal, low
+-- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY dead        zset  id -> when it was given up
 -- ARG due       int  ms since the epoch; 0: at once
 -- ARG delay_ms  int  or else from now; 0: at once
 -- ARG most      int  tasks that the queue holds at most; 0: any number
 -- ARG count     int  number of tasks
--- ARG channel   str  of one who will wait for the outcomes; or empty
+-- ARG channel   str  where the outcomes are published; empty: nowhere
 -- ARGS ids      str  of all, each once; then the envelopes of all
 --
--- Reply: 'ok', 'full' or 'closed'; then the positions, from 0, of known ids.
+-- Reply: 'ok', 'full' or 'input_ended'; then the positions, from 0, of known ids.
 
 local before, last = ids_at - 1, ids_at - 1 + count
 local waiting = redis.call('HMGET', task, unpack(ARGV, ids_at, last))
@@ -34,7 +34,7 @@ for i = 1, count do
 end
 local fresh = count - #reply + 1
 if fresh == 0 then return reply end
-if redis.call('HEXISTS', control, 'closed') == 1 then return {'closed'} end
+if redis.call('HEXISTS', control, 'input_ended') == 1 then return {'input_ended'} end
 -- Dead letters are kept until somebody looks at them, and must not keep others out.
 if most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + fresh > most then
   return {'full'}

@@ -1,4 +1,4 @@
--- Read of each of some tasks what a list shows. Of long texts only both ends are read.
+-- Summarize tasks for a list. Of long texts only both ends are read.
 --
 -- KEY task     hash  id -> envelope
 -- KEY lock     hash  id -> worker#token
@@ -7,8 +7,8 @@
 -- ARG most  int  bytes of an envelope or outcome that are read, about
 -- ARGS ids  str
 --
--- Reply: for each its envelope, the length of that, lock, outcome and history; an empty
--- string for what there is not.
+-- Reply: for each its envelope, the length of that, lock, outcome and history; an empty string
+-- for each that is missing.
 
 local tail = 512
 local function both_ends(text)

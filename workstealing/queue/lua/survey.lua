@@ -1,5 +1,5 @@
 --- needs: clock, wake_workers
--- Find out what upkeep could do: who is dead, who is rich, which abilities are waited for.
+-- Find work for upkeep: dead workers, rich workers, abilities that parked tasks wait for.
 --
 -- KEY workers           zset  worker -> end of its lease
 -- KEY loads             zset  worker -> length of its deque
@@ -7,7 +7,7 @@
 -- KEY abilities         hash  name@version -> workers that can run it
 -- KEY upkeep            hash  duty -> last done at
 -- KEY later             zset  id -> when it is due
--- KEY inboxes[3]        list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
 -- ARG most  int  names of each kind
 --

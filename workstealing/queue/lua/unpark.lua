@@ -5,7 +5,7 @@
 -- KEY parked_abilities  set   abilities that something is parked for
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY abilities         hash  name@version -> workers that can run it
--- KEY inboxes[3]        list  urgent, normal, when there is nothing else
+-- KEY inboxes[3]        list  urgent, normal, low
 -- KEY task              hash  id -> envelope
 -- KEY lock              hash  id -> worker#token
 -- KEY bell              list  wake-ups for idle workers

@@ -1,5 +1,5 @@
 --- needs: clock
--- The time, and what the locks of the worker that this is about begin with.
+-- The time, and how every lock of the worker in question begins.
 --- uses: worker
 local now = now_ms()
 local mine = worker .. '#'

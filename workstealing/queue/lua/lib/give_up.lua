@@ -1,12 +1,18 @@
---- needs: publish
--- Make a dead letter of a task whose worker is gone.
-local function give_up(id, now, outcome)
-  --- uses: lock, history, cancelling, done, dead, stats
-  redis.call('HDEL', lock, id)
-  redis.call('HDEL', history, id)
-  redis.call('SREM', cancelling, id)
-  redis.call('HSET', done, id, outcome)
-  redis.call('ZADD', dead, now, id)
-  redis.call('HINCRBY', stats, 'dead', 1)
-  publish(id, outcome)
+--- needs: caller, publish
+-- Make dead letters of tasks: id, outcome, id, outcome, … A dead letter keeps its envelope,
+-- its outcome and its history until it is replayed, dropped or expired.
+local function give_up(letters)
+  --- uses: lock, cancelling, done, dead, stats
+  local ids, given_up_at = {}, {}
+  for n = 1, #letters, 2 do
+    local id, outcome = letters[n], letters[n + 1]
+    ids[#ids + 1] = id
+    given_up_at[n], given_up_at[n + 1] = string.format('%d', now), id
+    publish(id, outcome)
+  end
+  redis.call('HDEL', lock, unpack(ids))
+  redis.call('SREM', cancelling, unpack(ids))
+  redis.call('HSET', done, unpack(letters))
+  redis.call('ZADD', dead, unpack(given_up_at))
+  redis.call('HINCRBY', stats, 'dead', #ids)
 end

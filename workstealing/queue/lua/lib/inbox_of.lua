@@ -1,5 +1,5 @@
--- The inbox that a task belongs into, by the priority of its envelope; the middle one
--- for envelopes that nobody can read.
+-- The inbox of a task, by the priority in its envelope; the normal one if nobody can read
+-- the envelope.
 local function inbox_of(envelope)
   --- uses: inboxes
   local ok, value = pcall(cjson.decode, envelope)

@@ -1,4 +1,4 @@
--- Record how long the deque of a worker is; thieves look for those that have something.
+-- Record the length of a worker's deque; thieves look for deques that are not empty.
 local function record_load(name, length)
   --- uses: loads
   if length > 0 then

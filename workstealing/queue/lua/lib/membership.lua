@@ -1,4 +1,4 @@
--- Tell whether the worker is a member, and not another one that took its name since.
+-- Tell whether this incarnation of the worker is a member.
 local function is_member()
   --- uses: members, worker, incarnation
   local member = redis.call('HGET', members, worker)

@@ -1,10 +1,10 @@
 --- needs: caller, history, give_back, give_up
 -- Return the tasks of a worker that is dead, leaves, or came back as a new incarnation.
--- What must not be run twice and was begun (a ! stands before its time) is given up
+-- A task that was begun and must not run twice (a ! stands before its time) is given up
 -- instead, for nobody knows what it did.
 
--- What waits in its deque; from the back to the front, so that the order is kept when
--- each is put in front. Return how many.
+-- Return the tasks in its deque from the back to the front: each is put in front, so the
+-- order is kept. The result is their number.
 local function return_waiting(deque, most)
   --- uses: lock
   local returned = 0
@@ -17,17 +17,16 @@ local function return_waiting(deque, most)
   return returned
 end
 
--- Count a death for a task; false if it has seen as many as it may.
-local function survives(id, most_deaths)
+-- Count a death for a task; return how many it has seen.
+local function count_death(id)
   --- uses: history
   local attempts, deaths, steals = read_history(redis.call('HGET', history, id))
-  if deaths + 1 >= most_deaths then return false end
   redis.call('HSET', history, id, write_history(attempts, deaths + 1, steals))
-  return true
+  return deaths + 1
 end
 
--- What it has taken. If it died, *most_deaths* is how many deaths a task may see before
--- it is given up with the outcome *exhausted*; nil if it did not. Return how many.
+-- Return the tasks that it has taken. If it died, a task that has seen *most_deaths* is
+-- given up with the outcome *exhausted*; nil if it did not die. The result is their number.
 local function return_running(most, unknown, most_deaths, exhausted)
   --- uses: lock, running
   local held, returned = redis.call('HGETALL', running), 0
@@ -36,10 +35,11 @@ local function return_running(most, unknown, most_deaths, exhausted)
     local id = held[n]
     redis.call('HDEL', running, id)
     if is_mine(redis.call('HGET', lock, id)) then
+      local deaths = most_deaths and count_death(id)
       if string.sub(held[n + 1], 1, 1) == '!' then
-        give_up(id, now, unknown)
-      elseif most_deaths and not survives(id, most_deaths) then
-        give_up(id, now, exhausted)
+        give_up({id, unknown})
+      elseif deaths and deaths >= most_deaths then
+        give_up({id, exhausted})
       else
         give_back(id)
       end

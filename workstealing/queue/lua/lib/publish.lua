@@ -1,7 +1,12 @@
--- Publish an outcome to those who wait for it, each on a channel of its own.
+-- Publish an outcome to its waiters. Mostly nobody waits for anything, and one look at the
+-- whole hash spares a look for each task.
+local is_anything_awaited
 local function publish(id, outcome)
   --- uses: awaited
-  local channels = redis.call('HGET', awaited, id)
+  if is_anything_awaited == nil then
+    is_anything_awaited = redis.call('EXISTS', awaited) == 1
+  end
+  local channels = is_anything_awaited and redis.call('HGET', awaited, id)
   if channels then
     for channel in string.gmatch(channels, '%S+') do
       redis.call('PUBLISH', channel, id .. ' ' .. outcome)

@@ -1,7 +1,8 @@
 --- needs: unusual, caller, token, take
--- Fill the worker's deque with a fair share of what is assigned to nobody, and no more
--- than it wants to hold. For a worker that is alone the inbox does as well, at less cost.
--- What is urgent stays where all look first: in a deque it would stand behind what is not.
+-- Fill the worker's deque with a fair share of the inboxes, up to the length that it asks
+-- for. A worker that is alone needs no deque: the inbox serves it at less cost. Urgent
+-- tasks stay in their inbox, where every worker looks first: in a deque they would stand
+-- behind others.
 local function assign(inbox, number)
   --- uses: lock, deque, cancelled
   local ids = redis.call('LPOP', inbox, number) or {}

@@ -1,15 +1,15 @@
 --- needs: token, caller
--- Put what the worker was given but never learnt of back to the front of its deque, under
--- a new token: a call about it that is still on its way comes too late.
+-- Put tasks that the worker was given but never heard of back to the front of its deque,
+-- under a new token: a call about them that is still on its way comes too late.
 local function resynchronize(number)
   --- uses: running, deque, lock, held_ids_at
-  local is_known = {}
-  for i = held_ids_at, held_ids_at + number - 1 do is_known[ARGV[i]] = true end
+  local is_held = {}
+  for i = held_ids_at, held_ids_at + number - 1 do is_held[ARGV[i]] = true end
   local taken = redis.call('HGETALL', running)
   for n = #taken - 1, 1, -2 do
     local id = taken[n]
-    -- What must not be run twice and was begun stays, until its worker leaves or dies.
-    if not is_known[id] and string.sub(taken[n + 1], 1, 1) ~= '!' then
+    -- A task that was begun and must not run twice stays until its worker leaves or dies.
+    if not is_held[id] and string.sub(taken[n + 1], 1, 1) ~= '!' then
       redis.call('HDEL', running, id)
       redis.call('LPUSH', deque, id)
       redis.call('HSET', lock, id, mine .. new_token())

@@ -1,9 +1,9 @@
---- needs: unusual, caller, history, give_back, expire_outcomes, publish
--- Settle reports: ARGV[first] to ARGV[last], five values each; ids that were refused are
--- put at the end of a list. A report counts only if the task is still locked to this
--- worker by the token that it names; to report again what was accepted changes nothing.
+--- needs: unusual, caller, history, give_back, give_up, expire_outcomes, publish
+-- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
+-- refused ones to a list. A report counts only if the task is still locked to this worker
+-- by the token that it names; repeating an accepted report changes nothing.
 
--- A task that comes back: after a while, or at once to the front of its inbox.
+-- Return a task: after a delay, or at once to the front of its inbox.
 local function return_task(id, verdict, delay_ms)
   --- uses: lock, later, history
   is_odd = true
@@ -20,17 +20,15 @@ local function return_task(id, verdict, delay_ms)
 end
 
 local function settle(first, last, refused)
-  --- uses: task, lock, done, outbox, dead, running, stats, history, cancelling, awaited
+  --- uses: task, lock, done, outbox, running, stats, history, cancelling
   --- uses: retention_ms, most_outcomes
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
-  local freed, ended, outcomes, expiries, given_up, over = {}, {}, {}, {}, {}, {}
+  local freed, ended, outcomes, expiries, given_up = {}, {}, {}, {}, {}
   local is_settled = {}
-  local count = {done = 0, cancelled = 0, failed = 0, dead = 0, forged = 0, retry = 0, back = 0}
-  local is_awaited = redis.call('EXISTS', awaited) == 1
-  -- Numbers are written out anew for each command that takes them; these serve many.
-  local ended_at = string.format('%d', now)
+  local count = {done = 0, cancelled = 0, failed = 0, forged = 0, retry = 0, back = 0}
+  -- Numbers are written out anew for each command that takes them; this one serves many.
   local expires_at = string.format('%d', now + retention_ms)
   for n, id in ipairs(ids) do
     local i = first + 5 * (n - 1)
@@ -41,49 +39,39 @@ local function settle(first, last, refused)
     else
       is_settled[id] = true
       freed[#freed + 1] = id
-      count[verdict] = count[verdict] + 1
-      if verdict == 'forged' or verdict == 'failed' then
-        verdict = 'dead'
-        count.dead = count.dead + 1
-      end
-      if verdict == 'done' or verdict == 'cancelled' or verdict == 'dead' then
-        over[#over + 1] = id
-        if verdict == 'dead' then
-          given_up[#given_up + 1] = ended_at
-          given_up[#given_up + 1] = id
-        else
-          ended[#ended + 1] = id
-          if retention_ms > 0 then
-            expiries[#expiries + 1] = expires_at
-            expiries[#expiries + 1] = id
-          end
-        end
-        -- A dead letter keeps its reason for as long as it is kept itself.
-        if retention_ms > 0 or verdict == 'dead' then
+      if count[verdict] then count[verdict] = count[verdict] + 1 end
+      if verdict == 'done' or verdict == 'cancelled' then
+        ended[#ended + 1] = id
+        if retention_ms > 0 then
           outcomes[#outcomes + 1] = id
           outcomes[#outcomes + 1] = outcome
+          expiries[#expiries + 1] = expires_at
+          expiries[#expiries + 1] = id
         end
-        if is_awaited then publish(id, outcome) end
-      else
+        publish(id, outcome)
+      elseif verdict == 'retry' or verdict == 'back' then
         return_task(id, verdict, tonumber(ARGV[i + 4]))
+      else
+        given_up[#given_up + 1] = id
+        given_up[#given_up + 1] = outcome
       end
     end
   end
   if #freed == 0 then return end
-  redis.call('HDEL', lock, unpack(freed))
   redis.call('HDEL', running, unpack(freed))
   if #ended > 0 then
+    redis.call('HDEL', lock, unpack(ended))
     redis.call('HDEL', task, unpack(ended))
     if is_there(history) then redis.call('HDEL', history, unpack(ended)) end
+    -- A task that comes back stays cancelled: its next worker is asked to stop it.
+    if is_there(cancelling) then redis.call('SREM', cancelling, unpack(ended)) end
   end
   if #given_up > 0 then
     is_odd = true
-    redis.call('ZADD', dead, unpack(given_up))
+    give_up(given_up)
   end
-  -- What comes back stays cancelled: the worker that takes it next learns of it.
-  if #over > 0 and is_there(cancelling) then redis.call('SREM', cancelling, unpack(over)) end
-  if #outcomes > 0 then redis.call('HSET', done, unpack(outcomes)) end
-  if #expiries > 0 then
+  if #outcomes > 0 then
+    redis.call('HSET', done, unpack(outcomes))
     redis.call('ZADD', outbox, unpack(expiries))
     expire_outcomes(now, most_outcomes, math.min(#expiries, 1000))
   end

@@ -1,7 +1,7 @@
 --- needs: unusual, history, caller
--- A task that saw a worker die may be the reason. It runs alone, so that the next death,
--- if there is one, is put down to it and not to its neighbours. Nobody waits long for
--- that: what has run for five seconds is no reason to wait, nor under suspicion.
+-- A task whose worker died may be the cause. It runs alone, so that another death can be
+-- put down to it and not to its neighbours. Nobody waits long for that: a task that has run
+-- for five seconds neither keeps others waiting nor is suspected any longer.
 local function is_young(begun)
   local young_ms = 5000
   return begun and now - tonumber((string.gsub(begun, '^!', ''))) < young_ms

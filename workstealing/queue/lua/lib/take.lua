@@ -1,25 +1,21 @@
---- needs: unusual, caller, token, history, suspects, utf8
+--- needs: unusual, caller, token, history, suspects, utf8, give_up
 -- Take tasks from the front of a list: of the worker's own deque, where they are locked
 -- to it, or of an inbox, where they are locked to nobody.
 --- uses: want
 local tasks = {}           -- id, token, attempt, envelope, …
 local room = want          -- tasks that it may still take
-local is_seen = {}         -- ids that it has met; a list may name one twice
+local is_seen = {}         -- ids it has come across; a list may name one twice
 local is_alone = false     -- a suspect runs, or waits to run: nothing may join it
-local looks_left = 20      -- at stretches of a list where there was nothing to take
+local looks_left = 20      -- at stretches of a list with no task to take
 
--- No worker could name it, nor report on it. Its author sees it among the dead.
+-- Give up a task that no worker could name, nor report on.
 local function reject(id)
-  --- uses: lock, done, dead, stats
-  local reason = '{"state":"dead","reason":"its id is not UTF-8: no worker can name it"}'
-  redis.call('HDEL', lock, id)
-  redis.call('HSET', done, id, reason)
-  redis.call('ZADD', dead, now, id)
-  redis.call('HINCRBY', stats, 'dead', 1)
+  local reason = 'its id is not UTF-8: no worker can name it'
+  give_up({id, cjson.encode({state = 'dead', reason = reason})})
   is_odd = true
 end
 
--- Drop cancelled tasks from the front of an inbox, some hundred at a look.
+-- Drop cancelled tasks from the front of an inbox, up to 500 at a time.
 local function drop_cancelled(list)
   --- uses: cancelled
   local ids, number = redis.call('LRANGE', list, 0, 499), 0
@@ -32,8 +28,8 @@ local function drop_cancelled(list)
   end
 end
 
--- Put what must not be run beside a suspect back to the list; leave the suspect alone, or
--- what stands before it.
+-- Put tasks that must not run beside a suspect back into the list. Either the suspect is
+-- left, or the tasks before it.
 local function set_apart(suspect, ids, list)
   local last = math.max(1, suspect - 1)
   if suspect == 1 and (#tasks > 0 or holds_young()) then last = 0 end

@@ -1,5 +1,5 @@
--- Tell whether a string is UTF-8, as the programs that read it want it. Each sequence is
--- replaced, not removed, so that what stood apart does not become another.
+-- Tell whether a string is valid UTF-8. Sequences are replaced, not removed, so that bytes
+-- that stood apart do not form another.
 local function is_utf8(text)
   if not string.find(text, '[\128-\255]') then return true end
   for _, sequence in ipairs({
