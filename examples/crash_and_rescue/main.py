@@ -1,4 +1,4 @@
-"""A worker is killed in mid-run, and its tasks are done by others.
+"""A worker is killed while it runs, and its tasks are done by others.
 
 `python examples/crash_and_rescue/main.py` ends by itself in some ten seconds.
 """
@@ -16,7 +16,7 @@ from workstealing.inspecting import Inspector
 
 TASKS = 90
 VICTIM = "crew.1"
-# A silent worker counts as dead after 15 s, or here, for those who watch, after 2.
+# A silent worker counts as dead after 15 s by default; here after 2 s, to save time.
 queue = TaskQueue("crash-and-rescue", lease=2.0)
 redis = connect(profile="tasks")
 begun = "example:crash-and-rescue:begun"
@@ -24,7 +24,7 @@ begun = "example:crash-and-rescue:begun"
 
 @queue.task
 def develop(picture: int) -> str:
-    """Take a while, and tell who did it."""
+    """Take a while, and return who did it."""
     redis.hincrby(begun, str(picture), 1)
     time.sleep(0.1)
     context = current_context()
@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def work(index: int) -> int:
-    """Be one of the workers, until SIGTERM."""
+    """Run one of the workers, until SIGTERM."""
     worker = Worker(queue, pool="crew", index=index)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()

@@ -28,7 +28,7 @@ settings.configure(
     MIDDLEWARE=[f"{OURS}.DjangoEnlistMiddleware"],  # the first, or the only one
     CACHES={"default": {"BACKEND": f"{OURS}.LocMemCache", "TIMEOUT": 2}},
     WORKSTEALING={
-        "RECRUITER": {"share": 0.1},  # the default, 1 %, is for sites nobody watches
+        "RECRUITER": {"share": 0.1},  # 1 % by default; more, so that you see it
         "JOBS": {"sessions": {"job": f"{__name__}.sessions", "rate": 0.05}},
         "QUEUES": {"thumbnails": {"run": NAME, "upkeep": 0.5}},
     },
@@ -40,7 +40,7 @@ sessions = VolatileHash(redis, NAME, on_expire=lambda *one: swept.append(one))
 
 @thumbnails.task(name="resize")
 def resize(number: int) -> str:
-    """Make a thumbnail, as far as an example goes."""
+    """Pretend to make a thumbnail."""
     return f"{number}.png"
 
 
@@ -58,7 +58,7 @@ urlpatterns = [path("<int:number>", page)]
 
 
 def main() -> int:
-    """Open the site for a while, and tell what its requests have done besides."""
+    """Open the site for a while, and print what its requests did besides."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=8.0)
     with served(WSGIHandler()) as address, redis:

@@ -28,7 +28,7 @@ redis, swept = connect_async(timeout=1.0), list[Any]()
 sessions = AsyncVolatileHash(redis, NAME, on_expire=lambda *one: swept.append(one))
 thumbnails = AsyncTaskQueue("thumbnails", redis, run=NAME)
 
-# The defaults, 1 % and 50 ms, are for sites that nobody watches, and quicker machines.
+# The defaults are 1 % and 50 ms; these let you see something, on slow machines too.
 recruiter = AsyncRecruiter(share=0.1, deadline=0.5)
 recruiter.install(sessions, "sessions", rate=0.2)
 recruiter.install(AsyncWorkStealer(thumbnails, by="web"), "upkeep", every=0.5)
@@ -38,7 +38,7 @@ app.add_middleware(StarletteEnlistMiddleware, recruiter=recruiter, when=When.ask
 
 
 def resize(number: int) -> str:
-    """Make a thumbnail, as far as an example goes."""
+    """Pretend to make a thumbnail."""
     return f"{number}.png"
 
 
@@ -60,7 +60,7 @@ async def page(number: int, visitor: str, request: Request) -> str:
 
 
 def main() -> int:
-    """Open the site for a while, and tell what its cache hits have done besides."""
+    """Open the site for a while, and print what its cache hits did besides."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=8.0)
     with served(app) as address:

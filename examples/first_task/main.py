@@ -39,7 +39,7 @@ def main() -> int:
     cat = resize.submit("cat.png", width=120)
     print(f"submitted:  {cat.id} is {cat.state()}")
 
-    # 3. What does not match the signature is not even sent.
+    # 3. A payload that does not match the signature is not even sent.
     try:
         resize.submit("dog.png", width="wide")  # type: ignore[arg-type]
     except PayloadInvalid as refused:

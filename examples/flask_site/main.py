@@ -20,7 +20,7 @@ redis, swept = connect(timeout=1.0), list[Any]()
 sessions = VolatileHash(redis, NAME, on_expire=lambda *one: swept.append(one))
 thumbnails = TaskQueue("thumbnails", redis, run=NAME)
 
-# The default share, 1 %, is for sites that nobody watches.
+# The default share is 1 %; this one lets you see something.
 recruiter = Recruiter(share=0.1)
 recruiter.install(sessions, "sessions", rate=0.2)
 recruiter.install(WorkStealer(thumbnails, by="web"), "upkeep", every=0.5)
@@ -31,7 +31,7 @@ FlaskEnlist(app, recruiter=recruiter, when=When.asked())
 
 @thumbnails.task(name="resize")
 def resize(number: int) -> str:
-    """Make a thumbnail, as far as an example goes."""
+    """Pretend to make a thumbnail."""
     return f"{number}.png"
 
 
@@ -50,7 +50,7 @@ def page(number: int) -> str:
 
 
 def main() -> int:
-    """Open the site for a while, and tell what its cache hits have done besides."""
+    """Open the site for a while, and print what its cache hits did besides."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=8.0)
     with served(app) as address, redis:

@@ -1,4 +1,4 @@
-"""A little server, and visitors for it: nothing of this is needed on a real site."""
+"""A small server, and visitors for it: a real site does not need this."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 class _Quiet(WSGIRequestHandler):
     def log_message(self, *_: Any) -> None:
-        """Say nothing of requests."""
+        """Do not log requests."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ __all__ = ("Endpoint",)
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Serves /metrics on this machine, in a thread; port 0 takes a free one."""
+    """Serves /metrics on localhost, in a thread; port 0 picks a free port."""
 
     daemon_threads = True
 
@@ -30,7 +30,7 @@ class Endpoint(ThreadingHTTPServer):
         Thread(target=self.serve_forever, daemon=True).start()
 
     def text(self) -> bytes:
-        """Return what Prometheus reads."""
+        """Return the text that Prometheus reads."""
         seen = gauges([self._inspector.stat()])
         return generate_latest(self._registry) + seen.encode()
 
@@ -48,4 +48,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Do not log requests."""

@@ -26,7 +26,7 @@ DASHBOARD = Path(__file__).with_name("grafana.json")
 SHOWN = re.compile(r"^\w+(_calls_total|slices_total|backlog|workers|.*(waiting|done))")
 
 registry = CollectorRegistry()
-# The default share is 1 % of the time: this is for those who watch.
+# The default share is 1 % of the time; this one lets you see something.
 recruiter = Recruiter(share=0.1, observers=(PrometheusObserver(registry),))
 queue = TaskQueue("observability")
 
@@ -41,7 +41,7 @@ def render(page: int) -> int:
 
 
 def main(seconds: float, port: int) -> int:
-    """Serve metrics, make some load, look at them once."""
+    """Serve metrics, generate some load, and scrape them once."""
     redis, ended = connect(timeout=1.0), list[Any]()
     sessions = VolatileHash(redis, KEY, on_expire=lambda *one: ended.append(one))
     recruiter.install(sessions, "session-gc", rate=0.05)

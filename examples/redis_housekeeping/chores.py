@@ -37,17 +37,17 @@ _KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """A job, and the garbage that it is there for."""
+    """A job, and the garbage that it removes."""
 
     job: Job
     drop: Callable[[int], object]
     """Drops a piece of garbage; its number makes it different from the others."""
     backlog: Callable[[], int]
-    """Counts the pieces that lie about."""
+    """Counts the pieces that are there."""
     heap: int = 1000
     """How many there are before the job is installed."""
     rate: float = 0.03
-    """Those who do little in a slice come more often."""
+    """Jobs that do little in a slice have a higher rate."""
     numbers: Iterator[int] = field(default_factory=count)
 
     @property
@@ -63,7 +63,7 @@ class Chore:
 
 @contextmanager
 def littered(redis: Redis) -> Iterator[list[Chore]]:
-    """Lend a chore for each ready-made job, with a heap of garbage; then clean up."""
+    """Yield a chore for each ready-made job, with a heap of garbage; then clean up."""
     prefix = f"{{housekeeping-{secrets.token_hex(4)}}}"
     makers = (
         *(_sessions, _leases, _orders, _cache, _log, _thumbnails),
@@ -80,7 +80,7 @@ def littered(redis: Redis) -> Iterator[list[Chore]]:
 
 
 def _sessions(redis: Redis, key: str) -> Chore:
-    """Sessions end. With a hook it is we who end them; else Valkey 9 does so itself."""
+    """Sessions end. With a hook the job ends them; without one, Valkey 9 would."""
     sessions = VolatileHash(redis, key, on_expire=_act)
     return Chore(
         sessions,
@@ -100,7 +100,7 @@ def _leases(redis: Redis, key: str) -> Chore:
 
 
 def _orders(redis: Redis, key: str) -> Chore:
-    """Orders are opened and closed in a table, and nobody tells the set in Redis."""
+    """Orders are opened and closed in a table, but the set in Redis is not updated."""
     table: set[str] = set()
 
     def next_rows(after: str | None, count: int) -> list[str]:
@@ -161,7 +161,7 @@ def _thumbnails(redis: Redis, key: str) -> Chore:
 
 
 def _workers(redis: Redis, key: str) -> Chore:
-    """Workers are killed and cannot say good-bye."""
+    """Workers are killed and cannot sign off."""
     workers = DeadMembers(redis, key, silence=0.001, on_dead=_act)
     return Chore(
         workers,
@@ -173,7 +173,7 @@ def _workers(redis: Redis, key: str) -> Chore:
 
 def _views(redis: Redis, key: str) -> Chore:
     """Page views are counted, and belong in a database."""
-    stored: dict[str, dict[str, int]] = {}  # by batch id, so twice is once
+    stored: dict[str, dict[str, int]] = {}  # by batch id, so repeats count once
     views = CounterFlush(redis, key, stored.setdefault)
     return Chore(views, lambda n: views.increment(f"/page/{n}"), views.pending)
 
@@ -192,7 +192,7 @@ def _pages(redis: Redis, key: str) -> Chore:
         before.get(name)  # read
         due.add(name)
 
-    # Until yesterday, pages were to be rendered again almost at once.
+    # An older configuration: pages were due for rendering again almost at once.
     before = RefreshAhead(redis, key, render, ttl=60, ahead=59.999)
     pages = RefreshAhead(redis, key, render, ttl=60)
     return Chore(pages, drop, lambda: len(due), heap=200, rate=0.06)
@@ -211,7 +211,7 @@ def _mails(redis: Redis, key: str) -> Chore:
 
 
 def _baskets(redis: Redis, key: str) -> Chore:
-    """Shopping baskets expire, and the index does not hear of it."""
+    """Shopping baskets expire, but stay in the index."""
     redis.mset({f"{key}:living-{n}": "…" for n in range(_KEPT)})
     redis.sadd(key, *(f"living-{n}" for n in range(_KEPT)))
     return Chore(
@@ -223,7 +223,7 @@ def _baskets(redis: Redis, key: str) -> Chore:
 
 
 def _act(*_: object) -> None:
-    """Stands for what your hooks would do."""
+    """A stand-in for your hooks."""
 
 
 def _number(reply: Any) -> int:

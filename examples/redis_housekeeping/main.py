@@ -21,12 +21,12 @@ COLUMNS = ("job", "heap", "now", "slices", "yield", "seconds", "last outcome")
 
 
 class Shop:
-    """Serves pages, leaves garbage lying about, and enlists at every cache hit."""
+    """Serves pages, leaves garbage behind, and enlists at every cache hit."""
 
     def __init__(self, chores: list[Chore]) -> None:
         self._chores, self._last = chores, dict[str, str]()
         self._heaps = self._backlog = {chore.name: chore.backlog() for chore in chores}
-        # The defaults are 1 % of the time, and 50 ms: this is for those who watch.
+        # The defaults are 1 % of the time and 50 ms; these let you see something.
         self._recruiter = Recruiter(share=0.1, deadline=0.005, observers=[self])
         for chore in chores:
             self._recruiter.install(chore.job, chore.name, rate=chore.rate)
@@ -41,16 +41,16 @@ class Shop:
         self._backlog = {chore.name: chore.backlog() for chore in self._chores}
 
     def observe(self, event: Event) -> None:
-        """Remember how each job fared when it was last drawn."""
+        """Remember the last outcome of each job."""
         if isinstance(event, SliceEnded | SliceRefused):
             self._last[event.job] = event.outcome
 
     def is_tidier(self) -> bool:
-        """Tell whether every heap is smaller than it was."""
+        """Return whether every heap is smaller than it was."""
         return all(self._backlog[name] < heap for name, heap in self._heaps.items())
 
     def picture(self) -> Table:
-        """Draw what each job did so far."""
+        """Draw a table of what each job did so far."""
         stats = self._recruiter.stats()
         table = Table(*COLUMNS, caption=f"{stats.calls:,} cache hits")
         for name, job in stats.jobs.items():

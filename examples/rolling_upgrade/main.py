@@ -20,7 +20,7 @@ PENDING = ("waiting", "assigned", "running")
 
 
 def main() -> int:
-    """Play the deployment, and count."""
+    """Simulate the deployment, and count."""
     before = queue_1.counts().stats
     old, new = start(1), None
     try:
@@ -64,7 +64,7 @@ def start(release: int) -> subprocess.Popen[bytes]:
 
 
 def tell(handles: list[Any]) -> None:
-    """Wait for tasks, and say in which way they were done."""
+    """Wait for tasks, and print how they were done."""
     results = Counter(handle.result(timeout=30) for handle in handles)
     for result, times in sorted(results.items()):
         print(f"   {times:>3} × {result}")

@@ -1,4 +1,4 @@
-"""The old and the new release of one program, side by side to be compared.
+"""The old and the new release of one program, side by side for comparison.
 
 `python releases.py 1` is a worker of the old one, with 2 it is one of the new one.
 """
@@ -14,12 +14,12 @@ from workstealing import TaskQueue, Worker
 
 __all__ = ("greet_1", "greet_2", "queue_1")
 
-# Each release has an object of its own, with its own tasks; in Redis it is one queue.
+# Each release has its own object with its own tasks; in Redis it is one queue.
 queue_1 = TaskQueue("rolling-upgrade")
 queue_2 = TaskQueue("rolling-upgrade")
 
 
-# What release 1 has:
+# Release 1:
 @queue_1.task(name="greet", version=1)
 def greet_1(name: str) -> str:
     """Greet somebody."""
@@ -27,9 +27,9 @@ def greet_1(name: str) -> str:
     return f"release 1: Hello {name}"
 
 
-# What release 2 has instead: two parameters, and a way to read what was sent before.
+# Release 2: two parameters, and an upgrade for payloads of release 1.
 def upgrade(old: dict[str, Any]) -> dict[str, Any]:
-    """Make a payload of version 1 one of version 2."""
+    """Turn a payload of version 1 into one of version 2."""
     first, _, last = old["name"].partition(" ")
     return {"first": first, "last": last}
 

@@ -13,7 +13,7 @@ from workstealing import Duty, Recruiter
 
 SECONDS = 3.0
 
-# The default share is 1 % of the time: this is for those who watch.
+# The default share is 1 % of the time; this one lets you see something.
 recruiter = Recruiter(share=0.05)
 sessions: dict[int, float] = {}  # visitor -> when the session ends
 log: list[str] = []
@@ -28,7 +28,7 @@ def end_sessions() -> Duty:
     for visitor in over:
         del sessions[visitor]
     if len(over) == 10:
-        return Duty.MORE  # all were over: go on, if the slice has time left
+        return Duty.MORE  # all were over: continue, if the slice has time left
     return Duty.RECRUITED if over else Duty.DISMISSED
 
 
@@ -53,7 +53,7 @@ def serve(visitor: int) -> None:
 
 
 def main() -> int:
-    """Serve for a while, then tell what the recruiter has counted."""
+    """Serve for a while, then print what the recruiter has counted."""
     print(f"{SECONDS:.0f} seconds of traffic, no cron job, no second process …")
     visits, end = 0, time.monotonic() + SECONDS
     while time.monotonic() < end:

@@ -40,7 +40,7 @@ Diaries = dict[str, Diary]
 
 
 def without_stealing(diaries: Diaries) -> None:
-    """Let each thread do what was given to it, and no more."""
+    """Let each thread do its own share, and no more."""
 
     def serve(worker: str) -> None:
         mine = deque(pieces_of(worker))

@@ -211,7 +211,7 @@ class InFlight:
         with self._mutex:
             self._held.difference_update(report.id for report in reports)
 
-    def known(self, reports: Sequence[Report]) -> Sequence[str] | None:
+    def held_besides(self, reports: Sequence[Report]) -> Sequence[str] | None:
         """Return what an exchange with these reports is to name as held, if anything.
 
         After a lost reply, all of it. When nothing is held besides what is reported,

@@ -244,7 +244,7 @@ class WorkerLoop:
             want=want,
             keep=keep,
             reports=reports,
-            held=in_flight.known(reports),
+            held=in_flight.held_besides(reports),
         )
         try:
             exchanged = driver.call(call)

@@ -110,25 +110,25 @@ def test_reports_in_doubt_are_delivered_again_in_their_order() -> None:
 
 def test_after_a_lost_reply_all_that_is_held_is_named_once() -> None:
     scene = Scene()
-    assert scene.in_flight.known([]) == ()
+    assert scene.in_flight.held_besides([]) == ()
     scene.take("a", "b")
     scene.in_flight.begin()
-    assert scene.in_flight.known([]) is None
+    assert scene.in_flight.held_besides([]) is None
 
     scene.in_flight.doubt()
 
-    assert set(scene.in_flight.known([]) or ()) == {"a", "b"}
-    assert scene.in_flight.known([]) is None
+    assert set(scene.in_flight.held_besides([]) or ()) == {"a", "b"}
+    assert scene.in_flight.held_besides([]) is None
 
 
 def test_when_all_that_is_held_is_reported_nothing_is_named_as_held() -> None:
     scene = Scene()
     first, second = scene.take("a", "b")
-    assert scene.in_flight.known([report(first)]) is None
-    assert scene.in_flight.known([report(first), report(second)]) == ()
+    assert scene.in_flight.held_besides([report(first)]) is None
+    assert scene.in_flight.held_besides([report(first), report(second)]) == ()
 
     late = Report("x", "an older token", "done")
-    assert scene.in_flight.known([report(first), late]) is None
+    assert scene.in_flight.held_besides([report(first), late]) is None
 
 
 def test_what_no_slot_came_to_begin_is_put_down_and_not_asked_for_again() -> None:
