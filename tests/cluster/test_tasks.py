@@ -171,7 +171,7 @@ def test_failed_cancelled_retried_and_parked_tasks_are_told_apart(
 ) -> None:
     attempts: list[int] = []
 
-    @queue.task(retries=RetryPolicy(retries=2, first=0.01, most=0.01))
+    @queue.task(retries=RetryPolicy(retries=2, initial_delay=0.01, max_delay=0.01))
     def fail() -> None:
         attempts.append(1)
         raise ValueError("no")

@@ -333,7 +333,7 @@ def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
 ) -> None:
     story = make_story(redis_server, lease=0.3)
     queue, client = story.queue, story.sound
-    soon = RetryPolicy(retries=1, first=0.01, most=0.01)
+    soon = RetryPolicy(retries=1, initial_delay=0.01, max_delay=0.01)
 
     @queue.task(name="fail", retries=soon)
     def fail() -> None:

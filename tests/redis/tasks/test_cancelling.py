@@ -170,7 +170,7 @@ def test_a_task_that_fails_before_it_learns_of_its_cancellation_is_not_tried_aga
 ) -> None:
     release, attempts = Event(), []
 
-    @queue.task(retries=RetryPolicy(retries=5, first=0.01, most=0.01))
+    @queue.task(retries=RetryPolicy(retries=5, initial_delay=0.01, max_delay=0.01))
     def fail(context: ExecutionContext) -> None:
         attempts.append(context.attempt)
         release.wait(20)

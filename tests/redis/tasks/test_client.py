@@ -121,7 +121,7 @@ class Tasks:
         public("who", who, list[str])
         public("until", until, datetime | None)
         public("fail", fail)
-        retries = RetryPolicy(5, first=0.01, most=0.01)
+        retries = RetryPolicy(5, initial_delay=0.01, max_delay=0.01)
         public("lucky", third_time_lucky, int, retries=retries)
         public("stage", stage, list[int], retries=retries)
         public("wait", wait, str)
