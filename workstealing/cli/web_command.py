@@ -164,7 +164,7 @@ def _dashboard_data(
         client,
         run=queue.run,
         retention=settings.retention_ms / 1000,
-        outcomes=settings.outcomes,
+        max_outcomes=settings.outcomes,
         lease=settings.lease_ms / 1000,
     )
     return DashboardData(client, [own, *(_named(name, client) for name in names)])

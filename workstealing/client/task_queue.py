@@ -63,14 +63,14 @@ class _AnyQueue(Generic[C, S]):
         run: str = "default",
         lease: Seconds = _DEFAULTS.lease_ms / 1000,
         retention: Seconds = _DEFAULTS.retention_ms / 1000,
-        outcomes: int = _DEFAULTS.outcomes,
+        max_outcomes: int = _DEFAULTS.outcomes,
         max_length: int | None = None,
         max_payload: int = _DEFAULTS.max_payload,
         max_result: int = _DEFAULTS.max_result,
         registry: Registry | None = None,
         policy: AccessPolicy | None = None,
         secret: str | bytes | None = None,
-        keys: Keyring | None = None,
+        keyring: Keyring | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = checked_queue_name(name)
@@ -78,15 +78,15 @@ class _AnyQueue(Generic[C, S]):
         # An empty registry is false, and may be filled later.
         self.registry = Registry() if registry is None else registry
         if secret is not None:
-            if keys is not None:
-                raise ConfigurationError("give secret= or keys=, not both")
-            keys = Keyring(secret)
-        if keys is not None and not isinstance(keys, Keyring):
-            raise ConfigurationError("keys must be a Keyring; one secret is secret=")
+            if keyring is not None:
+                raise ConfigurationError("give secret= or keyring=, not both")
+            keyring = Keyring(secret)
+        if keyring is not None and not isinstance(keyring, Keyring):
+            raise ConfigurationError("keyring must be a Keyring; one secret is secret=")
         keep_ms = round(checked_seconds(retention, "retention", zero=True) * 1000)
         settings = QueueSettings(
-            retention_ms=keep_ms if outcomes else 0,
-            outcomes=checked_whole(outcomes, "outcomes", 0),
+            retention_ms=keep_ms if max_outcomes else 0,
+            outcomes=checked_whole(max_outcomes, "max_outcomes", 0),
             max_length=0
             if max_length is None
             else checked_whole(max_length, "max_length", 1),
@@ -94,7 +94,7 @@ class _AnyQueue(Generic[C, S]):
             max_result=checked_whole(max_result, "max_result", 1),
             lease_ms=max(1, round(checked_seconds(lease, "lease") * 1000)),
         )
-        signer = None if keys is None else keys.signer(self.name, self.run)
+        signer = None if keyring is None else keyring.signer(self.name, self.run)
         admission = Admission(self.registry, policy, signer)
         redis_keys = QueueKeys(self.name, self.run)
         self._source: S = self._new_source(redis, "tasks")
@@ -111,13 +111,13 @@ class _AnyQueue(Generic[C, S]):
             "run": run,
             "lease": lease,
             "retention": retention,
-            "outcomes": outcomes,
+            "max_outcomes": max_outcomes,
             "max_length": max_length,
             "max_payload": max_payload,
             "max_result": max_result,
             "registry": self.registry,
             "policy": policy,
-            "keys": keys,
+            "keyring": keyring,
             "clock": clock,
         }
 
@@ -135,7 +135,7 @@ class TaskQueue(_AnyQueue[Client, DriverSource]):
         run: each run of a queue has its own tasks, outcomes and workers.
         lease: seconds without a sign of life after which a worker counts as dead.
         retention: seconds for which outcomes are kept; 0 keeps none.
-        outcomes: how many outcomes are kept at most.
+        max_outcomes: how many outcomes are kept at most.
         max_length: how many tasks may wait or run; more are refused with `QueueFull`.
         max_payload: bytes of one payload.
         max_result: bytes of one result; a task that returns more has failed.
@@ -143,7 +143,7 @@ class TaskQueue(_AnyQueue[Client, DriverSource]):
         policy: which roles may call which tasks; with a policy, a call that it does
             not allow is refused.
         secret: signs what is submitted here; workers with it refuse everything else.
-        keys: the same with several secrets, or with those of a file.
+        keyring: the same with several secrets, or with those of a file.
         clock: where the time comes from.
 
     The attributes `name`, `run` and `registry` are these arguments.

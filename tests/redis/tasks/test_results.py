@@ -324,7 +324,7 @@ def test_waiting_for_a_dead_letter_ends_although_its_outcome_is_gone(
 def test_no_more_outcomes_are_kept_than_asked_for(
     make_queue: Callable[..., TaskQueue],
 ) -> None:
-    queue = make_queue(outcomes=10)
+    queue = make_queue(max_outcomes=10)
 
     @queue.task
     def same(number: int) -> int:

@@ -229,7 +229,7 @@ def test_a_refused_task_stays_refused_when_it_is_replayed(shop: Shop) -> None:
 def test_a_secret_is_changed_without_a_pause(make_queue: Make) -> None:
     old = Shop(make_queue, secret=OTHER)
     before = old.pay.submit(1)
-    both = Shop(make_queue, secret=None, keys=Keyring(SECRET, OTHER))
+    both = Shop(make_queue, secret=None, keyring=Keyring(SECRET, OTHER))
     after = both.pay.submit(2)
     both.drain()
 

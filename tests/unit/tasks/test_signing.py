@@ -190,7 +190,7 @@ def test_text_and_bytes_are_the_same_secret() -> None:
 
 def test_a_secret_is_never_shown_nor_written_down() -> None:
     keyring = Keyring(SECRET, OTHER)
-    queue = TaskQueue("shop", "redis://localhost:1", keys=keyring)
+    queue = TaskQueue("shop", "redis://localhost:1", keyring=keyring)
 
     shown = [
         keyring,
@@ -220,16 +220,16 @@ def test_a_refusal_tells_neither_payload_nor_principal(
 
 def test_a_queue_takes_one_secret_or_a_keyring_and_not_both() -> None:
     one = parts_of(TaskQueue("shop", secret=SECRET)).admission.signer
-    other = parts_of(TaskQueue("shop", keys=Keyring(SECRET))).admission.signer
+    other = parts_of(TaskQueue("shop", keyring=Keyring(SECRET))).admission.signer
 
     assert one is not None
     assert other is not None
     assert one.sign("17", PLAIN) == other.sign("17", PLAIN) == SIGNED
     assert parts_of(TaskQueue("shop")).admission.signer is None
     with pytest.raises(ConfigurationError, match="not both"):
-        TaskQueue("shop", secret=SECRET, keys=Keyring(SECRET))
+        TaskQueue("shop", secret=SECRET, keyring=Keyring(SECRET))
     with pytest.raises(ConfigurationError, match="must be a Keyring") as refused:
-        TaskQueue("shop", keys=SECRET)
+        TaskQueue("shop", keyring=SECRET)
     assert SECRET not in str(refused.value)
 
 
