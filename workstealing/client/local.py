@@ -30,21 +30,21 @@ from workstealing.client.local_task import LocalTask
 from workstealing.errors import ResultTimeout, TaskNotFound
 from workstealing.queue.producer_calls import Cancelled
 from workstealing.queue.steps import AwaitOutcome, Flow, Step
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.attempt import Delivery
+from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.envelope import EnvelopeTemplate
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.output_capture import LogRecord
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.runner import AttemptOutput, TaskRunner
 from workstealing.tasks.submission import (
-    Admission,
-    Callee,
     Channel,
     ClientContext,
     Submission,
     SubmitOptions,
+    envelope_without_payload,
     new_ids,
-    written,
 )
 
 __all__ = ("AsyncLocalDriver", "LocalDriver", "LocalOperations", "LocalParts")
@@ -77,24 +77,24 @@ class LocalOperations:
         self._tasks: OrderedDict[str, LocalTask] = OrderedDict()
         self._lock = Lock()
 
-    def permit(self, callee: Callee, context: ClientContext) -> None:
+    def permit(self, task: TaskInterface, context: ClientContext) -> None:
         """Refuse what is not known, and who may not call it, before the payload."""
         # A contract can be called, but what is run here must be implemented here.
-        self._admission.registry.find(callee.name, callee.version)
-        self._admission.permit(callee, context.principal, context.roles)
+        self._admission.registry.find(task.name, task.version)
+        self._admission.permit(task, context.principal, context.roles)
 
     def submit(
-        self, callee: Callee, payloads: Sequence[bytes], options: SubmitOptions
+        self, task: TaskInterface, payloads: Sequence[bytes], options: SubmitOptions
     ) -> Flow[Submission]:
         """Give tasks to the threads."""
         yield from ()
         names = new_ids(len(payloads))
-        around = EnvelopeTemplate.of(written(callee, options)).around
+        around = EnvelopeTemplate.of(envelope_without_payload(task, options)).around
         for name, payload in zip(names, payloads, strict=True):
             delivery = Delivery(name, "local", 1, around(payload))
-            task = LocalTask(delivery, self._runner, self._threads)
-            task.start()
-            self._keep(name, task)
+            local = LocalTask(delivery, self._runner, self._threads)
+            local.start()
+            self._keep(name, local)
         return Submission(names)
 
     def state(self, task_id: str) -> Flow[TaskState]:

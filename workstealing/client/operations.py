@@ -42,6 +42,8 @@ from workstealing.queue.steps import (
     Subscription,
     ask,
 )
+from workstealing.tasks.admission import Admission
+from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.envelope import (
     Envelope,
     EnvelopeTemplate,
@@ -50,14 +52,12 @@ from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.output_capture import LogRecord
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.submission import (
-    Admission,
-    Callee,
     Channel,
     ClientContext,
     Submission,
     SubmitOptions,
+    envelope_without_payload,
     new_ids,
-    written,
 )
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ class QueueOperations:
         self._admission = admission
         self._clock = clock
 
-    def permit(self, callee: Callee, context: ClientContext) -> None:
+    def permit(self, task: TaskInterface, context: ClientContext) -> None:
         """Refuse who may not call a task, before the payload is looked at."""
-        self._admission.permit(callee, context.principal, context.roles)
+        self._admission.permit(task, context.principal, context.roles)
 
     def submit(
         self,
-        callee: Callee,
+        task: TaskInterface,
         payloads: Sequence[bytes],
         options: SubmitOptions,
         ids: Sequence[str] | None = None,
@@ -107,7 +107,7 @@ class QueueOperations:
         signer = self._admission.signer
         largest = max(map(len, payloads), default=0)
         if largest > self._settings.max_payload:
-            raise PayloadTooLarge(callee.name, largest, self._settings.max_payload)
+            raise PayloadTooLarge(task.name, largest, self._settings.max_payload)
         if ids is None:
             names = new_ids(len(payloads))
         else:
@@ -116,7 +116,7 @@ class QueueOperations:
             raise ConfigurationError(
                 f"there are {len(names)} ids for {len(payloads)} tasks: give each one"
             )
-        envelope = written(callee, options, is_signed=signer is not None)
+        envelope = envelope_without_payload(task, options, is_signed=signer is not None)
         around = EnvelopeTemplate.of(envelope).around
         prefix, channel = self._keys.channel(""), ""
         if len(names) == 1:

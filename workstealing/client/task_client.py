@@ -34,11 +34,12 @@ from workstealing.client.operations import QueueOperations
 from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
 from workstealing.errors import ConfigurationError, RedisUnavailable, ResultTimeout
 from workstealing.queue.steps import Flow, Sleep
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signature import decode_result
-from workstealing.tasks.submission import Admission, ClientContext, SubmitOptions
+from workstealing.tasks.submission import ClientContext, SubmitOptions
 
 __all__ = ("AsyncTaskClient", "TaskClient")
 
@@ -91,12 +92,12 @@ class _AnyClient:
             raise ConfigurationError(
                 f"context must be a ClientContext, not {context!r}"
             )
-        callee = self._registry.callee(name, version)
-        self._operations.permit(callee, context)
-        encoded = callee.signature.encode_payload(payload)
+        task = self._registry.interface(name, version)
+        self._operations.permit(task, context)
+        encoded = task.signature.encode_payload(payload)
         deadline_ms = None if wait is None else wait.deadline_ms(context)
         options = SubmitOptions(context=context, deadline_ms=deadline_ms)
-        submission = yield from self._operations.submit(callee, [encoded], options)
+        submission = yield from self._operations.submit(task, [encoded], options)
         return submission.ids[0]
 
     def _answer(self, task_id: str, result_type: Any, wait: _Wait) -> Flow[Any]:

@@ -30,13 +30,13 @@ from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.signing import Keyring
-from workstealing.tasks.submission import Admission
 
 __all__ = ("AsyncTaskQueue", "TaskQueue", "parts_of")
 

@@ -1,18 +1,14 @@
-"""What a caller says besides the payload, and the checks that this must pass.
+"""What a caller says besides the payload: on whose behalf, when and how.
 
 `ClientContext` is who calls, `SubmitOptions` how one submission is to be run; together
 with the task they make its envelope, all but the payload.
-
-`Admission` checks whether it is genuine, known and permitted, when a request enters the
-queue and again when a worker takes it. Each refusal is an error of its own that reaches
-the caller: `BadSignature`, `UnknownTask`, `NotPermitted`; then `PayloadInvalid`.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
@@ -25,25 +21,22 @@ from workstealing._checks import (
     checked_seconds,
     checked_whole,
 )
-from workstealing.errors import BadSignature, ConfigurationError
+from workstealing.errors import ConfigurationError
+from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS, PRIORITIES, Envelope
 from workstealing.tasks.output_capture import LogRecord
-from workstealing.tasks.policy import MOST_ROLES, AccessPolicy, checked_role
-from workstealing.tasks.registry import Registry
-from workstealing.tasks.signature import Signature
-from workstealing.tasks.signing import LIFETIME_MS, Signer
+from workstealing.tasks.policy import MOST_ROLES, checked_role
+from workstealing.tasks.signing import LIFETIME_MS
 
 __all__ = (
     "NOBODY",
-    "Admission",
-    "Callee",
     "Channel",
     "ClientContext",
     "Submission",
     "SubmitOptions",
+    "envelope_without_payload",
     "new_ids",
-    "written",
 )
 
 _LONGEST_TRACE = 512
@@ -54,30 +47,6 @@ class Channel(Protocol):
 
     def take(self, record: LogRecord) -> None:
         """Receive one record."""
-
-
-class Callee(Protocol):
-    """What can be called: a task that is defined here, or only its contract."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the task."""
-
-    @property
-    def version(self) -> int:
-        """Return what the payload means."""
-
-    @property
-    def signature(self) -> Signature:
-        """Return what writes the payload and reads the result."""
-
-    @property
-    def permission(self) -> str | None:
-        """Return what its caller must be allowed."""
-
-    @property
-    def priority(self) -> int:
-        """Return 0 (urgent), 1 or 2 (whenever)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,46 +172,10 @@ class Submission:
     """Positions of the ids that were known before: these were not submitted again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """What a queue knows, whom it lets in, and what proves where a task is from."""
-
-    registry: Registry
-    policy: AccessPolicy | None = None
-    """None: nobody is refused."""
-    signer: Signer | None = None
-    """None: anybody who can write to Redis is believed."""
-
-    def __post_init__(self) -> None:
-        if self.policy is not None and not isinstance(self.policy, AccessPolicy):
-            raise ConfigurationError(
-                f"policy must be an AccessPolicy, not {self.policy!r}"
-            )
-
-    def opened(self, task_id: str, envelope: bytes, now_ms: int) -> Envelope:
-        """Read an envelope that was found in Redis, if it is genuine."""
-        if self.signer is None:
-            return Envelope.read(envelope)
-        sig = self.signer.verify(task_id, envelope)
-        opened = Envelope.read(envelope)
-        if opened.sig != sig:
-            raise BadSignature(task_id, "the envelope has two signatures")
-        if opened.expires is None:
-            raise BadSignature(task_id, "a signed envelope must say when it expires")
-        if opened.expires < now_ms:
-            raise BadSignature(task_id, "the envelope has expired")
-        return opened
-
-    def permit(self, callee: Callee, principal: str, roles: Iterable[str]) -> None:
-        """Refuse a principal that may not call a task."""
-        if self.policy is not None:
-            self.policy.check(callee.name, callee.permission, principal, roles)
-
-
-def written(
-    callee: Callee, options: SubmitOptions, *, is_signed: bool = False
+def envelope_without_payload(
+    task: TaskInterface, options: SubmitOptions, *, is_signed: bool = False
 ) -> Envelope:
-    """Write all of an envelope but the payload."""
+    """Return what a submission says of a task; the payload is an empty object."""
     context = options.context
     now_ms = time.time_ns() // 1_000_000
     deadline_ms = options.deadline_ms
@@ -250,9 +183,9 @@ def written(
         deadline_ms = context.deadline_ms(now_ms)
     return Envelope(
         v=1,
-        name=callee.name,
-        version=callee.version,
-        priority=callee.priority if options.priority is None else options.priority,
+        name=task.name,
+        version=task.version,
+        priority=task.priority if options.priority is None else options.priority,
         at=now_ms,
         deadline=deadline_ms,
         expires=_expiry(now_ms, options) if is_signed else None,
@@ -261,7 +194,7 @@ def written(
         roles=tuple(context.roles) or (),
         log=options.log or context.logging is not None,
         trace=context.trace,
-        restart=callee.restart if isinstance(callee, TaskDefinition) else "always",
+        restart=task.restart if isinstance(task, TaskDefinition) else "always",
         payload=msgspec.Raw(b"{}"),
     )
 

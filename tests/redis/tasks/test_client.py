@@ -405,7 +405,7 @@ def test_a_client_that_knows_only_the_contract_calls_through_the_queue(
     make_queue: Callable[..., TaskQueue], tasks: Tasks, crew: Any
 ) -> None:
     contracts = Registry()
-    contracts.agree(RESIZE)
+    contracts.add_contract(RESIZE)
     crew.start(make_queue(registry=tasks.registry, policy=POLICY))
 
     client = TaskClient(make_queue(registry=contracts))
@@ -435,7 +435,7 @@ def test_a_registry_that_is_filled_later_is_shared_all_the_same(
 
 def test_a_contract_without_an_implementation_does_not_run_here() -> None:
     registry = Registry()
-    registry.agree(RESIZE)
+    registry.add_contract(RESIZE)
     with ThreadPoolExecutor(1) as pool:
         client = TaskClient.local(registry, pool=pool)
 

@@ -17,7 +17,7 @@ from workstealing.errors import BadEnvelope, ConfigurationError
 from workstealing.tasks.definition import define
 from workstealing.tasks.envelope import LATEST_MS, Envelope
 from workstealing.tasks.outcome import TaskOutcome
-from workstealing.tasks.submission import SubmitOptions, written
+from workstealing.tasks.submission import SubmitOptions, envelope_without_payload
 
 
 def noop() -> None: ...
@@ -25,7 +25,9 @@ def noop() -> None: ...
 
 def told(context: ClientContext) -> dict[str, Any]:
     """What of a context stands in an envelope."""
-    envelope = written(define(noop, "noop"), SubmitOptions(context=context))
+    envelope = envelope_without_payload(
+        define(noop, "noop"), SubmitOptions(context=context)
+    )
     fields: dict[str, Any] = json.loads(envelope.encode())
     for name in ("v", "name", "version", "at", "payload"):
         del fields[name]

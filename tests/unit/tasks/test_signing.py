@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from workstealing import Keyring, Registry, TaskQueue
 from workstealing.client.task_queue import parts_of
 from workstealing.errors import BadSignature, ConfigurationError
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import Envelope
-from workstealing.tasks.submission import Admission
 
 SECRET = "a secret that nobody knows"
 OTHER = "another secret, even longer"
@@ -34,7 +34,9 @@ def signer(*secrets: str, queue: str = "shop", run: str = "default") -> Any:
 
 
 def opened(envelope: bytes, task_id: str = "17", now_ms: int = 1_000) -> Envelope:
-    return Admission(Registry(), None, signer()).opened(task_id, envelope, now_ms)
+    return Admission(Registry(), None, signer()).verified_envelope(
+        task_id, envelope, now_ms
+    )
 
 
 def test_what_was_signed_is_read_as_it_was_written() -> None:
