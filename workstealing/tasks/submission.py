@@ -11,14 +11,18 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from workstealing._checks import (
     LONGEST_NAME,
+    MOST_ROLES,
     checked_id,
+    checked_printable,
+    checked_roles,
     checked_seconds,
+    checked_time,
     checked_whole,
 )
 from workstealing.errors import ConfigurationError
@@ -26,7 +30,6 @@ from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS, PRIORITIES, Envelope
 from workstealing.tasks.output_capture import LogRecord
-from workstealing.tasks.policy import MOST_ROLES, checked_role
 from workstealing.tasks.signing import LIFETIME_MS
 
 __all__ = (
@@ -69,18 +72,16 @@ class ClientContext:
     """The trace that the call belongs to, as a W3C `traceparent`."""
 
     def __post_init__(self) -> None:
-        _check_text(self.principal, "principal", LONGEST_NAME)
-        _check_text(self.trace, "trace", _LONGEST_TRACE)
-        object.__setattr__(self, "roles", _checked_roles(self.roles))
+        checked_printable(self.principal, "principal", LONGEST_NAME)
+        checked_printable(self.trace, "trace", _LONGEST_TRACE)
+        roles = checked_roles(self.roles, "roles", most=MOST_ROLES)
+        object.__setattr__(self, "roles", roles)
         if self.logging is not None and not hasattr(self.logging, "take"):
             raise ConfigurationError(
                 f"logging must be a LoggingChannel, not {self.logging!r}"
             )
         if isinstance(self.deadline, datetime):
-            if self.deadline.tzinfo is None:
-                raise ConfigurationError(
-                    "deadline needs a time zone: datetime.now(timezone.utc) has one"
-                )
+            checked_time(self.deadline, "deadline")
         elif self.deadline is not None:
             checked_seconds(self.deadline, "deadline")
 
@@ -92,25 +93,6 @@ class ClientContext:
             return max(1, round(self.deadline.timestamp() * 1000))
         after_ms = checked_seconds(self.deadline, "deadline") * 1000
         return round(min(now_ms + after_ms, LATEST_MS))
-
-
-def _checked_roles(roles: Any) -> tuple[str, ...]:
-    # A string is a collection too, of letters.
-    if isinstance(roles, (str, bytes)) or not isinstance(roles, Collection):
-        raise ConfigurationError(f"roles must be a collection of names, not {roles!r}")
-    if len(roles) > MOST_ROLES:
-        raise ConfigurationError(f"{len(roles)} roles are more than {MOST_ROLES}")
-    if isinstance(roles, (set, frozenset)):
-        roles = sorted(roles)
-    return tuple(checked_role(role) for role in roles)
-
-
-def _check_text(text: Any, what: str, longest: int) -> None:
-    if not isinstance(text, str) or len(text) > longest or not text.isprintable():
-        raise ConfigurationError(
-            f"{what} has up to {longest} printable characters; this is"
-            f" {ascii(text)[:80]}"
-        )
 
 
 NOBODY = ClientContext()
@@ -146,7 +128,7 @@ class SubmitOptions:
         if self.delay is not None:
             checked_seconds(self.delay, "delay", zero=True)
         if self.at is not None:
-            _check_time(self.at)
+            checked_time(self.at, "at")
 
     @property
     def delay_ms(self) -> int:
@@ -208,15 +190,3 @@ def new_ids(count: int) -> list[str]:
 def _expiry(now_ms: int, options: SubmitOptions) -> int:
     due_ms = max(now_ms + options.delay_ms, options.due_ms)
     return min(due_ms + LIFETIME_MS, LATEST_MS)
-
-
-def _check_time(at: Any) -> None:
-    if not isinstance(at, datetime):
-        raise ConfigurationError(
-            "at must be a datetime with a time zone, such as"
-            f" datetime.now(timezone.utc), not {at!r}"
-        )
-    if at.tzinfo is None:
-        raise ConfigurationError(
-            "at= needs a time zone: datetime.now(timezone.utc) has one"
-        )
