@@ -143,7 +143,8 @@ class InlineSlot:
 
     def rest(self, seconds: float) -> None:
         """Wait for a wake-up."""
-        self._driver.call(RedisCommand(("BLPOP", self._wake_ups, seconds), parse=bool))
+        command = ("BLPOP", self._wake_ups, seconds)
+        self._driver.call(RedisCommand(command, parse=bool, is_blocking=True))
 
     def close(self) -> None:
         """End the event loop in which coroutines ran."""
