@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor as Threads
@@ -23,8 +24,11 @@ from workstealing.tasks.runner import AttemptOutput, TaskRunner
 
 __all__ = ("LocalTask",)
 
+logger = logging.getLogger(__name__)
+
 _MOST_RECORDS = 10_000
-_DELIVERY_SECONDS = 0.001
+_DELIVERY_SECONDS = 5.0
+_PAUSE_SECONDS = 0.001
 
 
 class LocalTask:
@@ -202,8 +206,16 @@ def _call(attempt: Attempt) -> Any:
     def too_long() -> None:
         attempt.is_interrupted = attempt.is_overdue = True
         scope.interrupt()
+        end = time.monotonic() + _DELIVERY_SECONDS
         while not scope.deliver():
-            time.sleep(_DELIVERY_SECONDS)
+            if time.monotonic() >= end:
+                logger.warning(
+                    "task %s cannot be stopped, although its time is over: its thread"
+                    " stays busy until it ends",
+                    attempt.task.id,
+                )
+                return
+            time.sleep(_PAUSE_SECONDS)
 
     timer = Timer(timeout, too_long)
     timer.daemon = True
