@@ -1,4 +1,4 @@
-"""Whether a task may be run: is it genuine, known and permitted?
+"""Whether a task may be run: it must be genuine, known and permitted.
 
 It is asked when a request enters the queue and again when a worker takes it. Each
 refusal is an error of its own that reaches the caller: `BadSignature`, `UnknownTask`,

@@ -34,8 +34,8 @@ from workstealing.tasks.signing import LIFETIME_MS
 
 __all__ = (
     "NOBODY",
-    "Channel",
     "ClientContext",
+    "LogSink",
     "Submission",
     "SubmitOptions",
     "envelope_without_payload",
@@ -45,7 +45,7 @@ __all__ = (
 _LONGEST_TRACE = 512
 
 
-class Channel(Protocol):
+class LogSink(Protocol):
     """Receives what a task logs and prints."""
 
     def take(self, record: LogRecord) -> None:
@@ -64,7 +64,7 @@ class ClientContext:
     """On whose behalf: a name or an id of up to 200 printable characters."""
     roles: Collection[str] = ()
     """The roles of the principal, at most 64."""
-    logging: Channel | None = None
+    logging: LogSink | None = None
     """A `LoggingChannel` that is to receive what the task logs and prints."""
     deadline: datetime | timedelta | float | None = None
     """The task is not begun later: a time, or seconds from when it is called."""

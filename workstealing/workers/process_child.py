@@ -22,7 +22,8 @@ from threading import Event, Thread
 
 from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.connection import shut_down_sockets
@@ -119,7 +120,7 @@ class _ChildWorker:
         counters: SharedCounters,
         forwarder: LogForwarder | None,
     ) -> None:
-        parts, clock = parts_of(queue), SYSTEM_CLOCK
+        parts, clock = internals_of(queue), SYSTEM_CLOCK
         name = worker_name(orders.pool, orders.index)
         identity = identity_of(queue, name, orders.incarnation)
         self._orders = orders

@@ -14,7 +14,8 @@ from threading import Event, Lock, Thread
 
 from workstealing._logs import BackgroundLogger, flush_logs
 from workstealing.chance import Chance
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.connection import shut_down_sockets
@@ -70,7 +71,7 @@ class SlotPool:
         clock: Clock,
         event_loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        parts, identity = parts_of(queue), identity_of(queue, name)
+        parts, identity = internals_of(queue), identity_of(queue, name)
         driver = parts.driver
         self._name = name
         self._own_driver = dedicated(driver)

@@ -7,7 +7,9 @@ from functools import partial
 from workstealing._checks import checked_whole
 from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.connection import shut_down_sockets
@@ -72,7 +74,7 @@ class Worker:
             until_empty: end when nothing can run now, whatever is due later; `"all"`
                 waits for that, too.
         """
-        queue, parts, clock = self._queue, parts_of(self._queue), self._clock
+        queue, parts, clock = self._queue, internals_of(self._queue), self._clock
         identity = identity_of(queue, self.name)
         lease = Lease(identity.lease, clock)
         in_flight = InFlight(Batching(self._batch), clock)

@@ -12,7 +12,7 @@ import pytest
 
 from workstealing import ClientContext
 from workstealing._checks import checked_seconds, checked_whole
-from workstealing.client.log_channel import LoggingChannel
+from workstealing.client.task_log import LoggingChannel
 from workstealing.errors import BadEnvelope, ConfigurationError
 from workstealing.tasks.definition import define
 from workstealing.tasks.envelope import LATEST_MS, Envelope

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workstealing import Keyring, Registry, TaskQueue
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import BadSignature, ConfigurationError
 from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import Envelope
@@ -198,7 +198,7 @@ def test_a_secret_is_never_shown_nor_written_down() -> None:
         keyring,
         keyring.signer("shop", "default"),
         queue,
-        parts_of(queue).admission,
+        internals_of(queue).admission,
     ]
 
     for one in shown:
@@ -221,13 +221,13 @@ def test_a_refusal_tells_neither_payload_nor_principal(
 
 
 def test_a_queue_takes_one_secret_or_a_keyring_and_not_both() -> None:
-    one = parts_of(TaskQueue("shop", secret=SECRET)).admission.signer
-    other = parts_of(TaskQueue("shop", keyring=Keyring(SECRET))).admission.signer
+    one = internals_of(TaskQueue("shop", secret=SECRET)).admission.signer
+    other = internals_of(TaskQueue("shop", keyring=Keyring(SECRET))).admission.signer
 
     assert one is not None
     assert other is not None
     assert one.sign("17", PLAIN) == other.sign("17", PLAIN) == SIGNED
-    assert parts_of(TaskQueue("shop")).admission.signer is None
+    assert internals_of(TaskQueue("shop")).admission.signer is None
     with pytest.raises(ConfigurationError, match="not both"):
         TaskQueue("shop", secret=SECRET, keyring=Keyring(SECRET))
     with pytest.raises(ConfigurationError, match="must be a Keyring") as refused:
