@@ -5,9 +5,9 @@ writes its envelope, checks it, runs it, writes its outcome and reads that. So w
 works here works there; only nothing outlives the process, and nothing is shared. The
 last 10,000 outcomes are kept.
 
-A task whose time is over, or that is cancelled while it runs, is asked to stop by its
-context. If it goes on, its caller gets the outcome all the same, and its thread stays
-busy until it ends.
+A task whose time is over is interrupted; one that is cancelled while it runs is asked
+to stop by its context. If it goes on, its thread stays busy, and there is no outcome,
+until it ends; a caller waits for as long as its own timeout.
 """
 
 from __future__ import annotations
