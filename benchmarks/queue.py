@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.measuring import Budget
+from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import Task
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.connect import connect
 from workstealing.drivers.sync_driver import Driver
 from workstealing.queue import producer_calls, worker_calls
@@ -62,7 +63,7 @@ def _served() -> Iterator[tuple[Server, TaskQueue, Task[[int], int]]]:
 
 def _drain() -> list[Budget]:
     with _served() as (_, queue, noop):
-        client, worker = parts_of(queue).driver.client, Worker(queue)
+        client, worker = internals_of(queue).driver.client, Worker(queue)
         ratios, trips = [], 0.0
         for _ in range(_ROUNDS):
             client.lpush("floor", *(f'{{"number": {n}}}' for n in range(_FLOOR_TASKS)))
@@ -93,7 +94,7 @@ def _submit() -> list[Budget]:
         '{"v":1,"name":"noop","version":1,"at":1794800000000,"payload":{"number":1}}'
     )
     with _served() as (_, queue, noop):
-        client, ratios = parts_of(queue).driver.client, []
+        client, ratios = internals_of(queue).driver.client, []
         arguments = [(number,) for number in range(_TASKS)]
         for _ in range(_ROUNDS):
             began_at = time.perf_counter()
@@ -115,7 +116,7 @@ def _submit() -> list[Budget]:
 
 def _memory() -> list[Budget]:
     with _served() as (_, queue, noop):
-        client = parts_of(queue).driver.client
+        client = internals_of(queue).driver.client
 
         def used() -> int:
             return int(client.info("memory")["used_memory"])
@@ -134,7 +135,7 @@ def _memory() -> list[Budget]:
 
 def _round_trip() -> Budget:
     with _served() as (server, queue, noop):
-        client = parts_of(queue).driver.client
+        client = internals_of(queue).driver.client
         with _child("echo", server.url), _child("work", server.url):
             ours, echo = [], []
             for _ in range(_TRIPS):

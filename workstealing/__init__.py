@@ -22,11 +22,12 @@ from workstealing.recruiting.recruiter import Recruiter
 from workstealing.recruiting.slice import time_left
 
 if TYPE_CHECKING:
+    from workstealing.client.async_task_queue import AsyncTaskQueue
     from workstealing.client.handle import AsyncTaskHandle, TaskHandle
-    from workstealing.client.log_channel import LoggingChannel, MemoryChannel
     from workstealing.client.task import AsyncTask, Task
     from workstealing.client.task_client import AsyncTaskClient, TaskClient
-    from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+    from workstealing.client.task_log import LoggingChannel, MemoryChannel
+    from workstealing.client.task_queue import TaskQueue
     from workstealing.drivers.connect import connect, connect_async
     from workstealing.inspecting.inspector import AsyncInspector, Inspector
     from workstealing.pool.autoscale import Autoscale
@@ -115,10 +116,11 @@ __all__ = (
 # Imported when they are first asked for.
 _MODULES = {
     "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
-    "workstealing.client.log_channel": ("LoggingChannel", "MemoryChannel"),
+    "workstealing.client.task_log": ("LoggingChannel", "MemoryChannel"),
     "workstealing.client.task": ("AsyncTask", "Task"),
     "workstealing.client.task_client": ("AsyncTaskClient", "TaskClient"),
-    "workstealing.client.task_queue": ("AsyncTaskQueue", "TaskQueue"),
+    "workstealing.client.async_task_queue": ("AsyncTaskQueue",),
+    "workstealing.client.task_queue": ("TaskQueue",),
     "workstealing.drivers.connect": ("connect", "connect_async"),
     "workstealing.inspecting.inspector": ("AsyncInspector", "Inspector"),
     "workstealing.pool.work_deques": ("WorkDeques",),

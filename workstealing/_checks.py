@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import timedelta
+from collections.abc import Collection
+from datetime import datetime, timedelta
 from numbers import Real
 from threading import TIMEOUT_MAX
 from typing import Any
@@ -21,17 +22,26 @@ from workstealing.errors import ConfigurationError, InvalidName, InvalidRate
 __all__ = (
     "LARGEST",
     "LONGEST_NAME",
+    "LONGEST_ROLE",
+    "MOST_ROLES",
+    "SHORTEST_SECRET",
     "checked_batch",
+    "checked_client_name",
     "checked_id",
     "checked_job_name",
     "checked_name",
     "checked_number",
+    "checked_printable",
     "checked_queue_name",
     "checked_rate",
+    "checked_role",
+    "checked_roles",
     "checked_seconds",
+    "checked_secret",
     "checked_share",
     "checked_task_name",
     "checked_text",
+    "checked_time",
     "checked_timeout",
     "checked_whole",
     "is_text",
@@ -43,6 +53,15 @@ LARGEST = 2**31 - 1
 
 LONGEST_NAME = 200
 """Characters in the name of a task, a queue or a worker, and in the id of a task."""
+
+LONGEST_ROLE = 100
+"""Characters of a role or a permission."""
+
+MOST_ROLES = 64
+"""Roles of one request."""
+
+SHORTEST_SECRET = 16
+"""Bytes. `openssl rand -hex 32` makes a good one."""
 
 
 def checked_whole(number: Any, what: str, least: int, most: int = LARGEST) -> int:
@@ -146,7 +165,26 @@ def milliseconds(duration: float | timedelta, what: str = "ttl") -> int:
     return max(1, round(checked_seconds(duration, what) * 1000))
 
 
-def checked_name(name: Any, what: str, banned: frozenset[str] = frozenset()) -> str:
+def checked_time(moment: Any, what: str) -> datetime:
+    """Return a time that says in which zone it is meant."""
+    if not isinstance(moment, datetime):
+        raise ConfigurationError(
+            f"{what} must be a datetime with a time zone, such as"
+            f" datetime.now(timezone.utc), not {moment!r}"
+        )
+    if moment.tzinfo is None:
+        raise ConfigurationError(
+            f"{what} needs a time zone: datetime.now(timezone.utc) has one"
+        )
+    return moment
+
+
+def checked_name(
+    name: Any,
+    what: str,
+    banned: frozenset[str] = frozenset(),
+    longest: int = LONGEST_NAME,
+) -> str:
     """Return a name that fits in a Redis key and on a line of a terminal.
 
     Raises:
@@ -154,7 +192,7 @@ def checked_name(name: Any, what: str, banned: frozenset[str] = frozenset()) -> 
     """
     if (
         isinstance(name, str)
-        and 0 < len(name) <= LONGEST_NAME
+        and 0 < len(name) <= longest
         and name.isprintable()
         and " " not in name
         and banned.isdisjoint(name)
@@ -162,7 +200,7 @@ def checked_name(name: Any, what: str, banned: frozenset[str] = frozenset()) -> 
         return name
     but = f" and without {' '.join(sorted(banned))}" if banned else ""
     raise InvalidName(
-        f"{what} must be 1 to {LONGEST_NAME} printable characters without spaces{but};"
+        f"{what} must be 1 to {longest} printable characters without spaces{but};"
         f" this is {_shown_name(name)}"
     )
 
@@ -182,6 +220,24 @@ def checked_id(name: Any) -> str:
     return checked_name(name, "the id of a task", _NOT_IN_IDS)
 
 
+def checked_role(name: Any, what: str = "a role") -> str:
+    """Return the name of a role or of a permission; there are no wildcards."""
+    return checked_name(name, what, _NOT_IN_ROLES, LONGEST_ROLE)
+
+
+def checked_roles(
+    names: Any, what: str, each: str = "a role", most: int = LARGEST
+) -> tuple[str, ...]:
+    """Return a collection of roles or of permissions; a set in alphabetical order."""
+    # A string is a collection too, of letters.
+    if isinstance(names, (str, bytes)) or not isinstance(names, Collection):
+        raise ConfigurationError(f"{what} must be a collection of names, not {names!r}")
+    if len(names) > most:
+        raise ConfigurationError(f"{what} must be {most} at most, not {len(names)}")
+    checked = [checked_role(name, each) for name in names]
+    return tuple(sorted(checked) if isinstance(names, (set, frozenset)) else checked)
+
+
 def checked_job_name(name: Any) -> str:
     """Return a job's name, which logs and metrics can carry as it is.
 
@@ -193,6 +249,40 @@ def checked_job_name(name: Any) -> str:
     raise InvalidName(
         "a job's name must be 1 to 100 letters, digits and _ . : / -, and begin with a"
         f" letter, a digit or _; this is {_shown_name(name)}"
+    )
+
+
+def checked_client_name(name: Any) -> str:
+    """Return a name that `CLIENT SETNAME` takes."""
+    if isinstance(name, str) and name and all("!" <= letter <= "~" for letter in name):
+        return name
+    raise ConfigurationError(
+        f"name must be printable ASCII without spaces, not {name!r}"
+    )
+
+
+def checked_secret(secret: Any) -> bytes:
+    """Return a secret of some length; what is wrong is told without showing it."""
+    if not isinstance(secret, (str, bytes)):
+        raise ConfigurationError(
+            f"a secret must be text or bytes, not a {type(secret).__name__}"
+        )
+    octets = secret.encode() if isinstance(secret, str) else bytes(secret)
+    if len(octets) < SHORTEST_SECRET:
+        raise ConfigurationError(
+            f"a secret must have at least {SHORTEST_SECRET} bytes, and this one has"
+            f" {len(octets)}: `openssl rand -hex 32` makes a good one"
+        )
+    return octets
+
+
+def checked_printable(text: Any, what: str, longest: int) -> str:
+    """Return a string without control characters, for one line; it may be empty."""
+    if isinstance(text, str) and len(text) <= longest and text.isprintable():
+        return text
+    raise ConfigurationError(
+        f"{what} must be up to {longest} printable characters; this is"
+        f" {_shown_name(text)}"
     )
 
 
@@ -216,6 +306,7 @@ def is_text(text: str) -> bool:
 _NOT_IN_IDS = frozenset("{}")
 _NOT_IN_TASKS = frozenset("{}@")
 _NOT_IN_QUEUES = frozenset("{}/")
+_NOT_IN_ROLES = frozenset(",*")
 _JOB_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}")
 # Python refuses to write whole numbers of thousands of digits.
 _MOST_BITS = 256

@@ -309,7 +309,7 @@ class TaskNotFound(WorkStealingError):
 
 
 class TaskFailed(WorkStealingError):
-    """The task raised an error; this is what its worker reported."""
+    """The task raised and is not tried again; it is kept as a dead letter."""
 
     def __init__(
         self, task_id: str, error: str, message: str, traceback: str = ""
@@ -326,7 +326,7 @@ class TaskFailed(WorkStealingError):
 
 
 class TaskDead(WorkStealingError):
-    """The task was given up, and is kept as a dead letter until it is replayed."""
+    """The task was given up, not for an error of its own; it is a dead letter."""
 
     def __init__(self, task_id: str, reason: str, traceback: str = "") -> None:
         super().__init__(task_id, reason, traceback)

@@ -17,7 +17,7 @@ from workstealing import (
     Worker,
     WorkerPool,
 )
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 
 QUEUE = {
     *("name", "run", "registry"),
@@ -81,11 +81,11 @@ def test_a_completion_list_has_the_documented_names_only(
     assert {name for name in dir(thing) if not name.startswith("_")} == documented
 
 
-def test_the_package_itself_reaches_the_parts_of_a_queue() -> None:
+def test_the_package_itself_reaches_the_internals_of_a_queue() -> None:
     queue = TaskQueue("listed", lease=3.0)
 
-    parts = parts_of(queue)
+    internals = internals_of(queue)
 
-    assert parts.settings.lease_ms == 3000
-    assert parts.registry is queue.registry
-    assert parts.keys.prefix == "ws:{listed/default}:"
+    assert internals.settings.lease_ms == 3000
+    assert internals.admission.registry is queue.registry
+    assert internals.keys.prefix == "ws:{listed/default}:"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncTaskQueue, Duty, TaskQueue, Worker, WorkStealer
-from workstealing.client import operations
-from workstealing.client.task_queue import parts_of
+from workstealing.client import queue_internals
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import TaskCancelled, TaskFailed, TaskNotFound
 from workstealing.queue import worker_calls
 from workstealing.queue.worker_calls import exchange
@@ -115,9 +115,9 @@ def test_several_queues_live_on_several_nodes(
         drain(queue)
         assert handle.result(timeout=5) == 1
 
-    client: Any = parts_of(queues[0]).driver.client
+    client: Any = internals_of(queues[0]).driver.client
     nodes = {
-        client.get_node_from_key(parts_of(queue).keys.task).name for queue in queues
+        client.get_node_from_key(internals_of(queue).keys.task).name for queue in queues
     }
     assert len(nodes) > 1
     for queue in queues:
@@ -128,7 +128,7 @@ def test_an_outcome_is_pushed_to_whoever_waits(
     queue: TaskQueue, crew: Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whoever only looked would come too late.
-    monkeypatch.setattr(operations, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 3600.0)
     release, answers = Event(), []
 
     @queue.task
@@ -139,8 +139,8 @@ def test_an_outcome_is_pushed_to_whoever_waits(
     handle = wait.submit()
     caller = Thread(target=lambda: answers.append(handle.result(timeout=20)))
     caller.start()
-    client: Any = parts_of(queue).driver.client
-    wait_until(lambda: client.hlen(parts_of(queue).keys.awaited), 10, "one to wait")
+    client: Any = internals_of(queue).driver.client
+    wait_until(lambda: client.hlen(internals_of(queue).keys.awaited), 10, "one to wait")
     crew.start(queue)
     release.set()
     caller.join(20)
@@ -171,7 +171,7 @@ def test_failed_cancelled_retried_and_parked_tasks_are_told_apart(
 ) -> None:
     attempts: list[int] = []
 
-    @queue.task(retries=RetryPolicy(retries=2, first=0.01, most=0.01))
+    @queue.task(retries=RetryPolicy(retries=2, initial_delay=0.01, max_delay=0.01))
     def fail() -> None:
         attempts.append(1)
         raise ValueError("no")
@@ -233,16 +233,20 @@ def test_the_tasks_of_a_dead_worker_are_given_back(
 
     handles = one.submit_many([()] * 5)
     abilities = {"abilities": list(queue.registry.abilities())}
-    call = parts_of(queue).driver.call
+    call = internals_of(queue).driver.call
     call(
         worker_calls.join(
-            parts_of(queue).keys, parts_of(queue).settings, "dead.0", "i", abilities
+            internals_of(queue).keys,
+            internals_of(queue).settings,
+            "dead.0",
+            "i",
+            abilities,
         )
     )
     call(
         exchange(
-            parts_of(queue).keys,
-            parts_of(queue).settings,
+            internals_of(queue).keys,
+            internals_of(queue).settings,
             "dead.0",
             "i",
             want=3,

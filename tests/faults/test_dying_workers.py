@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workstealing import Recruiter, WorkStealer
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import TaskDead
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
@@ -101,7 +101,7 @@ def test_promise_3_the_late_outcome_of_a_frozen_worker_is_refused(
     # It is told that it is late, and its word does not count.
     told = wait_until(lambda: story.sound.lrange(story.key("lost"), 0, -1), 10, "it")
     assert told == [b"frozen.0"]
-    members = parts_of(story.queue).keys.members
+    members = internals_of(story.queue).keys.members
     wait_until(lambda: story.sound.hexists(members, "frozen.0"), 10, "its return")
     assert handle.state().state is State.RUNNING
     assert handle.state().worker == "other.0"

@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
 from workstealing import TaskQueue, Worker
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import RedisOutOfMemory, RedisUnavailable
 from workstealing.queue.scripts import load_script
 from workstealing.tasks.context import ExecutionContext
@@ -89,7 +89,7 @@ def test_promise_9_a_server_restarts_and_workers_go_on_by_themselves(
     processes.start(story)
     wait_until(lambda: len(story.runs()) > 200, 20, "some to be done")
     tcp_server.restart()
-    parts_of(story.queue).driver.client.close()
+    internals_of(story.queue).driver.client.close()
     story.queue.wait(timeout=30)
 
     # Nobody died, so nothing is done again: outcomes are reported late.
@@ -105,7 +105,7 @@ def test_promise_9_a_server_that_is_killed_loses_nothing(
     wait_until(lambda: len(story.runs()) > 100, 20, "some to be done")
     tcp_server.kill()
     tcp_server.start()
-    parts_of(story.queue).driver.client.close()
+    internals_of(story.queue).driver.client.close()
     story.queue.wait(timeout=30)
 
     assert_all_done_once(story, 500, repeated=0)
@@ -138,7 +138,7 @@ def test_promise_9_connections_are_killed_under_load(
         for number in range(100, 500, 50):
             wait_until(lambda most=number: len(story.runs()) > most, 20, "progress")
             killer.client_kill_filter(_type="normal", skipme=True)
-    parts_of(story.queue).driver.client.close()
+    internals_of(story.queue).driver.client.close()
     story.queue.wait(timeout=30)
 
     assert_all_done_once(story, 600, repeated=0)
@@ -333,7 +333,7 @@ def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
 ) -> None:
     story = make_story(redis_server, lease=0.3)
     queue, client = story.queue, story.sound
-    soon = RetryPolicy(retries=1, first=0.01, most=0.01)
+    soon = RetryPolicy(retries=1, initial_delay=0.01, max_delay=0.01)
 
     @queue.task(name="fail", retries=soon)
     def fail() -> None:
@@ -365,14 +365,14 @@ def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
     processes.end()
     wait_until(lambda: not queue.counts().leases, 10, "all to leave")
 
-    prefix = parts_of(queue).keys.prefix
+    prefix = internals_of(queue).keys.prefix
     left = {key.decode().removeprefix(prefix) for key in client.keys(f"{prefix}*")}
     kept = {"done", "outbox", "stats", "control", "upkeep", "bell", "parked_abilities"}
     assert left <= kept
-    assert client.llen(parts_of(queue).keys.bell) <= 16
-    assert client.hlen(parts_of(queue).keys.done) == client.zcard(
-        parts_of(queue).keys.outbox
+    assert client.llen(internals_of(queue).keys.bell) <= 16
+    assert client.hlen(internals_of(queue).keys.done) == client.zcard(
+        internals_of(queue).keys.outbox
     )
-    assert client.hlen(parts_of(queue).keys.stats) < 20
-    assert client.hlen(parts_of(queue).keys.upkeep) < 12
-    assert client.hlen(parts_of(queue).keys.control) < 4
+    assert client.hlen(internals_of(queue).keys.stats) < 20
+    assert client.hlen(internals_of(queue).keys.upkeep) < 12
+    assert client.hlen(internals_of(queue).keys.control) < 4

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from workstealing.client.log_channel import LoggingChannel
+from workstealing.client.task_log import LoggingChannel
 from workstealing.errors import TaskDead
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from workstealing import TaskQueue, Worker
 from workstealing.cli.commands import workstealing
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import InputEnded
 from workstealing.inspecting import Inspector
 from workstealing.testing import Server, wait_until
@@ -259,11 +259,11 @@ def test_cat_shows_a_task_with_its_traceback(cli: QueueCli) -> None:
 
 
 def test_no_foreign_name_can_control_the_terminal(cli: QueueCli) -> None:
-    client: Any = parts_of(cli.queue).driver.client
+    client: Any = internals_of(cli.queue).driver.client
     trick = "\x1b[2J"
     envelope = {"v": 1, "name": trick, "version": 1, "payload": {"x": trick}}
-    client.hset(parts_of(cli.queue).keys.task, trick, json.dumps(envelope))
-    client.rpush(parts_of(cli.queue).keys.inboxes[1], trick)
+    client.hset(internals_of(cli.queue).keys.task, trick, json.dumps(envelope))
+    client.rpush(internals_of(cli.queue).keys.inboxes[1], trick)
 
     for command in ("ls", "tree", "stat"):
         shown = cli.run(command)

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from workstealing import TaskQueue, Worker
 from workstealing.cli.commands import workstealing
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.testing import Server, wait_until
 
 StartCli = Callable[..., "subprocess.Popen[str]"]
@@ -191,4 +191,4 @@ def test_a_server_that_goes_away_is_reported_and_waited_for(
         terminal.press(b"q")
 
         assert terminal.ended() == 0
-        parts_of(again).driver.client.close()
+        internals_of(again).driver.client.close()

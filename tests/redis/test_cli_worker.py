@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from workstealing import TaskQueue
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.inspecting import Inspector
 from workstealing.testing import Server, wait_until
 
@@ -47,10 +47,10 @@ def submit(queue: TaskQueue, name: str, *ids: str, **payload: object) -> None:
     encoded = definition.signature.encode((), payload)
     from workstealing.tasks.submission import SubmitOptions
 
-    flow = parts_of(queue).operations.submit(
+    flow = internals_of(queue).submit(
         definition, [encoded] * len(ids), SubmitOptions(), ids
     )
-    parts_of(queue).driver.run(flow)
+    internals_of(queue).driver.run(flow)
 
 
 def change_code(app: Path) -> None:

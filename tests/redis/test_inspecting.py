@@ -13,7 +13,7 @@ import pytest
 from redis import Redis
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker, WorkStealer
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError, TaskNotFound
 from workstealing.inspecting import AsyncInspector, Inspector, TreeNode
 from workstealing.queue.worker_calls import exchange, join, park, steal
@@ -46,16 +46,16 @@ class Stage:
         return names
 
     def join(self, worker: str, lease: int = 15_000, **told: Any) -> None:
-        settings = replace(parts_of(self.queue).settings, lease_ms=lease)
+        settings = replace(internals_of(self.queue).settings, lease_ms=lease)
         description = {**DESCRIPTION, **told}
-        call = join(parts_of(self.queue).keys, settings, worker, "1", description)
-        parts_of(self.queue).driver.call(call)
+        call = join(internals_of(self.queue).keys, settings, worker, "1", description)
+        internals_of(self.queue).driver.call(call)
 
     def take(self, worker: str, want: int, *reports: Report, keep: int = 0) -> Any:
-        exchanged = parts_of(self.queue).driver.call(
+        exchanged = internals_of(self.queue).driver.call(
             exchange(
-                parts_of(self.queue).keys,
-                parts_of(self.queue).settings,
+                internals_of(self.queue).keys,
+                internals_of(self.queue).settings,
                 worker,
                 "1",
                 want=want,
@@ -67,13 +67,13 @@ class Stage:
         return exchanged.tasks
 
     def steal(self, victim: str, thief: str) -> int:
-        return parts_of(self.queue).driver.call(
-            steal(parts_of(self.queue).keys, victim, thief)
+        return internals_of(self.queue).driver.call(
+            steal(internals_of(self.queue).keys, victim, thief)
         )
 
     def park(self, worker: str, task: Delivery, ability: str) -> None:
-        parts_of(self.queue).driver.call(
-            park(parts_of(self.queue).keys, worker, task, ability)
+        internals_of(self.queue).driver.call(
+            park(internals_of(self.queue).keys, worker, task, ability)
         )
 
     def drain(self) -> None:
@@ -150,7 +150,7 @@ def test_a_queue_is_known_by_a_worker_or_by_an_ended_input(stage: Stage) -> None
 def test_stat_says_since_when_the_oldest_task_has_been_waiting(stage: Stage) -> None:
     assert stage.inspector.stat().oldest_at_ms is None
     envelope = '{"v":1,"name":"echo","version":1,"at":%d,"payload":{}}'
-    keys = parts_of(stage.queue).keys
+    keys = internals_of(stage.queue).keys
     for inbox, at_ms in zip(keys.inboxes, (3_000, 1_000, 2_000), strict=True):
         stage.client.hset(keys.task, f"t{at_ms}", envelope % at_ms)
         stage.client.rpush(inbox, "a-cancelled-one", f"t{at_ms}")
@@ -403,8 +403,8 @@ def test_cat_shows_envelope_outcome_and_traceback(stage: Stage) -> None:
 
 
 def test_cat_shows_an_envelope_that_is_not_json_as_text(stage: Stage) -> None:
-    stage.client.hset(parts_of(stage.queue).keys.task, "odd", b"\xffnot json")
-    stage.client.rpush(parts_of(stage.queue).keys.inboxes[1], "odd")
+    stage.client.hset(internals_of(stage.queue).keys.task, "odd", b"\xffnot json")
+    stage.client.rpush(internals_of(stage.queue).keys.inboxes[1], "odd")
 
     assert "not json" in stage.inspector.cat("odd").envelope
     assert stage.inspector.ls()[0].task == "?"
@@ -476,11 +476,11 @@ def test_why_a_task_of_a_dead_worker_is_not_running(stage: Stage) -> None:
     stage.join("pool.0")
     stage.ids(1)
     stage.take("pool.0", 1)
-    stage.client.zadd(parts_of(stage.queue).keys.workers, {"pool.0": 1})
+    stage.client.zadd(internals_of(stage.queue).keys.workers, {"pool.0": 1})
 
     assert "so it counts as dead" in stage.why("t0")
 
-    stage.client.zrem(parts_of(stage.queue).keys.workers, "pool.0")
+    stage.client.zrem(internals_of(stage.queue).keys.workers, "pool.0")
     assert "That worker is not registered" in stage.why("t0")
 
 
@@ -488,7 +488,7 @@ def test_why_a_task_that_saw_a_worker_die_waits_again(stage: Stage) -> None:
     stage.join("pool.0")
     stage.ids(1)
     stage.take("pool.0", 1)
-    stage.client.zadd(parts_of(stage.queue).keys.workers, {"pool.0": 1})
+    stage.client.zadd(internals_of(stage.queue).keys.workers, {"pool.0": 1})
     WorkStealer(stage.queue).recruited()
 
     assert "1 worker died while running it." in stage.why("t0")
@@ -505,7 +505,7 @@ def test_why_a_delayed_task_is_not_running(stage: Stage) -> None:
     assert "It will be retried in " in stage.why("t0")
     assert "It has failed 1 time before." in stage.why("t0")
 
-    stage.client.zadd(parts_of(stage.queue).keys.later, {"later": 1})
+    stage.client.zadd(internals_of(stage.queue).keys.later, {"later": 1})
     assert "It was due " in stage.why("later")
 
 
@@ -539,7 +539,7 @@ def test_why_says_that_the_reason_of_a_dead_letter_without_outcome_is_gone(
 ) -> None:
     stage.echo.options(id="bad").submit("bad")
     stage.drain()
-    stage.client.hdel(parts_of(stage.queue).keys.done, "bad")
+    stage.client.hdel(internals_of(stage.queue).keys.done, "bad")
 
     assert stage.inspector.why("bad").state is State.DEAD
     assert "held the reason, is no longer kept" in stage.why("bad")

@@ -9,7 +9,9 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.connect import connect
 from workstealing.drivers.connection import is_plain
 from workstealing.drivers.sync_driver import Driver
@@ -42,7 +44,9 @@ def test_thousands_arrive_in_their_order(queue: TaskQueue) -> None:
 
     handles = double.submit_many((number,) for number in range(MANY))
 
-    inbox = parts_of(queue).driver.client.lrange(parts_of(queue).keys.inboxes[1], 0, -1)
+    inbox = internals_of(queue).driver.client.lrange(
+        internals_of(queue).keys.inboxes[1], 0, -1
+    )
     assert inbox == [handle.id.encode() for handle in handles]
 
 
@@ -57,8 +61,8 @@ async def test_thousands_arrive_in_their_order_under_asyncio(
 
     handles = await double.submit_many((number,) for number in range(MANY))
 
-    inbox = await parts_of(queue).driver.client.lrange(
-        parts_of(queue).keys.inboxes[1], 0, -1
+    inbox = await internals_of(queue).driver.client.lrange(
+        internals_of(queue).keys.inboxes[1], 0, -1
     )
     assert inbox == [handle.id.encode() for handle in handles]
     await queue.close()

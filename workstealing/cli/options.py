@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import click
 
 from workstealing.cli.exits import BadInput
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import ConfigurationError
 
 __all__ = (

@@ -11,8 +11,8 @@ import click
 
 from workstealing.cli.exits import BadInput, clear_errors
 from workstealing.cli.options import imported_object, wait_options
+from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import AsyncTask, Task, definition_of
-from workstealing.client.task_queue import parts_of
 from workstealing.drivers.connect import VARIABLES
 from workstealing.errors import PayloadInvalid, TaskDead, TaskFailed
 
@@ -95,7 +95,9 @@ async def _add_async(
 
 def _is_discarded(task: Task[Any, Any] | AsyncTask[Any, Any]) -> bool:
     queue = task.queue
-    if parts_of(queue).redis is not None or any(map(os.environ.get, VARIABLES)):
+    if internals_of(queue).source.redis is not None or any(
+        map(os.environ.get, VARIABLES)
+    ):
         return False
     return not queue.sync().counts().leases
 

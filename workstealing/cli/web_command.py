@@ -18,7 +18,8 @@ import click
 
 from workstealing.cli.exits import BadInput, clear_errors
 from workstealing.cli.options import imported_queue
-from workstealing.client.task_queue import AsyncTaskQueue, parts_of
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.connect import connect_async
 from workstealing.errors import MissingExtra
 
@@ -151,20 +152,20 @@ def _dashboard_data(
     if url is not None:
         raise BadInput("give --redis or APP:QUEUE, which has its own server, not both")
     queue = imported_queue(app_queue)
-    parts = parts_of(queue)
-    if parts.redis is not None and not isinstance(parts.redis, str):
+    parts = internals_of(queue)
+    if parts.source.redis is not None and not isinstance(parts.source.redis, str):
         raise BadInput(
             f"{app_queue} was made with a client of its own: make it with a URL, or use"
             " --redis URL and --queue NAME"
         )
-    client = connect_async(parts.redis, profile="tasks")
+    client = connect_async(parts.source.redis, profile="tasks")
     settings = parts.settings
     own = AsyncTaskQueue(
         queue.name,
         client,
         run=queue.run,
         retention=settings.retention_ms / 1000,
-        outcomes=settings.outcomes,
+        max_outcomes=settings.outcomes,
         lease=settings.lease_ms / 1000,
     )
     return DashboardData(client, [own, *(_named(name, client) for name in names)])

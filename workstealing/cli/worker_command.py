@@ -30,7 +30,8 @@ from workstealing.cli.worker_output import (
     log_options,
     log_to_stderr,
 )
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.task_queue import TaskQueue
 from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
 from workstealing.pool.autoscale import Autoscale

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from workstealing.client.log_channel import LoggingChannel, async_following, following
+from workstealing.client.task_log import LoggingChannel, async_following, following
 from workstealing.tasks.outcome import TaskState
 from workstealing.tasks.output_capture import LogRecord
 from workstealing.tasks.signature import decode_result
 
 if TYPE_CHECKING:
-    from workstealing.client.operations import QueueParts
+    from workstealing.client.queue_internals import QueueInternals
     from workstealing.drivers.async_driver import AsyncDriver
     from workstealing.drivers.sync_driver import Driver
     from workstealing.queue.producer_calls import Cancelled
@@ -27,12 +27,12 @@ class _AnyHandle(Generic[R]):
     """What both kinds of handles hold."""
 
     # A thousand are made at a time.
-    __slots__ = ("_parts", "_result_type", "id", "is_new")
+    __slots__ = ("_internals", "_result_type", "id", "is_new")
 
     def __init__(
-        self, parts: Any, task_id: str, result_type: Any, is_new: bool | None = None
+        self, internals: Any, task_id: str, result_type: Any, is_new: bool | None = None
     ) -> None:
-        self._parts = parts
+        self._internals = internals
         self._result_type = result_type
         self.id = task_id
         self.is_new = is_new
@@ -55,19 +55,19 @@ class TaskHandle(_AnyHandle[R]):
     """
 
     __slots__ = ()
-    _parts: QueueParts[Driver]
+    _internals: QueueInternals[Driver]
 
     def state(self) -> TaskState:
         """Return where the task is."""
-        return self._parts.driver.run(self._parts.operations.state(self.id))
+        return self._internals.driver.run(self._internals.state(self.id))
 
     def logs(self) -> list[LogRecord]:
         """Read what the task logged and printed so far, if that is kept."""
-        return self._parts.driver.run(self._parts.operations.logs(self.id))
+        return self._internals.driver.run(self._internals.log.read(self.id))
 
     def follow(self, channel: LoggingChannel) -> None:
         """Pass on what the task logs and prints until it has ended."""
-        self._parts.driver.run(self._parts.operations.follow(self.id, channel))
+        self._internals.driver.run(self._internals.log.follow(self.id, channel))
 
     def following(self, channel: LoggingChannel) -> AbstractContextManager[None]:
         """Pass on what the task logs and prints while a `with` block runs.
@@ -75,7 +75,7 @@ class TaskHandle(_AnyHandle[R]):
         A thread does it. What the task wrote by the end of the block is passed on
         before the block is left.
         """
-        return following(self._parts, self.id, channel)
+        return following(self._internals.driver, self._internals.log, self.id, channel)
 
     def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
@@ -87,39 +87,41 @@ class TaskHandle(_AnyHandle[R]):
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time.
         """
-        flow = self._parts.operations.result(self.id, timeout, self._read)
-        result: R = self._parts.driver.run(flow)
+        flow = self._internals.result(self.id, timeout, self._read)
+        result: R = self._internals.driver.run(flow)
         return result
 
     def cancel(self) -> Cancelled:
         """Cancel the task: at once if it waits, by asking if it runs."""
-        return self._parts.driver.run(self._parts.operations.cancel(self.id))
+        return self._internals.driver.run(self._internals.cancel(self.id))
 
 
 class AsyncTaskHandle(_AnyHandle[R]):
     """A task that was submitted; the asyncio twin of `TaskHandle`."""
 
     __slots__ = ()
-    _parts: QueueParts[AsyncDriver]
+    _internals: QueueInternals[AsyncDriver]
 
     async def state(self) -> TaskState:
         """Return where the task is."""
-        return await self._parts.driver.run(self._parts.operations.state(self.id))
+        return await self._internals.driver.run(self._internals.state(self.id))
 
     async def logs(self) -> list[LogRecord]:
         """Read what the task logged and printed so far, if that is kept."""
-        return await self._parts.driver.run(self._parts.operations.logs(self.id))
+        return await self._internals.driver.run(self._internals.log.read(self.id))
 
     async def follow(self, channel: LoggingChannel) -> None:
         """Pass on what the task logs and prints until it has ended."""
-        await self._parts.driver.run(self._parts.operations.follow(self.id, channel))
+        await self._internals.driver.run(self._internals.log.follow(self.id, channel))
 
     def following(self, channel: LoggingChannel) -> AbstractAsyncContextManager[None]:
         """Pass on what the task logs and prints while an `async with` block runs.
 
         What the task wrote by the end of the block is passed on before it is left.
         """
-        return async_following(self._parts, self.id, channel)
+        return async_following(
+            self._internals.driver, self._internals.log, self.id, channel
+        )
 
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
@@ -131,10 +133,10 @@ class AsyncTaskHandle(_AnyHandle[R]):
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time.
         """
-        flow = self._parts.operations.result(self.id, timeout, self._read)
-        result: R = await self._parts.driver.run(flow)
+        flow = self._internals.result(self.id, timeout, self._read)
+        result: R = await self._internals.driver.run(flow)
         return result
 
     async def cancel(self) -> Cancelled:
         """Cancel the task: at once if it waits, by asking if it runs."""
-        return await self._parts.driver.run(self._parts.operations.cancel(self.id))
+        return await self._internals.driver.run(self._internals.cancel(self.id))

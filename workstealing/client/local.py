@@ -5,9 +5,9 @@ writes its envelope, checks it, runs it, writes its outcome and reads that. So w
 works here works there; only nothing outlives the process, and nothing is shared. The
 last 10,000 outcomes are kept.
 
-A task whose time is over, or that is cancelled while it runs, is asked to stop by its
-context. If it goes on, its caller gets the outcome all the same, and its thread stays
-busy until it ends.
+A task whose time is over is interrupted; one that is cancelled while it runs is asked
+to stop by its context. If it goes on, its thread stays busy, and there is no outcome,
+until it ends; a caller waits for as long as its own timeout.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor as Threads
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
 from itertools import islice
 from threading import TIMEOUT_MAX, Lock
 from typing import Any, Generic, TypeVar, cast
@@ -27,27 +25,27 @@ import msgspec
 
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.local_task import LocalTask
+from workstealing.client.queue_internals import check_payloads
 from workstealing.errors import ResultTimeout, TaskNotFound
 from workstealing.queue.producer_calls import Cancelled
+from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import AwaitOutcome, Flow, Step
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.attempt import Delivery
+from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.envelope import EnvelopeTemplate
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.output_capture import LogRecord
-from workstealing.tasks.registry import Registry
 from workstealing.tasks.runner import AttemptOutput, TaskRunner
 from workstealing.tasks.submission import (
-    Admission,
-    Callee,
-    Channel,
-    ClientContext,
+    LogSink,
     Submission,
     SubmitOptions,
+    envelope_without_payload,
     new_ids,
-    written,
 )
 
-__all__ = ("AsyncLocalDriver", "LocalDriver", "LocalOperations", "LocalParts")
+__all__ = ("AsyncLocalDriver", "LocalDriver", "LocalLog", "LocalQueue", "LocalTasks")
 
 D = TypeVar("D")
 T = TypeVar("T")
@@ -56,45 +54,45 @@ _KEPT = 10_000
 _LOOK_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class LocalParts(Generic[D]):
-    """What a client needs of a queue, without a queue: see `QueueParts`."""
+class LocalQueue(Generic[D]):
+    """Runs, looks, waits and cancels, as flows: `QueueInternals` in this process.
 
-    registry: Registry
-    operations: LocalOperations
-    driver: D
+    Args:
+        admission: which tasks are implemented here, and who may call them.
+        settings: how large a payload and a result may be.
+        threads: what runs the tasks.
+        tasks: where they are kept.
+        driver: what performs the flows; it looks at the same tasks.
+    """
 
-    def __repr__(self) -> str:
-        return "<LocalParts>"
-
-
-class LocalOperations:
-    """Runs, looks, waits and cancels, as flows: `QueueOperations` in this process."""
-
-    def __init__(self, admission: Admission, threads: Threads) -> None:
-        self._admission = admission
+    def __init__(
+        self,
+        admission: Admission,
+        settings: QueueSettings,
+        threads: Threads,
+        tasks: LocalTasks,
+        driver: D,
+    ) -> None:
+        self.admission = admission
+        self.driver = driver
+        self.log = LocalLog(tasks)
+        self._settings = settings
         self._threads = threads
-        self._tasks: OrderedDict[str, LocalTask] = OrderedDict()
-        self._lock = Lock()
-
-    def permit(self, callee: Callee, context: ClientContext) -> None:
-        """Refuse what is not known, and who may not call it, before the payload."""
-        # A contract can be called, but what is run here must be implemented here.
-        self._admission.registry.find(callee.name, callee.version)
-        self._admission.permit(callee, context.principal, context.roles)
+        self._tasks = tasks
 
     def submit(
-        self, callee: Callee, payloads: Sequence[bytes], options: SubmitOptions
+        self, task: TaskInterface, payloads: Sequence[bytes], options: SubmitOptions
     ) -> Flow[Submission]:
         """Give tasks to the threads."""
         yield from ()
+        check_payloads(task.name, payloads, self._settings.max_payload)
         names = new_ids(len(payloads))
-        around = EnvelopeTemplate.of(written(callee, options)).around
+        around = EnvelopeTemplate.of(envelope_without_payload(task, options)).around
         for name, payload in zip(names, payloads, strict=True):
             delivery = Delivery(name, "local", 1, around(payload))
-            task = LocalTask(delivery, self._runner, self._threads)
-            task.start()
-            self._keep(name, task)
+            local = LocalTask(delivery, self._runner, self._threads)
+            local.start()
+            self._tasks.keep(name, local)
         return Submission(names)
 
     def state(self, task_id: str) -> Flow[TaskState]:
@@ -107,11 +105,11 @@ class LocalOperations:
         self, task_id: str, timeout: float | None, read: Callable[[msgspec.Raw], Any]
     ) -> Flow[Any]:
         """Wait for a task to end."""
-        self._found(task_id)
+        self._tasks.found(task_id)
         seconds = TIMEOUT_MAX if timeout is None else min(timeout, TIMEOUT_MAX)
         found = yield AwaitOutcome("local", task_id, seconds)
         if found is None:
-            state, waited = self._found(task_id).state(), round(seconds, 3)
+            state, waited = self._tasks.found(task_id).state(), round(seconds, 3)
             raise ResultTimeout(
                 f"task {task_id} did not end within {waited:g} s: it is {state}"
             )
@@ -121,42 +119,68 @@ class LocalOperations:
             raise problem
         return read(outcome.result)
 
-    def logs(self, task_id: str) -> Flow[list[LogRecord]]:
-        """Return what the task logged and printed so far."""
-        yield from ()
-        return list(self._found(task_id).records)
-
-    def follow(
-        self,
-        task_id: str,
-        channel: Channel,
-        is_wanted: Callable[[], bool] = lambda: True,
-    ) -> Flow[None]:
-        """Pass on what a task logs and prints, until it has ended or nobody listens."""
-        task, seen = self._found(task_id), 0
-        while True:
-            is_last = task.ended.done() or not is_wanted()
-            for record in task.records[seen:]:
-                channel.take(record)
-                seen += 1
-            if is_last:
-                return
-            yield AwaitOutcome("local", task_id, _LOOK_SECONDS)
-
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task."""
         yield from ()
         task = self._tasks.get(task_id)
         return "unknown" if task is None else task.cancel()
 
-    def ended(self, task_id: str) -> Future[bytes]:
-        """Return what will have the outcome of a task."""
-        return self._found(task_id).ended
-
     def _runner(self, output: AttemptOutput) -> TaskRunner:
-        return TaskRunner(self._admission, "local", "local", SYSTEM_CHANCE, output)
+        return TaskRunner(
+            self.admission,
+            "local",
+            "local",
+            SYSTEM_CHANCE,
+            output,
+            max_result=self._settings.max_result,
+        )
 
-    def _found(self, task_id: str) -> LocalTask:
+    def __repr__(self) -> str:
+        return "<LocalQueue>"
+
+
+class LocalLog:
+    """The logs of the tasks that run in this process."""
+
+    def __init__(self, tasks: LocalTasks) -> None:
+        self._tasks = tasks
+
+    def read(self, task_id: str) -> Flow[list[LogRecord]]:
+        """Return what the task logged and printed so far."""
+        yield from ()
+        return list(self._tasks.found(task_id).records)
+
+    def follow(
+        self,
+        task_id: str,
+        sink: LogSink,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> Flow[None]:
+        """Pass on what a task logs and prints, until it has ended or nobody listens."""
+        task, seen = self._tasks.found(task_id), 0
+        while True:
+            is_last = task.ended.done() or not is_wanted()
+            for record in task.records[seen:]:
+                sink.take(record)
+                seen += 1
+            if is_last:
+                return
+            yield AwaitOutcome("local", task_id, _LOOK_SECONDS)
+
+
+class LocalTasks:
+    """The tasks of this process, by id; of those that have ended only the last."""
+
+    def __init__(self) -> None:
+        self._tasks: OrderedDict[str, LocalTask] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, task_id: str) -> LocalTask | None:
+        """Return a task, if it is known."""
+        return self._tasks.get(task_id)
+
+    def found(self, task_id: str) -> LocalTask:
+        """Return a task; `TaskNotFound` if it is not known."""
         try:
             return self._tasks[task_id]
         except KeyError:
@@ -164,9 +188,10 @@ class LocalOperations:
                 f"there is no task {task_id}, or its outcome has expired"
             ) from None
 
-    def _keep(self, name: str, task: LocalTask) -> None:
+    def keep(self, task_id: str, task: LocalTask) -> None:
+        """Keep a task; forget those that ended long ago."""
         with self._lock:
-            self._tasks[name] = task
+            self._tasks[task_id] = task
             surplus = len(self._tasks) - _KEPT
             if surplus > 0:
                 ended = (old for old, task in self._tasks.items() if task.ended.done())
@@ -177,8 +202,8 @@ class LocalOperations:
 class LocalDriver:
     """Performs the steps of local flows, in the calling thread."""
 
-    def __init__(self, operations: LocalOperations) -> None:
-        self._operations = operations
+    def __init__(self, tasks: LocalTasks) -> None:
+        self._tasks = tasks
 
     def run(self, flow: Flow[T]) -> T:
         """Perform each step of a flow."""
@@ -194,7 +219,7 @@ class LocalDriver:
     def _perform(self, step: Step) -> bytes | None:
         assert isinstance(step, AwaitOutcome)
         try:
-            return self._operations.ended(step.task_id).result(step.seconds)
+            return self._tasks.found(step.task_id).ended.result(step.seconds)
         except FutureTimeout:
             return None
 
@@ -202,8 +227,8 @@ class LocalDriver:
 class AsyncLocalDriver:
     """Performs the steps of local flows; the asyncio twin of `LocalDriver`."""
 
-    def __init__(self, operations: LocalOperations) -> None:
-        self._operations = operations
+    def __init__(self, tasks: LocalTasks) -> None:
+        self._tasks = tasks
 
     async def run(self, flow: Flow[T]) -> T:
         """Perform each step of a flow."""
@@ -218,6 +243,6 @@ class AsyncLocalDriver:
 
     async def _perform(self, step: Step) -> bytes | None:
         assert isinstance(step, AwaitOutcome)
-        ended = self._operations.ended(step.task_id)
+        ended = self._tasks.found(step.task_id).ended
         await asyncio.wait([asyncio.wrap_future(ended)], timeout=step.seconds)
         return ended.result() if ended.done() else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import update_wrapper
-from types import FunctionType, MethodType
+from functools import partial, update_wrapper
+from types import MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -15,11 +15,10 @@ from typing import (
     NoReturn,
     ParamSpec,
     TypeVar,
-    cast,
 )
 
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
-from workstealing.client.operations import QueueParts, parts_of
+from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.errors import ConfigurationError
 from workstealing.tasks.definition import TaskDefinition, refuse_options
 from workstealing.tasks.submission import (
@@ -30,16 +29,16 @@ from workstealing.tasks.submission import (
 )
 
 if TYPE_CHECKING:
-    from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+    from workstealing.client.async_task_queue import AsyncTaskQueue
+    from workstealing.client.task_queue import TaskQueue
     from workstealing.drivers.async_driver import AsyncDriver
     from workstealing.drivers.sync_driver import Driver
     from workstealing.queue.steps import Flow
 
-__all__ = ("AsyncTask", "Task", "definition_of")
+__all__ = ("AsyncTask", "Task", "definition_of", "show_parameters")
 
 P = ParamSpec("P")
 R = TypeVar("R")
-M = TypeVar("M", bound=Callable[..., Any])
 Self = TypeVar("Self", bound="_AnyTask[Any, Any]")
 
 Arguments = Sequence[Any] | Mapping[str, Any]
@@ -50,33 +49,6 @@ _NO_NAMES: Mapping[str, Any] = {}
 _OPTIONS = ("id", "priority", "delay", "at", "context", "log")
 
 
-class _Shown:
-    """A method that shows the parameters of a task's function, not `*args`.
-
-    What it binds stays with the task, so that only the first call passes here. A task
-    with options is seldom called twice, and is spared the work.
-    """
-
-    def __init__(self, method: Any) -> None:
-        self._method = method
-
-    def __get__(self, task: Any, owner: type) -> Any:
-        if task is None:
-            return self._method
-        name = self._method.__name__
-        is_overridden = vars(type(task)).get(name) is not self
-        options = task._options  # noqa: SLF001 - a part of the task itself
-        if options is not _PLAIN or is_overridden:
-            return MethodType(self._method, task)
-        bound = MethodType(_showing(self._method, definition_of(task)), task)
-        vars(task)[name] = bound
-        return bound
-
-
-def _shown(method: M) -> M:
-    return cast("M", _Shown(method))
-
-
 class _AnyTask(Generic[P, R]):
     """What both kinds of tasks hold."""
 
@@ -84,7 +56,7 @@ class _AnyTask(Generic[P, R]):
         self, queue: Any, definition: TaskDefinition, options: SubmitOptions = _PLAIN
     ) -> None:
         self.queue = queue
-        self._parts: QueueParts[Any] = parts_of(queue)
+        self._internals: QueueInternals[Any] = internals_of(queue)
         self._options = options
         self._definition = definition
         self._result_type = definition.signature.result_type
@@ -139,10 +111,12 @@ class _AnyTask(Generic[P, R]):
     def _one(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], options: SubmitOptions
     ) -> Flow[Submission]:
-        self._parts.operations.permit(self._definition, options.context)
+        context = options.context
+        admission = self._internals.admission
+        admission.permit(self._definition, context.principal, context.roles)
         payload = self._definition.signature.encode(args, kwargs)
         ids = None if options.id is None else [options.id]
-        return self._parts.operations.submit(self._definition, [payload], options, ids)
+        return self._internals.submit(self._definition, [payload], options, ids)
 
     def _many(
         self, tasks: Iterable[Arguments], ids: Sequence[str] | None
@@ -151,7 +125,9 @@ class _AnyTask(Generic[P, R]):
             raise ConfigurationError(
                 "options(id=…) names one task: submit_many() takes ids=, one per task"
             )
-        self._parts.operations.permit(self._definition, self._options.context)
+        context = self._options.context
+        admission = self._internals.admission
+        admission.permit(self._definition, context.principal, context.roles)
         encode = self._definition.signature.encode
         payloads = [
             encode(arguments, _NO_NAMES)
@@ -159,9 +135,7 @@ class _AnyTask(Generic[P, R]):
             else encode((), arguments)
             for arguments in tasks
         ]
-        return self._parts.operations.submit(
-            self._definition, payloads, self._options, ids
-        )
+        return self._internals.submit(self._definition, payloads, self._options, ids)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._definition.ability}>"
@@ -171,14 +145,12 @@ class Task(_AnyTask[P, R]):
     """A task of a `TaskQueue`."""
 
     queue: TaskQueue
-    _parts: QueueParts[Driver]
+    _internals: QueueInternals[Driver]
 
-    @_shown
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Put the task into the queue."""
         return self._submitted(self._one(args, kwargs, self._options))
 
-    @_shown
     def submit_in(
         self, delay: float | timedelta, *args: P.args, **kwargs: P.kwargs
     ) -> TaskHandle[R]:
@@ -186,7 +158,6 @@ class Task(_AnyTask[P, R]):
         options = replace(self._options, delay=delay, at=None)
         return self._submitted(self._one(args, kwargs, options))
 
-    @_shown
     def submit_at(
         self, at: datetime, *args: P.args, **kwargs: P.kwargs
     ) -> TaskHandle[R]:
@@ -204,29 +175,29 @@ class Task(_AnyTask[P, R]):
             ids: their dedupe keys, if they have any.
         """
         result_type = self._result_type
-        done = self._parts.driver.run(self._many(tasks, ids))
+        done = self._internals.driver.run(self._many(tasks, ids))
         return [
-            TaskHandle(self._parts, task_id, result_type, place not in done.known)
+            TaskHandle(self._internals, task_id, result_type, place not in done.known)
             for place, task_id in enumerate(done.ids)
         ]
 
     def _submitted(self, flow: Flow[Submission]) -> TaskHandle[R]:
-        done = self._parts.driver.run(flow)
-        return TaskHandle(self._parts, done.ids[0], self._result_type, not done.known)
+        done = self._internals.driver.run(flow)
+        return TaskHandle(
+            self._internals, done.ids[0], self._result_type, not done.known
+        )
 
 
 class AsyncTask(_AnyTask[P, R]):
     """A task of an `AsyncTaskQueue`."""
 
     queue: AsyncTaskQueue
-    _parts: QueueParts[AsyncDriver]
+    _internals: QueueInternals[AsyncDriver]
 
-    @_shown
     async def submit(self, *args: P.args, **kwargs: P.kwargs) -> AsyncTaskHandle[R]:
         """Put the task into the queue."""
         return await self._submitted(self._one(args, kwargs, self._options))
 
-    @_shown
     async def submit_in(
         self, delay: float | timedelta, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncTaskHandle[R]:
@@ -234,7 +205,6 @@ class AsyncTask(_AnyTask[P, R]):
         options = replace(self._options, delay=delay, at=None)
         return await self._submitted(self._one(args, kwargs, options))
 
-    @_shown
     async def submit_at(
         self, at: datetime, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncTaskHandle[R]:
@@ -252,15 +222,19 @@ class AsyncTask(_AnyTask[P, R]):
             ids: their dedupe keys, if they have any.
         """
         result_type = self._result_type
-        done = await self._parts.driver.run(self._many(tasks, ids))
+        done = await self._internals.driver.run(self._many(tasks, ids))
         return [
-            AsyncTaskHandle(self._parts, task_id, result_type, place not in done.known)
+            AsyncTaskHandle(
+                self._internals, task_id, result_type, place not in done.known
+            )
             for place, task_id in enumerate(done.ids)
         ]
 
     async def _submitted(self, flow: Flow[Submission]) -> AsyncTaskHandle[R]:
-        done, result_type = await self._parts.driver.run(flow), self._result_type
-        return AsyncTaskHandle(self._parts, done.ids[0], result_type, not done.known)
+        done, result_type = await self._internals.driver.run(flow), self._result_type
+        return AsyncTaskHandle(
+            self._internals, done.ids[0], result_type, not done.known
+        )
 
 
 def definition_of(task: Task[Any, Any] | AsyncTask[Any, Any]) -> TaskDefinition:
@@ -268,20 +242,26 @@ def definition_of(task: Task[Any, Any] | AsyncTask[Any, Any]) -> TaskDefinition:
     return task._definition  # noqa: SLF001 - hidden from users, not from us
 
 
-def _showing(method: Any, definition: TaskDefinition) -> Any:
-    """Return a copy of a method that shows what this very task takes."""
-    shown, own = inspect.signature(method), inspect.signature(definition.function)
-    parameters = {
-        name: one
-        for name, one in shown.parameters.items()
-        if one.kind is one.POSITIONAL_OR_KEYWORD
-    }
-    for name, one in own.parameters.items():
-        if name in parameters:
-            return method
-        if name != definition.signature.context_parameter:
-            parameters[name] = one
-    copy: Any = FunctionType(method.__code__, method.__globals__, method.__name__)
-    update_wrapper(copy, method)
-    copy.__signature__ = shown.replace(parameters=list(parameters.values()))
-    return copy
+def show_parameters(task: _AnyTask[Any, Any]) -> None:
+    """Let `help()` and editors show what submitting this very task takes.
+
+    A task that `options()` returns is seldom looked at, and is spared the work.
+    """
+    definition = task._definition  # noqa: SLF001 - the same file
+    own = inspect.signature(definition.function).parameters
+    for name in ("submit", "submit_in", "submit_at"):
+        method: Any = getattr(type(task), name)
+        shown = inspect.signature(method)
+        parameters = {
+            name: one
+            for name, one in shown.parameters.items()
+            if one.kind is one.POSITIONAL_OR_KEYWORD
+        }
+        # A parameter of its own that is called like one of ours cannot be shown.
+        if parameters.keys().isdisjoint(own):
+            parameters.update(own)
+            parameters.pop(definition.signature.context_parameter or "", None)
+            # A copy that costs a call nothing, unlike a function around the method.
+            copy: Any = update_wrapper(partial(method), method)
+            copy.__signature__ = shown.replace(parameters=list(parameters.values()))
+            vars(task)[name] = MethodType(copy, task)

@@ -21,24 +21,28 @@ from contextlib import (
 from threading import TIMEOUT_MAX
 from typing import Any, TypeVar
 
-from workstealing._checks import checked_seconds
+from workstealing._checks import checked_seconds, checked_whole
+from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.local import (
     AsyncLocalDriver,
     LocalDriver,
-    LocalOperations,
-    LocalParts,
+    LocalQueue,
+    LocalTasks,
 )
-from workstealing.client.log_channel import async_following, following
-from workstealing.client.operations import QueueOperations
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.queue_options import DEFAULTS
+from workstealing.client.task_log import async_following, following
+from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import ConfigurationError, RedisUnavailable, ResultTimeout
+from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, Sleep
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signature import decode_result
-from workstealing.tasks.submission import Admission, ClientContext, SubmitOptions
+from workstealing.tasks.submission import ClientContext, Submission, SubmitOptions
 
 __all__ = ("AsyncTaskClient", "TaskClient")
 
@@ -75,9 +79,10 @@ class _AnyClient:
 
     def __init__(self, queue: Any) -> None:
         self._queue = queue
-        self._parts: Any = queue if isinstance(queue, LocalParts) else parts_of(queue)
-        self._registry: Registry = self._parts.registry
-        self._operations: QueueOperations | LocalOperations = self._parts.operations
+        self._internals: Any = (
+            queue if isinstance(queue, LocalQueue) else internals_of(queue)
+        )
+        self._admission: Admission = self._internals.admission
 
     def _give(
         self,
@@ -91,12 +96,17 @@ class _AnyClient:
             raise ConfigurationError(
                 f"context must be a ClientContext, not {context!r}"
             )
-        callee = self._registry.callee(name, version)
-        self._operations.permit(callee, context)
-        encoded = callee.signature.encode_payload(payload)
+        task = self._admission.registry.interface(name, version)
+        if isinstance(self._internals, LocalQueue):
+            # A contract can be called, but what is run here must be implemented here.
+            self._admission.registry.find(task.name, task.version)
+        self._admission.permit(task, context.principal, context.roles)
+        encoded = task.signature.encode_payload(payload)
         deadline_ms = None if wait is None else wait.deadline_ms(context)
         options = SubmitOptions(context=context, deadline_ms=deadline_ms)
-        submission = yield from self._operations.submit(callee, [encoded], options)
+        submission: Submission = yield from self._internals.submit(
+            task, [encoded], options
+        )
         return submission.ids[0]
 
     def _answer(self, task_id: str, result_type: Any, wait: _Wait) -> Flow[Any]:
@@ -120,10 +130,10 @@ class _AnyClient:
         self, task_id: str, wait: _Wait, read: Callable[[Any], Any]
     ) -> Flow[Any]:
         try:
-            return (yield from self._operations.result(task_id, wait.left, read))
+            return (yield from self._internals.result(task_id, wait.left, read))
         except ResultTimeout:
             # It knows only what was left of the wait, not what the caller gave.
-            state = yield from self._operations.state(task_id)
+            state = yield from self._internals.state(task_id)
             raise ResultTimeout(
                 f"task {task_id} did not end within {wait.seconds:g} s: it is {state}"
             ) from None
@@ -140,12 +150,18 @@ class TaskClient(_AnyClient):
             `registry=` with contracts if the implementations live elsewhere.
     """
 
-    def __init__(self, queue: TaskQueue | LocalParts[LocalDriver]) -> None:
+    def __init__(self, queue: TaskQueue | LocalQueue[LocalDriver]) -> None:
         super().__init__(queue)
 
     @classmethod
     def local(
-        cls, registry: Registry, *, pool: Threads, policy: AccessPolicy | None = None
+        cls,
+        registry: Registry,
+        *,
+        pool: Threads,
+        policy: AccessPolicy | None = None,
+        max_payload: int = DEFAULTS.max_payload,
+        max_result: int = DEFAULTS.max_result,
     ) -> TaskClient:
         """Return a client that runs tasks in threads of this process.
 
@@ -153,9 +169,13 @@ class TaskClient(_AnyClient):
             registry: the tasks, implemented.
             pool: a `workstealing.pool.Pool`, or any executor of threads.
             policy: which roles may call which tasks.
+            max_payload: bytes of one payload.
+            max_result: bytes of one result; a task that returns more has failed.
         """
-        operations = LocalOperations(Admission(registry, policy), pool)
-        return cls(LocalParts(registry, operations, LocalDriver(operations)))
+        settings = _limits(max_payload, max_result)
+        admission, tasks = Admission(registry, policy), LocalTasks()
+        driver = LocalDriver(tasks)
+        return cls(LocalQueue(admission, settings, pool, tasks, driver))
 
     def call(
         self,
@@ -192,7 +212,7 @@ class TaskClient(_AnyClient):
             ResultTimeout: it did not end in time; says where it is.
             RedisUnavailable: the server is out of reach.
         """
-        wait, run = _Wait(timeout), self._parts.driver.run
+        wait, run = _Wait(timeout), self._internals.driver.run
         task_id = run(self._give(context, name, payload, version, wait))
         with self._received(context, task_id):
             result: R = run(self._answer(task_id, result_type, wait))
@@ -207,27 +227,35 @@ class TaskClient(_AnyClient):
         version: int | None = None,
     ) -> TaskHandle[R]:
         """Call a task and return its handle; arguments as of `call`."""
-        run = self._parts.driver.run
+        run = self._internals.driver.run
         task_id = run(self._give(context, name, payload, version))
-        return TaskHandle(self._parts, task_id, result_type)
+        return TaskHandle(self._internals, task_id, result_type)
 
     def _received(
         self, context: ClientContext, task_id: str
     ) -> AbstractContextManager[None]:
         if context.logging is None:
             return nullcontext()
-        return following(self._parts, task_id, context.logging)
+        return following(
+            self._internals.driver, self._internals.log, task_id, context.logging
+        )
 
 
 class AsyncTaskClient(_AnyClient):
     """Calls tasks by name; the asyncio twin of `TaskClient`."""
 
-    def __init__(self, queue: AsyncTaskQueue | LocalParts[AsyncLocalDriver]) -> None:
+    def __init__(self, queue: AsyncTaskQueue | LocalQueue[AsyncLocalDriver]) -> None:
         super().__init__(queue)
 
     @classmethod
     def local(
-        cls, registry: Registry, *, pool: Threads, policy: AccessPolicy | None = None
+        cls,
+        registry: Registry,
+        *,
+        pool: Threads,
+        policy: AccessPolicy | None = None,
+        max_payload: int = DEFAULTS.max_payload,
+        max_result: int = DEFAULTS.max_result,
     ) -> AsyncTaskClient:
         """Return a client that runs tasks in threads of this process.
 
@@ -235,9 +263,13 @@ class AsyncTaskClient(_AnyClient):
             registry: the tasks, implemented.
             pool: a `workstealing.pool.Pool`, or any executor of threads.
             policy: which roles may call which tasks.
+            max_payload: bytes of one payload.
+            max_result: bytes of one result; a task that returns more has failed.
         """
-        operations = LocalOperations(Admission(registry, policy), pool)
-        return cls(LocalParts(registry, operations, AsyncLocalDriver(operations)))
+        settings = _limits(max_payload, max_result)
+        admission, tasks = Admission(registry, policy), LocalTasks()
+        driver = AsyncLocalDriver(tasks)
+        return cls(LocalQueue(admission, settings, pool, tasks, driver))
 
     async def call(
         self,
@@ -252,7 +284,7 @@ class AsyncTaskClient(_AnyClient):
 
         For arguments and errors see `TaskClient.call`.
         """
-        wait, run = _Wait(timeout), self._parts.driver.run
+        wait, run = _Wait(timeout), self._internals.driver.run
         task_id = await run(self._give(context, name, payload, version, wait))
         async with self._received(context, task_id):
             result: R = await run(self._answer(task_id, result_type, wait))
@@ -267,13 +299,22 @@ class AsyncTaskClient(_AnyClient):
         version: int | None = None,
     ) -> AsyncTaskHandle[R]:
         """Call a task and return its handle; arguments as of `call`."""
-        run = self._parts.driver.run
+        run = self._internals.driver.run
         task_id = await run(self._give(context, name, payload, version))
-        return AsyncTaskHandle(self._parts, task_id, result_type)
+        return AsyncTaskHandle(self._internals, task_id, result_type)
 
     def _received(
         self, context: ClientContext, task_id: str
     ) -> AbstractAsyncContextManager[None]:
         if context.logging is None:
             return nullcontext()
-        return async_following(self._parts, task_id, context.logging)
+        return async_following(
+            self._internals.driver, self._internals.log, task_id, context.logging
+        )
+
+
+def _limits(max_payload: int, max_result: int) -> QueueSettings:
+    return QueueSettings(
+        max_payload=checked_whole(max_payload, "max_payload", 1),
+        max_result=checked_whole(max_result, "max_result", 1),
+    )

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from workstealing.client.task_queue import AsyncTaskQueue
+from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.errors import RedisError, RedisUnavailable

@@ -27,7 +27,7 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
 from redis.retry import Retry
 
-from workstealing._checks import checked_number, checked_seconds
+from workstealing._checks import checked_client_name, checked_number, checked_seconds
 from workstealing.drivers.address import Address, parse_address
 from workstealing.drivers.async_driver import (
     AsyncClient,
@@ -230,13 +230,12 @@ def _planned(
     """Check all arguments; return where to connect to, and redis-py's settings."""
     settings = {
         **_timeouts(profile, timeout),
-        "client_name": name,
+        "client_name": checked_client_name(name),
         # RESP3 would let a server relax our timeouts, by maintenance notifications.
         "protocol": 2,
     }
-    _check_name(name)
     address = parse_address(_url(url, persist))
-    _check_name(address.options.get("client_name", name))
+    checked_client_name(address.options.get("client_name", name))
     if address.form == "single" and address.hosts:
         settings["host"], settings["port"] = address.hosts[0]
     return address, {**settings, **address.options}
@@ -327,13 +326,6 @@ def _timeouts(profile: Profile, timeout: float | None) -> dict[str, Any]:
     seconds = _TIMEOUTS[profile] if timeout is None else timeout
     seconds = checked_seconds(seconds, "timeout", most=_LONGEST_SECONDS)
     return {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-
-
-def _check_name(name: str) -> None:
-    if not isinstance(name, str) or not name or not all("!" <= c <= "~" for c in name):
-        raise ConfigurationError(
-            f"name must be printable ASCII without spaces, not {name!r}"
-        )
 
 
 def _cluster_settings(settings: dict[str, Any]) -> dict[str, Any]:

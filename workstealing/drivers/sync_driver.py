@@ -116,8 +116,7 @@ class Driver:
         if self._own is not None:
             if isinstance(step, Call):
                 return self._own.call(step)
-            # redis-py would do nothing more to its reply.
-            if isinstance(step, RedisCommand) and step.parts[0] == "BLPOP":
+            if isinstance(step, RedisCommand) and step.is_blocking:
                 return self._own.ask(step.parts)
         if isinstance(step, Call):
             script, keys, arguments = step.script, step.keys, step.arguments

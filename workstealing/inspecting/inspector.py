@@ -7,7 +7,9 @@ inspecting a queue of a million tasks costs no more than inspecting one of ten.
 from __future__ import annotations
 
 from workstealing._checks import checked_id, checked_whole
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.inspecting.counting import read_stat
 from workstealing.inspecting.listing import list_tasks
 from workstealing.inspecting.queue_discovery import find_queues
@@ -32,7 +34,7 @@ class Inspector:
     """Reads one run of a queue."""
 
     def __init__(self, queue: TaskQueue) -> None:
-        self._parts = parts_of(queue)
+        self._parts = internals_of(queue)
         self._flows = _InspectionFlows(queue)
 
     def stat(self) -> QueueStat:
@@ -68,7 +70,7 @@ class AsyncInspector:
     """Reads one run of a queue; `Inspector` for asyncio."""
 
     def __init__(self, queue: AsyncTaskQueue) -> None:
-        self._parts = parts_of(queue)
+        self._parts = internals_of(queue)
         self._flows = _InspectionFlows(queue)
 
     async def stat(self) -> QueueStat:
@@ -105,7 +107,7 @@ class _InspectionFlows:
 
     def __init__(self, queue: TaskQueue | AsyncTaskQueue) -> None:
         self._name, self._run = queue.name, queue.run
-        self._parts = parts_of(queue)
+        self._parts = internals_of(queue)
 
     def stat(self) -> Flow[QueueStat]:
         parts = self._parts

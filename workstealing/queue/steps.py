@@ -69,6 +69,11 @@ class RedisCommand(Generic[T]):
     parts: tuple[Argument, ...]
     parse: Callable[[Any], T]
     node: str | None = None
+    is_blocking: bool = False
+    """It waits on the server: sent over the connection of the thread, if it has one.
+
+    What `parse` is given is the reply as it came, without what redis-py makes of it.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from workstealing._checks import checked_task_name, checked_whole
 from workstealing.errors import NotATask
@@ -20,7 +20,7 @@ from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.policy import checked_permission
 from workstealing.tasks.signature import Signature
 
-__all__ = ("Contract",)
+__all__ = ("Contract", "TaskInterface")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +95,10 @@ class Contract:
             self.signature, context_parameter=own.context_parameter, whole=whole
         )
         return replace(definition, signature=signature)
+
+
+TaskInterface: TypeAlias = TaskDefinition | Contract
+"""What a caller needs to know of a task: it is defined here, or only its contract."""
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -15,10 +15,15 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from workstealing._checks import LARGEST, LONGEST_NAME, checked_task_name
+from workstealing._checks import (
+    LARGEST,
+    LONGEST_NAME,
+    LONGEST_ROLE,
+    MOST_ROLES,
+    checked_task_name,
+)
 from workstealing.errors import BadEnvelope, InvalidName, UnknownEnvelope
 from workstealing.tasks.json_values import NOT_JSON
-from workstealing.tasks.policy import LONGEST_ROLE, MOST_ROLES
 from workstealing.tasks.retry import Restart
 
 __all__ = ("LATEST_MS", "NORMAL", "PRIORITIES", "Envelope", "EnvelopeTemplate")

@@ -14,23 +14,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from workstealing.errors import ConfigurationError, NotPermitted
+from workstealing._checks import checked_role, checked_roles
+from workstealing.errors import NotPermitted
 
-__all__ = (
-    "LONGEST_ROLE",
-    "MOST_ROLES",
-    "PUBLIC",
-    "AccessPolicy",
-    "checked_permission",
-    "checked_role",
-)
+__all__ = ("PUBLIC", "AccessPolicy", "checked_permission")
 
 PUBLIC = "*"
 """The permission of a task that everybody may call."""
-LONGEST_ROLE = 100
-"""Characters of a role or a permission."""
-MOST_ROLES = 64
-"""Roles of one request."""
 
 
 class AccessPolicy:
@@ -40,7 +30,11 @@ class AccessPolicy:
 
     def __init__(self, roles: Mapping[str, Collection[str]]) -> None:
         self._permissions = {
-            checked_role(role): _checked_permissions(role, permissions)
+            checked_role(role): frozenset(
+                checked_roles(
+                    permissions, f"the permissions of role {role!r}", "a permission"
+                )
+            )
             for role, permissions in roles.items()
         }
 
@@ -70,35 +64,4 @@ def checked_permission(permission: Any) -> str | None:
         return None
     if permission == PUBLIC:
         return PUBLIC
-    return _checked(permission, "a permission")
-
-
-def checked_role(role: Any) -> str:
-    """Return the name of a role."""
-    return _checked(role, "a role")
-
-
-def _checked_permissions(role: str, permissions: Any) -> frozenset[str]:
-    # A string is a collection too, of letters.
-    if isinstance(permissions, (str, bytes)) or not isinstance(permissions, Collection):
-        raise ConfigurationError(
-            f"role {role!r} needs a set of permissions, not {permissions!r}"
-        )
-    return frozenset(_checked(one, "a permission") for one in permissions)
-
-
-def _checked(name: Any, what: str) -> str:
-    if (
-        isinstance(name, str)
-        and 0 < len(name) <= LONGEST_ROLE
-        and name.isprintable()
-        and not _BANNED.intersection(name)
-    ):
-        return name
-    raise ConfigurationError(
-        f"{what} has 1 to {LONGEST_ROLE} printable characters, without spaces and"
-        f" commas, and without * since there are no wildcards, not {ascii(name)[:80]}"
-    )
-
-
-_BANNED = frozenset(" ,*")
+    return checked_role(permission, "a permission")

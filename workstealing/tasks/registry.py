@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from workstealing.errors import ConfigurationError, DuplicateTask, UnknownTask
-from workstealing.tasks.contract import Contract
+from workstealing.tasks.contract import Contract, TaskInterface
 from workstealing.tasks.definition import TaskDefinition
 
 __all__ = (
@@ -60,10 +60,10 @@ class Registry:
     ) -> Contract:
         """Add a contract and return it; options are those of `Contract`."""
         contract = Contract(name, payload, result, **options)
-        self.agree(contract)
+        self.add_contract(contract)
         return contract
 
-    def agree(self, contract: Contract) -> None:
+    def add_contract(self, contract: Contract) -> None:
         """Add a contract; a name and version that are taken are refused."""
         key = (contract.name, contract.version)
         if self._contracts.setdefault(key, contract) is not contract:
@@ -77,7 +77,7 @@ class Registry:
         """
 
         def implement(function: F) -> F:
-            self.agree(contract)
+            self.add_contract(contract)
             self.add(contract.implemented_by(function, **options))
             return function
 
@@ -86,7 +86,7 @@ class Registry:
     @contextmanager
     def fake(self, contract: Contract, function: Callable[..., Any]) -> Iterator[None]:
         """Let another function implement a contract for a while; for tests."""
-        self.agree(contract)
+        self.add_contract(contract)
         key = (contract.name, contract.version)
         real = self._definitions.get(key)
         self._definitions[key] = contract.implemented_by(function)
@@ -101,7 +101,7 @@ class Registry:
     def include(self, other: Registry) -> None:
         """Add everything that another registry has."""
         for contract in tuple(other._contracts.values()):
-            self.agree(contract)
+            self.add_contract(contract)
         for definition in other:
             self.add(definition)
 
@@ -114,9 +114,7 @@ class Registry:
         for name, found in found_in_entry_points():
             self._add_all(found, name)
 
-    def callee(
-        self, name: str, version: int | None = None
-    ) -> TaskDefinition | Contract:
+    def interface(self, name: str, version: int | None = None) -> TaskInterface:
         """Return what a caller needs to know; the newest version unless it is given."""
         key = (name, self._newest.get(name, 1) if version is None else version)
         known = self._definitions.get(key) or self._contracts.get(key)
@@ -157,7 +155,7 @@ class Registry:
         offered = [part for part in found if isinstance(part, (Contract, Registry))]
         for part in offered:
             if isinstance(part, Contract):
-                self.agree(part)
+                self.add_contract(part)
             elif part is not self:
                 self.include(part)
         if not offered:

@@ -73,9 +73,9 @@ class RetryPolicy:
 
     retries: int = 0
     """How often it is tried again after its first attempt."""
-    first: float = 1.0
+    initial_delay: float = 1.0
     """Seconds that it waits at most before the first retry."""
-    most: float = 300.0
+    max_delay: float = 300.0
     """Seconds that it waits at most before any retry."""
     retry_on: tuple[type[BaseException], ...] = (Exception,)
     """After which errors it is tried again."""
@@ -84,11 +84,12 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         checked_whole(self.retries, "retries", 0)
-        checked_seconds(self.first, "first")
-        checked_seconds(self.most, "most")
-        if self.first > self.most:
+        checked_seconds(self.initial_delay, "initial_delay")
+        checked_seconds(self.max_delay, "max_delay")
+        if self.initial_delay > self.max_delay:
             raise ConfigurationError(
-                f"first ({self.first} s) must not be above most ({self.most} s)"
+                f"initial_delay ({self.initial_delay} s) must not be above max_delay"
+                f" ({self.max_delay} s)"
             )
         _check_classes(self.retry_on, "retry_on")
         _check_classes(self.give_up_on, "give_up_on")
@@ -116,7 +117,8 @@ class RetryPolicy:
 
     def _longest_wait(self, attempt: int) -> float:
         # Beyond 2**1000 a float overflows; no wait is that long.
-        return min(self.most, self.first * 2.0 ** min(attempt - 1, 1000))
+        doublings = min(attempt - 1, 1000)
+        return min(self.max_delay, self.initial_delay * 2.0**doublings)
 
 
 def _check_classes(classes: Any, what: str) -> None:

@@ -30,6 +30,7 @@ from workstealing.errors import (
     UnknownTask,
     WorkStealingError,
 )
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.attempt import (
     Attempt,
     Delivery,
@@ -41,7 +42,6 @@ from workstealing.tasks.attempt import (
 from workstealing.tasks.context import ExecutionContext, control_of, enter, leave
 from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
-from workstealing.tasks.submission import Admission
 
 __all__ = ("AttemptOutput", "TaskRunner", "end_if_forked")
 
@@ -201,7 +201,9 @@ class TaskRunner:
         admission = self._admission
         deadline = None
         try:
-            envelope = admission.opened(delivery.id, delivery.envelope, now_ms)
+            envelope = admission.verified_envelope(
+                delivery.id, delivery.envelope, now_ms
+            )
             if envelope.deadline:
                 if envelope.deadline <= now_ms:
                     return self.cancelled(delivery, "its deadline has passed")

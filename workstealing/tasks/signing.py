@@ -19,16 +19,15 @@ from __future__ import annotations
 import hmac
 import re
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from workstealing._checks import checked_secret
 from workstealing.errors import BadSignature, ConfigurationError
 
-__all__ = ("LIFETIME_MS", "SHORTEST_SECRET", "Keyring", "Signer")
+__all__ = ("LIFETIME_MS", "Keyring", "Signer")
 
 LIFETIME_MS = 7 * 86_400_000
 """How long after it is due a signed envelope may be begun."""
-SHORTEST_SECRET = 16
-"""Bytes. `openssl rand -hex 32` makes a good one."""
 
 
 class Keyring:
@@ -41,8 +40,11 @@ class Keyring:
 
     __slots__ = ("_first", "_keys")
 
-    def __init__(self, first: str | bytes, *others: str | bytes) -> None:
-        secrets = [_checked_secret(secret) for secret in (first, *others)]
+    def __init__(
+        self, signing_secret: str | bytes, *other_secrets: str | bytes
+    ) -> None:
+        given = (signing_secret, *other_secrets)
+        secrets = [checked_secret(secret) for secret in given]
         self._keys = {_key_id(secret): secret for secret in secrets}
         self._first = _key_id(secrets[0])
         if len(self._keys) < len(secrets):
@@ -124,20 +126,6 @@ class Signer:
 
 
 _SIGNED = re.compile(rb'\{"sig":"([0-9a-f]{8}):([0-9a-f]{64})",')
-
-
-def _checked_secret(secret: Any) -> bytes:
-    if not isinstance(secret, (str, bytes)):
-        raise ConfigurationError(
-            f"a secret is text or bytes, not a {type(secret).__name__}"
-        )
-    octets = secret.encode() if isinstance(secret, str) else bytes(secret)
-    if len(octets) < SHORTEST_SECRET:
-        raise ConfigurationError(
-            f"a secret has at least {SHORTEST_SECRET} bytes, and this one has"
-            f" {len(octets)}: `openssl rand -hex 32` makes a good one"
-        )
-    return octets
 
 
 def _key_id(secret: bytes) -> str:

@@ -1,83 +1,55 @@
-"""What a caller says besides the payload, and the checks that this must pass.
+"""What a caller says besides the payload: on whose behalf, when and how.
 
 `ClientContext` is who calls, `SubmitOptions` how one submission is to be run; together
 with the task they make its envelope, all but the payload.
-
-`Admission` checks whether it is genuine, known and permitted, when a request enters the
-queue and again when a worker takes it. Each refusal is an error of its own that reaches
-the caller: `BadSignature`, `UnknownTask`, `NotPermitted`; then `PayloadInvalid`.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from workstealing._checks import (
     LONGEST_NAME,
+    MOST_ROLES,
     checked_id,
+    checked_printable,
+    checked_roles,
     checked_seconds,
+    checked_time,
     checked_whole,
 )
-from workstealing.errors import BadSignature, ConfigurationError
+from workstealing.errors import ConfigurationError
+from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS, PRIORITIES, Envelope
 from workstealing.tasks.output_capture import LogRecord
-from workstealing.tasks.policy import MOST_ROLES, AccessPolicy, checked_role
-from workstealing.tasks.registry import Registry
-from workstealing.tasks.signature import Signature
-from workstealing.tasks.signing import LIFETIME_MS, Signer
+from workstealing.tasks.signing import LIFETIME_MS
 
 __all__ = (
     "NOBODY",
-    "Admission",
-    "Callee",
-    "Channel",
     "ClientContext",
+    "LogSink",
     "Submission",
     "SubmitOptions",
+    "envelope_without_payload",
     "new_ids",
-    "written",
 )
 
 _LONGEST_TRACE = 512
 
 
-class Channel(Protocol):
+class LogSink(Protocol):
     """Receives what a task logs and prints."""
 
     def take(self, record: LogRecord) -> None:
         """Receive one record."""
-
-
-class Callee(Protocol):
-    """What can be called: a task that is defined here, or only its contract."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the task."""
-
-    @property
-    def version(self) -> int:
-        """Return what the payload means."""
-
-    @property
-    def signature(self) -> Signature:
-        """Return what writes the payload and reads the result."""
-
-    @property
-    def permission(self) -> str | None:
-        """Return what its caller must be allowed."""
-
-    @property
-    def priority(self) -> int:
-        """Return 0 (urgent), 1 or 2 (whenever)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +64,7 @@ class ClientContext:
     """On whose behalf: a name or an id of up to 200 printable characters."""
     roles: Collection[str] = ()
     """The roles of the principal, at most 64."""
-    logging: Channel | None = None
+    logging: LogSink | None = None
     """A `LoggingChannel` that is to receive what the task logs and prints."""
     deadline: datetime | timedelta | float | None = None
     """The task is not begun later: a time, or seconds from when it is called."""
@@ -100,18 +72,16 @@ class ClientContext:
     """The trace that the call belongs to, as a W3C `traceparent`."""
 
     def __post_init__(self) -> None:
-        _check_text(self.principal, "principal", LONGEST_NAME)
-        _check_text(self.trace, "trace", _LONGEST_TRACE)
-        object.__setattr__(self, "roles", _checked_roles(self.roles))
+        checked_printable(self.principal, "principal", LONGEST_NAME)
+        checked_printable(self.trace, "trace", _LONGEST_TRACE)
+        roles = checked_roles(self.roles, "roles", most=MOST_ROLES)
+        object.__setattr__(self, "roles", roles)
         if self.logging is not None and not hasattr(self.logging, "take"):
             raise ConfigurationError(
                 f"logging must be a LoggingChannel, not {self.logging!r}"
             )
         if isinstance(self.deadline, datetime):
-            if self.deadline.tzinfo is None:
-                raise ConfigurationError(
-                    "deadline needs a time zone: datetime.now(timezone.utc) has one"
-                )
+            checked_time(self.deadline, "deadline")
         elif self.deadline is not None:
             checked_seconds(self.deadline, "deadline")
 
@@ -123,25 +93,6 @@ class ClientContext:
             return max(1, round(self.deadline.timestamp() * 1000))
         after_ms = checked_seconds(self.deadline, "deadline") * 1000
         return round(min(now_ms + after_ms, LATEST_MS))
-
-
-def _checked_roles(roles: Any) -> tuple[str, ...]:
-    # A string is a collection too, of letters.
-    if isinstance(roles, (str, bytes)) or not isinstance(roles, Collection):
-        raise ConfigurationError(f"roles must be a collection of names, not {roles!r}")
-    if len(roles) > MOST_ROLES:
-        raise ConfigurationError(f"{len(roles)} roles are more than {MOST_ROLES}")
-    if isinstance(roles, (set, frozenset)):
-        roles = sorted(roles)
-    return tuple(checked_role(role) for role in roles)
-
-
-def _check_text(text: Any, what: str, longest: int) -> None:
-    if not isinstance(text, str) or len(text) > longest or not text.isprintable():
-        raise ConfigurationError(
-            f"{what} has up to {longest} printable characters; this is"
-            f" {ascii(text)[:80]}"
-        )
 
 
 NOBODY = ClientContext()
@@ -177,7 +128,7 @@ class SubmitOptions:
         if self.delay is not None:
             checked_seconds(self.delay, "delay", zero=True)
         if self.at is not None:
-            _check_time(self.at)
+            checked_time(self.at, "at")
 
     @property
     def delay_ms(self) -> int:
@@ -203,46 +154,10 @@ class Submission:
     """Positions of the ids that were known before: these were not submitted again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """What a queue knows, whom it lets in, and what proves where a task is from."""
-
-    registry: Registry
-    policy: AccessPolicy | None = None
-    """None: nobody is refused."""
-    signer: Signer | None = None
-    """None: anybody who can write to Redis is believed."""
-
-    def __post_init__(self) -> None:
-        if self.policy is not None and not isinstance(self.policy, AccessPolicy):
-            raise ConfigurationError(
-                f"policy must be an AccessPolicy, not {self.policy!r}"
-            )
-
-    def opened(self, task_id: str, envelope: bytes, now_ms: int) -> Envelope:
-        """Read an envelope that was found in Redis, if it is genuine."""
-        if self.signer is None:
-            return Envelope.read(envelope)
-        sig = self.signer.verify(task_id, envelope)
-        opened = Envelope.read(envelope)
-        if opened.sig != sig:
-            raise BadSignature(task_id, "the envelope has two signatures")
-        if opened.expires is None:
-            raise BadSignature(task_id, "a signed envelope must say when it expires")
-        if opened.expires < now_ms:
-            raise BadSignature(task_id, "the envelope has expired")
-        return opened
-
-    def permit(self, callee: Callee, principal: str, roles: Iterable[str]) -> None:
-        """Refuse a principal that may not call a task."""
-        if self.policy is not None:
-            self.policy.check(callee.name, callee.permission, principal, roles)
-
-
-def written(
-    callee: Callee, options: SubmitOptions, *, is_signed: bool = False
+def envelope_without_payload(
+    task: TaskInterface, options: SubmitOptions, *, is_signed: bool = False
 ) -> Envelope:
-    """Write all of an envelope but the payload."""
+    """Return what a submission says of a task; the payload is an empty object."""
     context = options.context
     now_ms = time.time_ns() // 1_000_000
     deadline_ms = options.deadline_ms
@@ -250,9 +165,9 @@ def written(
         deadline_ms = context.deadline_ms(now_ms)
     return Envelope(
         v=1,
-        name=callee.name,
-        version=callee.version,
-        priority=callee.priority if options.priority is None else options.priority,
+        name=task.name,
+        version=task.version,
+        priority=task.priority if options.priority is None else options.priority,
         at=now_ms,
         deadline=deadline_ms,
         expires=_expiry(now_ms, options) if is_signed else None,
@@ -261,7 +176,7 @@ def written(
         roles=tuple(context.roles) or (),
         log=options.log or context.logging is not None,
         trace=context.trace,
-        restart=callee.restart if isinstance(callee, TaskDefinition) else "always",
+        restart=task.restart if isinstance(task, TaskDefinition) else "always",
         payload=msgspec.Raw(b"{}"),
     )
 
@@ -275,15 +190,3 @@ def new_ids(count: int) -> list[str]:
 def _expiry(now_ms: int, options: SubmitOptions) -> int:
     due_ms = max(now_ms + options.delay_ms, options.due_ms)
     return min(due_ms + LIFETIME_MS, LATEST_MS)
-
-
-def _check_time(at: Any) -> None:
-    if not isinstance(at, datetime):
-        raise ConfigurationError(
-            "at must be a datetime with a time zone, such as"
-            f" datetime.now(timezone.utc), not {at!r}"
-        )
-    if at.tzinfo is None:
-        raise ConfigurationError(
-            "at= needs a time zone: datetime.now(timezone.utc) has one"
-        )

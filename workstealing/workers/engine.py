@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 from workstealing._logs import flush_logs
 from workstealing.chance import Chance
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.connection import shut_down_sockets
@@ -74,18 +75,18 @@ class WorkerEngine(Generic[S]):
         give_up: Callable[[Slot, Attempt], object] = _do_nothing,
         reraised: tuple[type[BaseException], ...] = (),
     ) -> None:
-        parts, identity = parts_of(queue), identity_of(queue, name, incarnation)
-        driver, rest = parts.driver, rest_seconds(parts.driver)
+        internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
+        driver, rest = internals.driver, rest_seconds(internals.driver)
         self._own_driver = dedicated(driver)
         self.lease = Lease(identity.lease, clock)
         self.in_flight = InFlight(Batching(batch), clock)
         self.runner = TaskRunner(
-            parts.admission,
+            internals.admission,
             name,
             queue.name,
             chance,
             TaskOutput(driver, identity, clock),
-            max_result=parts.settings.max_result,
+            max_result=internals.settings.max_result,
             reraised=(SlotClosed, *reraised),
         )
         self.slots = new_slots(
@@ -95,7 +96,7 @@ class WorkerEngine(Generic[S]):
                 self.in_flight,
                 self._own_driver,
                 driver,
-                parts.keys.bell,
+                internals.keys.bell,
                 rest,
                 self.lease.renew_seconds,
                 clock,

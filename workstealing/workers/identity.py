@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from workstealing._checks import checked_queue_name, checked_whole
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import InvalidName
 from workstealing.pool.pool_stats import PoolStats
 from workstealing.queue.keys import QueueKeys
@@ -118,7 +119,7 @@ def identity_of(
     queue: TaskQueue, name: str, incarnation: str | None = None
 ) -> WorkerIdentity:
     """Describe a worker of this process."""
-    parts = parts_of(queue)
+    parts = internals_of(queue)
     return WorkerIdentity(
         parts.keys,
         parts.settings,

@@ -94,7 +94,8 @@ class InlineSlot:
     def rest(self, seconds: float) -> None:
         """Wait for a wake-up."""
         parts = self._parts
-        parts.driver.call(RedisCommand(("BLPOP", parts.bell, seconds), parse=bool))
+        command = RedisCommand(("BLPOP", parts.bell, seconds), bool, is_blocking=True)
+        parts.driver.call(command)
 
     def close(self) -> None:
         """Stop the heartbeat, and close the event loop in which coroutines ran."""

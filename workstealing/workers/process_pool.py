@@ -22,7 +22,8 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from workstealing._logs import BackgroundLogger, flush_logs
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.connect import address_for_children
 from workstealing.errors import PoolBroken, RedisError
 from workstealing.queue import worker_calls
@@ -318,7 +319,7 @@ class ProcessPool:
 
     def _hand_back_for(self, child: _ChildHandle) -> None:
         """Hand back what a dead child held, since no other takes its name again."""
-        parts, name = parts_of(self._queue), self._name(child)
+        parts, name = internals_of(self._queue), self._name(child)
         keys, incarnation = parts.keys, child.incarnation
         try:
             if not child.is_killed:
@@ -368,7 +369,7 @@ class ProcessPool:
         )
         with (
             _starting,
-            address_for_children(parts_of(self._queue).redis),
+            address_for_children(internals_of(self._queue).source.redis),
             _without_interrupts(),
         ):
             process.start()

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import ConfigurationError
 
 __all__ = ("QueueLocation", "location_of")

@@ -37,7 +37,9 @@ class WakeUpListener:
         self, driver: Driver, key: str, seconds: float, woken: Callable[[], None]
     ) -> None:
         self._driver = driver
-        self._command = RedisCommand(("BLPOP", key, seconds), parse=bool)
+        self._command = RedisCommand(
+            ("BLPOP", key, seconds), parse=bool, is_blocking=True
+        )
         self._woken = woken
         self._is_wanted = Event()
         self._is_over = False

@@ -9,7 +9,9 @@ may install it on its recruiter.
 from __future__ import annotations
 
 from workstealing._checks import checked_queue_name
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue, parts_of
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.address import target_of
 from workstealing.drivers.connect import async_driver_source, driver_source
 from workstealing.queue import upkeep_calls
@@ -36,9 +38,9 @@ class WorkStealer:
     """
 
     def __init__(self, queue: TaskQueue, *, by: str = "recruit") -> None:
-        self._parts = parts_of(queue)
+        self._parts = internals_of(queue)
         self._by = checked_queue_name(by, "by")
-        self._source = driver_source(self._parts.redis)
+        self._source = driver_source(self._parts.source.redis)
 
     @property
     def target(self) -> str:
@@ -62,9 +64,9 @@ class AsyncWorkStealer:
     """The upkeep of a queue as a job; the asyncio face of `WorkStealer`."""
 
     def __init__(self, queue: AsyncTaskQueue, *, by: str = "recruit") -> None:
-        self._parts = parts_of(queue)
+        self._parts = internals_of(queue)
         self._by = checked_queue_name(by, "by")
-        self._source = async_driver_source(self._parts.redis)
+        self._source = async_driver_source(self._parts.source.redis)
 
     @property
     def target(self) -> str:

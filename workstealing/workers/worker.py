@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from workstealing._checks import checked_whole
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.engine import WorkerEngine

@@ -11,7 +11,8 @@ from typing import Literal, get_args
 from workstealing._checks import checked_number, checked_seconds, checked_whole
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.pool.autoscale import Autoscale, BacklogScaler

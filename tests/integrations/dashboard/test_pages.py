@@ -13,7 +13,7 @@ import pytest
 from redis.asyncio import Redis
 
 from workstealing import AsyncTaskQueue
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.dashboard.access_guard import AccessGuard
 from workstealing.dashboard.app import create_app
 from workstealing.dashboard.dashboard_data import DashboardData
@@ -41,25 +41,25 @@ class Mill:
     async def join(self, worker: str = "mill.0") -> None:
         description = {"abilities": ["echo@1"], "host": EVIL, "pid": 4711}
         call = join(
-            parts_of(self.queue).keys,
-            parts_of(self.queue).settings,
+            internals_of(self.queue).keys,
+            internals_of(self.queue).settings,
             worker,
             "1",
             description,
         )
-        await parts_of(self.queue).driver.call(call)
+        await internals_of(self.queue).driver.call(call)
 
     async def take(self, want: int, *reports: Report) -> Any:
         call = exchange(
-            parts_of(self.queue).keys,
-            parts_of(self.queue).settings,
+            internals_of(self.queue).keys,
+            internals_of(self.queue).settings,
             "mill.0",
             "1",
             want=want,
             keep=0,
             reports=reports,
         )
-        taken = await parts_of(self.queue).driver.call(call)
+        taken = await internals_of(self.queue).driver.call(call)
         assert taken is not None
         return taken.tasks
 
@@ -286,7 +286,7 @@ async def test_nothing_that_a_task_or_worker_says_becomes_markup(
 ) -> None:
     await mill.join()
     await mill.fail("bad", EVIL)
-    keys = parts_of(mill.queue).keys
+    keys = internals_of(mill.queue).keys
     envelope = {"v": 1, "name": EVIL, "version": 1, "payload": {EVIL: EVIL}}
     for name in ("<img/onerror=alert(1)>", "'onclick='alert(1)'"):
         await async_redis_client.hset(keys.task, name, json.dumps(envelope))
@@ -416,49 +416,53 @@ PLACES = ("", "inbox", "later", "running", "done", "dead", "parked")
 
 
 async def _spoil_stats(redis: Redis, queue: AsyncTaskQueue) -> None:
-    await redis.hset(parts_of(queue).keys.stats, mapping={"done": "abc", b"\xff": EVIL})
+    await redis.hset(
+        internals_of(queue).keys.stats, mapping={"done": "abc", b"\xff": EVIL}
+    )
 
 
 async def _spoil_upkeep(redis: Redis, queue: AsyncTaskQueue) -> None:
     await redis.hset(
-        parts_of(queue).keys.upkeep, mapping={"expire": "nan", "promote": "inf"}
+        internals_of(queue).keys.upkeep, mapping={"expire": "nan", "promote": "inf"}
     )
 
 
 async def _spoil_ids(redis: Redis, queue: AsyncTaskQueue) -> None:
     for key in (
-        parts_of(queue).keys.dead,
-        parts_of(queue).keys.later,
-        parts_of(queue).keys.outbox,
+        internals_of(queue).keys.dead,
+        internals_of(queue).keys.later,
+        internals_of(queue).keys.outbox,
     ):
         await redis.zadd(key, {b"\xff\xfe": 1e12})
-    await redis.hset(parts_of(queue).keys.task, b"\xff\xfe", b"\xff")
-    await redis.rpush(parts_of(queue).keys.inboxes[0], b"\xff\xfe")
+    await redis.hset(internals_of(queue).keys.task, b"\xff\xfe", b"\xff")
+    await redis.rpush(internals_of(queue).keys.inboxes[0], b"\xff\xfe")
 
 
 async def _spoil_times(redis: Redis, queue: AsyncTaskQueue) -> None:
-    for key in (parts_of(queue).keys.dead, parts_of(queue).keys.later):
+    for key in (internals_of(queue).keys.dead, internals_of(queue).keys.later):
         await redis.zadd(key, {"odd": float("inf")})
-    await redis.hset(parts_of(queue).keys.task, "odd", b'{"at":-1%s}' % (b"0" * 400))
-    await redis.rpush(parts_of(queue).keys.inboxes[0], "odd")
+    await redis.hset(
+        internals_of(queue).keys.task, "odd", b'{"at":-1%s}' % (b"0" * 400)
+    )
+    await redis.rpush(internals_of(queue).keys.inboxes[0], "odd")
 
 
 async def _spoil_history(redis: Redis, queue: AsyncTaskQueue) -> None:
-    await redis.hset(parts_of(queue).keys.task, "odd", b"{}")
-    await redis.zadd(parts_of(queue).keys.dead, {"odd": 1e12})
-    await redis.hset(parts_of(queue).keys.history, "odd", "a:b")
-    await redis.hset(parts_of(queue).keys.lock, "odd", b"\xff#1")
+    await redis.hset(internals_of(queue).keys.task, "odd", b"{}")
+    await redis.zadd(internals_of(queue).keys.dead, {"odd": 1e12})
+    await redis.hset(internals_of(queue).keys.history, "odd", "a:b")
+    await redis.hset(internals_of(queue).keys.lock, "odd", b"\xff#1")
 
 
 async def _spoil_workers(redis: Redis, queue: AsyncTaskQueue) -> None:
     told = {"host": "\ud800", "pid": "x", "since": None, "lease_ms": [1]}
-    await redis.hset(parts_of(queue).keys.members, "odd.0", "1|" + json.dumps(told))
-    await redis.hset(parts_of(queue).keys.members, "odd.1", "1|" + "[" * 100_000)
+    await redis.hset(internals_of(queue).keys.members, "odd.0", "1|" + json.dumps(told))
+    await redis.hset(internals_of(queue).keys.members, "odd.1", "1|" + "[" * 100_000)
     for name in (b"odd.0", b"odd.1", b"\xff"):
-        await redis.zadd(parts_of(queue).keys.workers, {name: 9e15})
-    await redis.hset(parts_of(queue).keys.task, "odd", b"{}")
-    await redis.hset(parts_of(queue).keys.lock, "odd", "odd.0#1")
-    await redis.hset(parts_of(queue).keys.running("odd.0"), "odd", "soon")
+        await redis.zadd(internals_of(queue).keys.workers, {name: 9e15})
+    await redis.hset(internals_of(queue).keys.task, "odd", b"{}")
+    await redis.hset(internals_of(queue).keys.lock, "odd", "odd.0#1")
+    await redis.hset(internals_of(queue).keys.running("odd.0"), "odd", "soon")
 
 
 @pytest.mark.parametrize(
@@ -501,9 +505,9 @@ async def test_a_dead_letter_with_an_id_that_is_not_utf8_is_shown(
 async def test_a_task_that_is_due_never_is_delayed(
     browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
 ) -> None:
-    await async_redis_client.hset(parts_of(mill.queue).keys.task, "odd", b"{}")
+    await async_redis_client.hset(internals_of(mill.queue).keys.task, "odd", b"{}")
     await async_redis_client.zadd(
-        parts_of(mill.queue).keys.later, {"odd": float("inf")}
+        internals_of(mill.queue).keys.later, {"odd": float("inf")}
     )
 
     page = (await browser.get(mill.path("/task", id="odd"))).text
@@ -515,7 +519,7 @@ async def test_a_queue_that_cannot_be_read_does_not_hide_the_others(
     browser: httpx.AsyncClient, mill: Mill, async_redis_client: Redis
 ) -> None:
     other = AsyncTaskQueue(mill.queue.name, async_redis_client, run="spoilt")
-    await async_redis_client.set(parts_of(other).keys.stats, "no hash")
+    await async_redis_client.set(internals_of(other).keys.stats, "no hash")
     await mill.echo.submit()
 
     page = (await browser.get("/")).text

@@ -22,7 +22,7 @@ import pytest
 from redis import Redis
 
 import workstealing
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.queue import worker_calls
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker_pool import WorkerPool
@@ -253,9 +253,13 @@ def with_a_full_deque(
         # With a fellow, real or not, a worker takes its share of the inbox in advance.
         settings: dict[str, list[str]] = {"abilities": []}
         call = worker_calls.join(
-            parts_of(queue).keys, parts_of(queue).settings, "other.0", "i", settings
+            internals_of(queue).keys,
+            internals_of(queue).settings,
+            "other.0",
+            "i",
+            settings,
         )
-        parts_of(queue).driver.call(call)
+        internals_of(queue).driver.call(call)
         app.hold.submit_many([(n,) for n in range(9)])
         pool = pools(queue, 1, kind, name="mill")
         pool.start()

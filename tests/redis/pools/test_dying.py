@@ -207,10 +207,10 @@ def test_a_script_may_hold_queue_tasks_and_pool(script: Script) -> None:
     process = script(
         """
         from workstealing import TaskQueue, WorkerPool
-        from workstealing.client.task_queue import parts_of
+        from workstealing.client.queue_internals import internals_of
         from APP import queue as other
 
-        queue = TaskQueue(other.name + "-own", parts_of(other).redis)
+        queue = TaskQueue(other.name + "-own", internals_of(other).source.redis)
 
         @queue.task
         def double(n: int) -> int:

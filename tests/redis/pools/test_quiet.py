@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.queue import worker_calls
 from workstealing.queue.worker_calls import Exchanged, exchange, route
 from workstealing.testing import wait_until
@@ -35,21 +35,25 @@ class WorkerInfo:
         self._queue = queue
         description: dict[str, list[str]] = {"abilities": []}
         call = worker_calls.join(
-            parts_of(queue).keys, parts_of(queue).settings, self.name, "i", description
+            internals_of(queue).keys,
+            internals_of(queue).settings,
+            self.name,
+            "i",
+            description,
         )
-        parts_of(queue).driver.call(call)
+        internals_of(queue).driver.call(call)
 
     def take(self, *, want: int, keep: int) -> Exchanged:
         queue = self._queue
         call = exchange(
-            parts_of(queue).keys,
-            parts_of(queue).settings,
+            internals_of(queue).keys,
+            internals_of(queue).settings,
             self.name,
             "i",
             want=want,
             keep=keep,
         )
-        exchanged = parts_of(queue).driver.call(call)
+        exchanged = internals_of(queue).driver.call(call)
         assert isinstance(exchanged, Exchanged)
         return exchanged
 
@@ -57,14 +61,14 @@ class WorkerInfo:
         """Take a task and give it to another."""
         (task,) = self.take(want=1, keep=0).tasks
         queue = self._queue
-        assert parts_of(queue).driver.call(
-            route(parts_of(queue).keys, self.name, task, to)
+        assert internals_of(queue).driver.call(
+            route(internals_of(queue).keys, self.name, task, to)
         )
 
     def leave(self) -> None:
         queue = self._queue
-        parts_of(queue).driver.call(
-            worker_calls.leave(parts_of(queue).keys, self.name, "i", final=True)
+        internals_of(queue).driver.call(
+            worker_calls.leave(internals_of(queue).keys, self.name, "i", final=True)
         )
 
 
@@ -144,7 +148,7 @@ def test_a_quiet_pool_leaves_wake_ups_to_others(
     wait_until(lambda: not listeners(), 10, "it to listen no more")
     app.add.submit(1, 2)
 
-    assert redis_client.llen(parts_of(app.queue).keys.bell) > 0
+    assert redis_client.llen(internals_of(app.queue).keys.bell) > 0
 
 
 def listeners() -> list[Thread]:

@@ -12,8 +12,8 @@ import pytest
 from redis import Redis
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker
-from workstealing.client import operations
-from workstealing.client.task_queue import parts_of
+from workstealing.client import queue_internals
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
     InputEnded,
     PayloadInvalid,
@@ -91,9 +91,9 @@ async def test_every_end_of_a_task_is_an_answer(
     with pytest.raises(ResultTimeout, match="it is waiting"):
         await cancelled.result(timeout=0.01)
     assert await cancelled.cancel() == "cancelled"
-    client: Any = parts_of(queue).driver.client
-    client.hset(parts_of(queue).keys.task, "broken", "{")
-    client.rpush(parts_of(queue).keys.inboxes[1], "broken")
+    client: Any = internals_of(queue).driver.client
+    client.hset(internals_of(queue).keys.task, "broken", "{")
+    client.rpush(internals_of(queue).keys.inboxes[1], "broken")
     crew.start(queue)
 
     with pytest.raises(TaskFailed, match="ValueError"):
@@ -130,22 +130,22 @@ async def test_many_waits_at_once_share_one_subscription_and_are_pushed_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Whoever only looked would come too late.
-    monkeypatch.setattr(operations, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 3600.0)
     handles = [await tasks.wait.submit() for _ in range(10)]
     waits = [asyncio.create_task(handle.result(timeout=20)) for handle in handles]
     await until(
-        lambda: redis_client.hlen(parts_of(queue).keys.awaited) == 10,
+        lambda: redis_client.hlen(internals_of(queue).keys.awaited) == 10,
         "all to be awaited",
     )
-    channels = redis_client.pubsub_channels(parts_of(queue).keys.channel("*"))
+    channels = redis_client.pubsub_channels(internals_of(queue).keys.channel("*"))
     crew.start(queue)
     tasks.release.set()
 
     assert await asyncio.gather(*waits) == ["done"] * 10
     assert len(channels) == 1
-    await parts_of(async_queue).driver.close()
+    await internals_of(async_queue).driver.close()
     await until(
-        lambda: not redis_client.pubsub_channels(parts_of(queue).keys.channel("*")),
+        lambda: not redis_client.pubsub_channels(internals_of(queue).keys.channel("*")),
         "the subscription to end",
     )
 
@@ -157,15 +157,15 @@ async def test_waits_whose_subscription_is_cut_make_another(
     redis_client: Redis,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(operations, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 3600.0)
 
     def channels() -> set[bytes]:
-        return set(redis_client.pubsub_channels(parts_of(queue).keys.channel("*")))
+        return set(redis_client.pubsub_channels(internals_of(queue).keys.channel("*")))
 
     handles = [await tasks.wait.submit() for _ in range(3)]
     waits = [asyncio.create_task(handle.result(timeout=20)) for handle in handles]
     await until(
-        lambda: redis_client.hlen(parts_of(queue).keys.awaited) == 3, "three waits"
+        lambda: redis_client.hlen(internals_of(queue).keys.awaited) == 3, "three waits"
     )
     former = channels()
     redis_client.client_kill_filter(_type="pubsub")

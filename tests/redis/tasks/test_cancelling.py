@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workstealing import TaskQueue, Worker
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import TaskCancelled
 from workstealing.queue import worker_calls
 from workstealing.queue.worker_calls import exchange
@@ -153,9 +153,11 @@ def test_tasks_that_a_worker_holds_but_has_not_begun_are_cancelled(
     # By then the worker takes many at once.
     wait_until(lambda: handles[100].state().state is State.RUNNING, 10, "the 101st")
     cancelled = [handle for handle in handles[101:] if handle.cancel() != "ended"]
-    client: Any = parts_of(queue).driver.client
+    client: Any = internals_of(queue).driver.client
     wait_until(
-        lambda: client.keys(parts_of(queue).keys.deque("*")), 10, "it to put them down"
+        lambda: client.keys(internals_of(queue).keys.deque("*")),
+        10,
+        "it to put them down",
     )
     release.set()
     queue.wait(timeout=20)
@@ -170,7 +172,7 @@ def test_a_task_that_fails_before_it_learns_of_its_cancellation_is_not_tried_aga
 ) -> None:
     release, attempts = Event(), []
 
-    @queue.task(retries=RetryPolicy(retries=5, first=0.01, most=0.01))
+    @queue.task(retries=RetryPolicy(retries=5, initial_delay=0.01, max_delay=0.01))
     def fail(context: ExecutionContext) -> None:
         attempts.append(context.attempt)
         release.wait(20)
@@ -200,16 +202,20 @@ def test_a_cancelled_task_does_not_come_back_when_its_worker_dies(
 
     handle = note.submit()
     abilities = {"abilities": list(queue.registry.abilities())}
-    call = parts_of(queue).driver.call
+    call = internals_of(queue).driver.call
     call(
         worker_calls.join(
-            parts_of(queue).keys, parts_of(queue).settings, "dead.0", "i", abilities
+            internals_of(queue).keys,
+            internals_of(queue).settings,
+            "dead.0",
+            "i",
+            abilities,
         )
     )
     call(
         exchange(
-            parts_of(queue).keys,
-            parts_of(queue).settings,
+            internals_of(queue).keys,
+            internals_of(queue).settings,
             "dead.0",
             "i",
             want=1,

@@ -25,12 +25,13 @@ from workstealing import (
     TaskClient,
     TaskQueue,
 )
-from workstealing.client.log_channel import LoggingChannel
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_log import LoggingChannel
 from workstealing.errors import (
     ConfigurationError,
     NotPermitted,
     PayloadInvalid,
+    PayloadTooLarge,
     ResultInvalid,
     ResultTimeout,
     TaskCancelled,
@@ -54,6 +55,11 @@ class Resize:
 @dataclass
 class Nothing:
     """A payload without fields."""
+
+
+@dataclass
+class Text:
+    text: str
 
 
 RESIZE = Contract("images.resize", Resize, str, permission="images.resize")
@@ -121,7 +127,7 @@ class Tasks:
         public("who", who, list[str])
         public("until", until, datetime | None)
         public("fail", fail)
-        retries = RetryPolicy(5, first=0.01, most=0.01)
+        retries = RetryPolicy(5, initial_delay=0.01, max_delay=0.01)
         public("lucky", third_time_lucky, int, retries=retries)
         public("stage", stage, list[int], retries=retries)
         public("wait", wait, str)
@@ -191,8 +197,8 @@ def client(
             key_prefix, redis_server.url, registry=registry, policy=POLICY
         )
         yield Awaited(AsyncTaskClient(queue), loop)
-        loop.run_until_complete(parts_of(queue).driver.close())
-        loop.run_until_complete(parts_of(queue).driver.client.aclose())
+        loop.run_until_complete(internals_of(queue).driver.close())
+        loop.run_until_complete(internals_of(queue).driver.client.aclose())
     tasks.go_on.set()
 
 
@@ -405,7 +411,7 @@ def test_a_client_that_knows_only_the_contract_calls_through_the_queue(
     make_queue: Callable[..., TaskQueue], tasks: Tasks, crew: Any
 ) -> None:
     contracts = Registry()
-    contracts.agree(RESIZE)
+    contracts.add_contract(RESIZE)
     crew.start(make_queue(registry=tasks.registry, policy=POLICY))
 
     client = TaskClient(make_queue(registry=contracts))
@@ -435,7 +441,7 @@ def test_a_registry_that_is_filled_later_is_shared_all_the_same(
 
 def test_a_contract_without_an_implementation_does_not_run_here() -> None:
     registry = Registry()
-    registry.agree(RESIZE)
+    registry.add_contract(RESIZE)
     with ThreadPoolExecutor(1) as pool:
         client = TaskClient.local(registry, pool=pool)
 
@@ -461,6 +467,56 @@ def test_a_function_that_takes_too_long_here_is_interrupted() -> None:
         client = TaskClient.local(registry, pool=pool)
         with pytest.raises(TaskFailed, match="TimeoutError: it ran for longer"):
             client.call(ANN, "spin", {}, type(None), 10)
+
+
+def test_a_function_that_cannot_be_interrupted_is_let_be_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    module = "workstealing.client.local_task"
+    monkeypatch.setattr(f"{module}._DELIVERY_SECONDS", 0.0)
+    monkeypatch.setattr(f"{module}.Interruptible.interrupt", lambda _: True)
+    monkeypatch.setattr(f"{module}.Interruptible.deliver", lambda _: False)
+    registry, go_on = Registry(), Event()
+    contract = registry.contract("stubborn", Nothing, str)
+
+    @registry.implements(contract, timeout=0.01)
+    def stubborn(_: Nothing) -> str:
+        assert go_on.wait(10)
+        return "ended"
+
+    with ThreadPoolExecutor(1) as pool:
+        client = TaskClient.local(registry, pool=pool)
+        handle = client.submit(ANN, "stubborn", {}, str)
+        wait_until(lambda: "cannot be stopped" in caplog.text, 10, "it to be let be")
+        go_on.set()
+
+        assert handle.result(10) == "ended"
+
+
+@pytest.mark.parametrize("kind", [TaskClient, AsyncTaskClient])
+def test_what_runs_here_is_as_large_as_a_queue_would_take(kind: Any) -> None:
+    registry = Registry()
+    contract = registry.contract("repeat", Text, str)
+
+    @registry.implements(contract)
+    def repeat(request: Text) -> str:
+        return request.text * 10
+
+    async def call(client: Any, text: str) -> str:
+        answer = client.call(ANN, "repeat", {"text": text}, str, 10)
+        return str(await answer if inspect.isawaitable(answer) else answer)
+
+    with ThreadPoolExecutor(1) as pool:
+        client = kind.local(registry, pool=pool, max_payload=100, max_result=100)
+        assert asyncio.run(call(client, "a" * 9)) == "a" * 90
+        with pytest.raises(TaskFailed, match="102 bytes, and the queue takes 100"):
+            asyncio.run(call(client, "a" * 10))
+        with pytest.raises(PayloadTooLarge, match="limit is 100"):
+            asyncio.run(call(client, "a" * 100))
+        with pytest.raises(PayloadTooLarge, match="limit is 1,048,576"):
+            asyncio.run(call(kind.local(registry, pool=pool), "a" * 2_000_000))
+        with pytest.raises(ConfigurationError, match="max_result"):
+            kind.local(registry, pool=pool, max_result=0)
 
 
 def test_a_pool_that_stops_answers_those_who_wait(tasks: Tasks) -> None:

@@ -7,6 +7,7 @@ import gc
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.queue_options import QueueOptions
 from workstealing.errors import ConfigurationError, InputEnded
 from workstealing.testing import Server
 
@@ -38,13 +40,22 @@ def leaking(test: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", [TaskQueue, AsyncTaskQueue])
+def test_every_option_of_a_queue_is_passed_on_to_its_twin(kind: Any) -> None:
+    keywords = set(inspect.signature(kind).parameters)
+
+    # A secret is passed on as the keyring that was made of it.
+    kept = keywords - {"name", "redis", "secret"}
+    assert kept == {field.name for field in fields(QueueOptions)}
+
+
+@pytest.mark.parametrize("kind", [TaskQueue, AsyncTaskQueue])
 def test_every_option_of_a_queue_is_a_keyword_with_a_type(kind: Any) -> None:
     parameters = inspect.signature(kind).parameters
 
     assert list(parameters) == [
-        *("name", "redis", "run", "lease", "retention", "outcomes"),
+        *("name", "redis", "run", "lease", "retention", "max_outcomes"),
         *("max_length", "max_payload", "max_result"),
-        *("registry", "policy", "secret", "keys", "clock"),
+        *("registry", "policy", "secret", "keyring", "clock"),
     ]
     assert all(one.annotation is not one.empty for one in parameters.values())
     assert all(one.kind is one.KEYWORD_ONLY for one in list(parameters.values())[2:])
@@ -67,11 +78,11 @@ def test_a_queue_as_context_releases_its_connections(
 ) -> None:
     with TaskQueue(key_prefix, redis_server.url) as queue:
         queue.counts()
-        first = parts_of(queue).driver.client
+        first = internals_of(queue).driver.client
     queue.close()
 
     assert queue.counts().tasks == 0
-    assert parts_of(queue).driver.client is not first
+    assert internals_of(queue).driver.client is not first
     queue.close()
 
 
@@ -80,11 +91,11 @@ async def test_an_asyncio_queue_as_context_releases_its_connections(
 ) -> None:
     async with AsyncTaskQueue(key_prefix, redis_server.url) as queue:
         await queue.counts()
-        first = parts_of(queue).driver.client
+        first = internals_of(queue).driver.client
     await queue.close()
 
     assert (await queue.counts()).tasks == 0
-    assert parts_of(queue).driver.client is not first
+    assert internals_of(queue).driver.client is not first
     await queue.close()
 
 
@@ -180,10 +191,10 @@ def test_the_sync_twin_of_an_asyncio_queue_has_its_tasks_and_options(
     with queue.sync() as twin:
         assert twin.registry is queue.registry
         assert repr(twin) == f"<TaskQueue {key_prefix}/night>"
-        assert parts_of(twin).settings == parts_of(queue).settings
+        assert internals_of(twin).settings == internals_of(queue).settings
         assert twin.counts().tasks == 0
         assert twin.sync() is twin
-        signed = parts_of(twin).admission.signer
+        signed = internals_of(twin).admission.signer
         assert signed is not None
 
 

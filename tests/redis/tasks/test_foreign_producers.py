@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from workstealing import TaskQueue, Worker
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import PayloadInvalid, TaskDead
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
@@ -31,9 +31,9 @@ def drain(queue: TaskQueue) -> None:
 
 def foreign(queue: TaskQueue, task_id: str, envelope: bytes) -> Any:
     """Write a task as a program in another language would."""
-    client: Any = parts_of(queue).driver.client
-    client.hset(parts_of(queue).keys.task, task_id, envelope)
-    client.rpush(parts_of(queue).keys.inboxes[1], task_id)
+    client: Any = internals_of(queue).driver.client
+    client.hset(internals_of(queue).keys.task, task_id, envelope)
+    client.rpush(internals_of(queue).keys.inboxes[1], task_id)
     return queue.handle(task_id)
 
 
@@ -72,16 +72,16 @@ def test_an_id_that_is_not_text_is_dead_and_stops_no_worker(
     def add(left: int, right: int) -> int:
         return left + right
 
-    client: Any = parts_of(queue).driver.client
+    client: Any = internals_of(queue).driver.client
     envelope = b'{"v":1,"name":"add","version":1,"payload":{"left":1,"right":2}}'
-    client.hset(parts_of(queue).keys.task, task_id, envelope)
-    client.rpush(parts_of(queue).keys.inboxes[1], task_id, task_id)
+    client.hset(internals_of(queue).keys.task, task_id, envelope)
+    client.rpush(internals_of(queue).keys.inboxes[1], task_id, task_id)
     handle = add.submit(3, 4)
     drain(queue)
 
     assert handle.result(timeout=5) == 7
-    assert client.zrange(parts_of(queue).keys.dead, 0, -1) == [task_id]
-    assert b"not UTF-8" in client.hget(parts_of(queue).keys.done, task_id)
+    assert client.zrange(internals_of(queue).keys.dead, 0, -1) == [task_id]
+    assert b"not UTF-8" in client.hget(internals_of(queue).keys.done, task_id)
     assert queue.counts().unfinished == 0
 
 

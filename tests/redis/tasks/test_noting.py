@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker
-from workstealing.client.log_channel import (
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_log import (
     LoggingChannel,
 )
-from workstealing.client.task_queue import parts_of
 from workstealing.errors import ConfigurationError, TaskFailed
 from workstealing.inspecting import Inspector
 from workstealing.tasks.context import ExecutionContext
@@ -125,7 +125,9 @@ def test_what_is_no_record_is_passed_over(
     handle = chat.options(log=True).submit()
     Worker(queue).run(until_empty="all")
     fields = {"n": "1", "b": "9", "r": b"\xff no record"}
-    parts_of(queue).driver.client.xadd(parts_of(queue).keys.log(handle.id), fields)
+    internals_of(queue).driver.client.xadd(
+        internals_of(queue).keys.log(handle.id), fields
+    )
 
     assert [record.message for record in handle.logs()] == ["x"]
     assert "cannot be read" in caplog.text
@@ -266,11 +268,11 @@ def test_notes_end_with_their_task(queue: TaskQueue) -> None:
 
     climb.options(id="once").submit()
     Worker(queue).run(until_empty="all")
-    client = parts_of(queue).driver.client
+    client = internals_of(queue).driver.client
 
-    assert 0 < client.pttl(parts_of(queue).keys.notes("once")) <= 60_000
+    assert 0 < client.pttl(internals_of(queue).keys.notes("once")) <= 60_000
     # And a task that gets the same id later does not find them.
-    client.hdel(parts_of(queue).keys.done, "once")
+    client.hdel(internals_of(queue).keys.done, "once")
     again = climb.options(id="once").submit()
     Worker(queue).run(until_empty="all")
     assert again.result(timeout=5) is None

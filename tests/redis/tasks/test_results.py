@@ -11,8 +11,8 @@ import pytest
 from redis import Redis
 
 from workstealing import TaskQueue, Worker
-from workstealing.client import operations
-from workstealing.client.task_queue import parts_of
+from workstealing.client import queue_internals
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
     ResultInvalid,
     ResultTimeout,
@@ -55,15 +55,15 @@ class Caller(Thread):
 
 
 def is_awaited(queue: TaskQueue, task_id: str) -> bool:
-    client: Any = parts_of(queue).driver.client
-    return bool(client.hexists(parts_of(queue).keys.awaited, task_id))
+    client: Any = internals_of(queue).driver.client
+    return bool(client.hexists(internals_of(queue).keys.awaited, task_id))
 
 
 def test_an_outcome_is_pushed_to_whoever_waits(
     queue: TaskQueue, crew: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whoever only looked would come too late.
-    monkeypatch.setattr(operations, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 3600.0)
     release = Event()
 
     @queue.task
@@ -84,7 +84,7 @@ def test_an_outcome_is_pushed_to_whoever_waits(
 def test_more_callers_than_are_told_find_the_outcome_by_looking(
     queue: TaskQueue, crew: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 0.1)
     release = Event()
 
     @queue.task
@@ -145,8 +145,8 @@ def test_one_subscription_serves_all_the_waits_of_a_thread(
         2 * n for n in range(20)
     ]
 
-    client: Any = parts_of(queue).driver.client
-    channels = client.pubsub_channels(parts_of(queue).keys.channel("*"))
+    client: Any = internals_of(queue).driver.client
+    channels = client.pubsub_channels(internals_of(queue).keys.channel("*"))
     assert len(channels) == 1
 
 
@@ -313,8 +313,8 @@ def test_waiting_for_a_dead_letter_ends_although_its_outcome_is_gone(
 
     handle = fail.submit()
     drain(queue)
-    client: Any = parts_of(queue).driver.client
-    client.hdel(parts_of(queue).keys.done, handle.id)
+    client: Any = internals_of(queue).driver.client
+    client.hdel(internals_of(queue).keys.done, handle.id)
 
     assert handle.state().state is State.DEAD
     with pytest.raises(TaskDead):
@@ -324,7 +324,7 @@ def test_waiting_for_a_dead_letter_ends_although_its_outcome_is_gone(
 def test_no_more_outcomes_are_kept_than_asked_for(
     make_queue: Callable[..., TaskQueue],
 ) -> None:
-    queue = make_queue(outcomes=10)
+    queue = make_queue(max_outcomes=10)
 
     @queue.task
     def same(number: int) -> int:
@@ -333,9 +333,9 @@ def test_no_more_outcomes_are_kept_than_asked_for(
     handles = same.submit_many([(n,) for n in range(300)])
     drain(queue)
 
-    client: Any = parts_of(queue).driver.client
+    client: Any = internals_of(queue).driver.client
     assert queue.counts().outcomes <= 10
-    assert client.hlen(parts_of(queue).keys.done) <= 10
+    assert client.hlen(internals_of(queue).keys.done) <= 10
     with pytest.raises(TaskNotFound):
         handles[0].result(timeout=0)
 
@@ -376,5 +376,5 @@ def test_a_worker_tells_nothing_on_stderr_of_a_quiet_day(
 
 
 def _listeners(queue: TaskQueue, task_id: str) -> int:
-    client: Any = parts_of(queue).driver.client
-    return len((client.hget(parts_of(queue).keys.awaited, task_id) or b"").split())
+    client: Any = internals_of(queue).driver.client
+    return len((client.hget(internals_of(queue).keys.awaited, task_id) or b"").split())

@@ -15,7 +15,7 @@ from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
 from workstealing.tasks.retry import Retry, RetryPolicy
 
-SOON = RetryPolicy(retries=3, first=0.01, most=0.01)
+SOON = RetryPolicy(retries=3, initial_delay=0.01, max_delay=0.01)
 
 
 def drain(queue: TaskQueue) -> None:
@@ -63,7 +63,7 @@ def test_a_task_that_never_succeeds_is_kept_as_a_dead_letter(
 def test_a_dead_letter_is_replayed_with_a_clean_slate(queue: TaskQueue) -> None:
     attempts: list[int] = []
 
-    @queue.task(retries=RetryPolicy(retries=1, first=0.01, most=0.01))
+    @queue.task(retries=RetryPolicy(retries=1, initial_delay=0.01, max_delay=0.01))
     def fixed_later(context: ExecutionContext) -> str:
         attempts.append(context.attempt)
         if len(attempts) < 3:

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from workstealing import TaskQueue, Worker
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError
 from workstealing.tasks.context import ExecutionContext, current_context
 from workstealing.testing import Server, wait_until
@@ -121,12 +121,12 @@ def test_an_idle_worker_steals_what_another_has_not_begun(
     quick.submit_many([(n,) for n in range(8)])
     rich = crew.start(queue, pool="rich")
     assert held.wait(10)
-    client: Any = parts_of(queue).driver.client
+    client: Any = internals_of(queue).driver.client
     for _ in range(4):
-        moved = client.lpop(parts_of(queue).keys.inboxes[1])
-        client.rpush(parts_of(queue).keys.deque(rich.name), moved)
-        client.hset(parts_of(queue).keys.lock, moved, f"{rich.name}#1")
-    client.zadd(parts_of(queue).keys.loads, {rich.name: 4})
+        moved = client.lpop(internals_of(queue).keys.inboxes[1])
+        client.rpush(internals_of(queue).keys.deque(rich.name), moved)
+        client.hset(internals_of(queue).keys.lock, moved, f"{rich.name}#1")
+    client.zadd(internals_of(queue).keys.loads, {rich.name: 4})
     thief = crew.start(queue, pool="thief")
     wait_until(lambda: queue.counts().tasks == 1, 20, "all but the held to be done")
 
@@ -250,10 +250,10 @@ def test_a_worker_takes_no_more_at_once_than_it_is_told(
     @queue.task
     def note(number: int) -> None:
         if number % 100 == 99:
-            client: Any = parts_of(queue).driver.client
+            client: Any = internals_of(queue).driver.client
             context = current_context()
             assert context is not None
-            held = client.hlen(parts_of(queue).keys.running(context.worker))
+            held = client.hlen(internals_of(queue).keys.running(context.worker))
             most[0] = max(most[0], held)
 
     note.submit_many([(n,) for n in range(4_000)])

@@ -25,7 +25,7 @@ from workstealing import (
     TaskQueue,
     Worker,
 )
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import BadSignature
 from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.outcome import State
@@ -54,20 +54,20 @@ class Shop:
             return amount
 
         self.pay = pay.options(context=ANN)
-        self.client: Any = parts_of(self.queue).driver.client
+        self.client: Any = internals_of(self.queue).driver.client
 
     def signed(self, amount: int = 7) -> tuple[str, bytes]:
         """Take a genuine task out of the queue again: its id and its envelope."""
         handle = self.pay.submit(amount)
-        envelope = self.client.hget(parts_of(self.queue).keys.task, handle.id)
-        self.client.hdel(parts_of(self.queue).keys.task, handle.id)
-        self.client.lrem(parts_of(self.queue).keys.inboxes[1], 0, handle.id)
+        envelope = self.client.hget(internals_of(self.queue).keys.task, handle.id)
+        self.client.hdel(internals_of(self.queue).keys.task, handle.id)
+        self.client.lrem(internals_of(self.queue).keys.inboxes[1], 0, handle.id)
         return handle.id, envelope
 
     def put(self, task_id: str, envelope: bytes) -> Any:
         """Write a task as whoever has access to Redis can."""
-        self.client.hset(parts_of(self.queue).keys.task, task_id, envelope)
-        self.client.rpush(parts_of(self.queue).keys.inboxes[1], task_id)
+        self.client.hset(internals_of(self.queue).keys.task, task_id, envelope)
+        self.client.rpush(internals_of(self.queue).keys.inboxes[1], task_id)
         return self.queue.handle(task_id)
 
     def drain(self) -> None:
@@ -115,7 +115,9 @@ def test_a_signed_task_says_when_it_expires_and_who_calls(shop: Shop) -> None:
 def test_a_delayed_task_expires_a_week_after_it_is_due(shop: Shop) -> None:
     handle = shop.pay.submit_in(86_400, 7)
 
-    read = Envelope.read(shop.client.hget(parts_of(shop.queue).keys.task, handle.id))
+    read = Envelope.read(
+        shop.client.hget(internals_of(shop.queue).keys.task, handle.id)
+    )
 
     assert read.expires == read.at + 8 * 86_400_000
 
@@ -229,7 +231,7 @@ def test_a_refused_task_stays_refused_when_it_is_replayed(shop: Shop) -> None:
 def test_a_secret_is_changed_without_a_pause(make_queue: Make) -> None:
     old = Shop(make_queue, secret=OTHER)
     before = old.pay.submit(1)
-    both = Shop(make_queue, secret=None, keys=Keyring(SECRET, OTHER))
+    both = Shop(make_queue, secret=None, keyring=Keyring(SECRET, OTHER))
     after = both.pay.submit(2)
     both.drain()
 
@@ -336,7 +338,7 @@ def test_of_ten_thousand_mutated_envelopes_none_is_executed(
         forged[task_id] = _more(envelope.replace(b'"amount":1', b'"amount":7'))
         del genuine[task_id]
 
-    keys = parts_of(shop.queue).keys
+    keys = internals_of(shop.queue).keys
     with shop.client.pipeline(transaction=False) as pipeline:
         for task_id, envelope in (*forged.items(), *genuine.items()):
             pipeline.hset(keys.task, task_id, envelope)

@@ -6,7 +6,7 @@ from threading import Event
 from typing import Any
 
 from workstealing import TaskQueue
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.tasks.outcome import State
 from workstealing.tasks.retry import Retry
 from workstealing.testing import wait_until
@@ -93,13 +93,13 @@ def test_other_ends_of_a_task_are_told_apart(queue: TaskQueue, crew: Any) -> Non
     cancelled = fail.submit_in(3600)
     assert cancelled.state().state is State.DELAYED
     cancelled.cancel()
-    client: Any = parts_of(queue).driver.client
+    client: Any = internals_of(queue).driver.client
     for task_id, envelope in {
         "broken": b"{",
         "foreign": b'{"v":1,"name":"nobody","version":3,"payload":{}}',
     }.items():
-        client.hset(parts_of(queue).keys.task, task_id, envelope)
-        client.rpush(parts_of(queue).keys.inboxes[1], task_id)
+        client.hset(internals_of(queue).keys.task, task_id, envelope)
+        client.rpush(internals_of(queue).keys.inboxes[1], task_id)
     crew.start(queue)
     queue.wait(timeout=20)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from workstealing import TaskQueue, Worker, WorkStealer
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
     ConfigurationError,
     InputEnded,
@@ -397,7 +397,7 @@ def test_two_runs_of_a_queue_do_not_see_each_other(
 
 
 def _calls(queue: TaskQueue) -> int:
-    client: Any = parts_of(queue).driver.client
+    client: Any = internals_of(queue).driver.client
     commands = client.info("commandstats")
     return sum(
         commands.get(f"cmdstat_{name}", {}).get("calls", 0)

@@ -22,7 +22,7 @@ from workstealing import (
     WorkStealer,
     connect,
 )
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.address import target_of
 from workstealing.errors import RedisUnavailable
 from workstealing.queue import worker_calls
@@ -34,15 +34,20 @@ from workstealing.testing import Server, wait_until
 def short_lived(queue: TaskQueue, name: str, want: int) -> None:
     """Be a worker that takes some tasks and is never heard of again."""
     abilities = {"abilities": list(queue.registry.abilities())}
-    call = parts_of(queue).driver.call
+    call = internals_of(queue).driver.call
     call(
         worker_calls.join(
-            parts_of(queue).keys, parts_of(queue).settings, name, "i", abilities
+            internals_of(queue).keys, internals_of(queue).settings, name, "i", abilities
         )
     )
     call(
         exchange(
-            parts_of(queue).keys, parts_of(queue).settings, name, "i", want=want, keep=4
+            internals_of(queue).keys,
+            internals_of(queue).settings,
+            name,
+            "i",
+            want=want,
+            keep=4,
         )
     )
 
@@ -82,7 +87,7 @@ def test_the_upkeep_of_a_queue_with_nothing_to_do_is_dismissed(
     job.recruited()
 
     assert job.recruited() is Duty.DISMISSED
-    assert parts_of(queue).target == job.target
+    assert internals_of(queue).target == job.target
 
 
 def test_upkeep_promotes_what_is_due_and_says_by_whom(queue: TaskQueue) -> None:
@@ -124,7 +129,7 @@ async def test_the_asyncio_face_does_the_same(
             break
 
     assert handle.state().state is State.WAITING
-    assert job.target == parts_of(async_queue).target
+    assert job.target == internals_of(async_queue).target
 
 
 def test_a_task_whose_workers_keep_dying_is_given_up_and_says_so(
@@ -215,7 +220,7 @@ def test_the_name_of_the_server_costs_the_queue_no_client(redis_server: Server) 
     with closing(WorkStealer(queue)) as job:
         assert job.target == target_of(connect(redis_server.url))
 
-    assert parts_of(queue).source._driver is None  # type: ignore[attr-defined]
+    assert internals_of(queue).source._driver is None  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import pytest
 
 from workstealing import ClientContext
 from workstealing._checks import checked_seconds, checked_whole
-from workstealing.client.log_channel import LoggingChannel
+from workstealing.client.task_log import LoggingChannel
 from workstealing.errors import BadEnvelope, ConfigurationError
 from workstealing.tasks.definition import define
 from workstealing.tasks.envelope import LATEST_MS, Envelope
 from workstealing.tasks.outcome import TaskOutcome
-from workstealing.tasks.submission import SubmitOptions, written
+from workstealing.tasks.submission import SubmitOptions, envelope_without_payload
 
 
 def noop() -> None: ...
@@ -25,7 +25,9 @@ def noop() -> None: ...
 
 def told(context: ClientContext) -> dict[str, Any]:
     """What of a context stands in an envelope."""
-    envelope = written(define(noop, "noop"), SubmitOptions(context=context))
+    envelope = envelope_without_payload(
+        define(noop, "noop"), SubmitOptions(context=context)
+    )
     fields: dict[str, Any] = json.loads(envelope.encode())
     for name in ("v", "name", "version", "at", "payload"):
         del fields[name]

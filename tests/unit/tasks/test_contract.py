@@ -156,9 +156,9 @@ def test_an_implementation_that_does_not_fit_is_refused() -> None:
 
 def test_a_contract_alone_can_be_called_but_not_run() -> None:
     registry = Registry()
-    registry.agree(RESIZE)
+    registry.add_contract(RESIZE)
 
-    assert registry.callee("images.resize") is RESIZE
+    assert registry.interface("images.resize") is RESIZE
     assert registry.abilities() == ()
     with pytest.raises(UnknownTask):
         registry.find("images.resize", 1)
@@ -169,18 +169,18 @@ def test_the_newest_version_is_called_unless_one_is_named() -> None:
     old = registry.contract("resize", Resize)
     new = registry.contract("resize", Typed, version=3)
 
-    assert registry.callee("resize") is new
-    assert registry.callee("resize", 1) is old
+    assert registry.interface("resize") is new
+    assert registry.interface("resize", 1) is old
     with pytest.raises(UnknownTask, match="no version 2 here, only 1, 3"):
-        registry.callee("resize", 2)
+        registry.interface("resize", 2)
     with pytest.raises(UnknownTask, match="no task 'crop'"):
-        registry.callee("crop")
+        registry.interface("crop")
 
 
 def test_a_name_and_version_are_agreed_on_once() -> None:
     registry = Registry()
-    registry.agree(RESIZE)
-    registry.agree(RESIZE)
+    registry.add_contract(RESIZE)
+    registry.add_contract(RESIZE)
 
     with pytest.raises(DuplicateTask):
         registry.contract("images.resize", Typed)
@@ -253,7 +253,7 @@ def test_a_module_is_loaded_by_its_name(shop: Path) -> None:
     client, server = Registry(), Registry()
 
     client.load("shop_of_tests.contracts")
-    assert client.callee("shop.ship").permission is None
+    assert client.interface("shop.ship").permission is None
     assert client.abilities() == ()
     assert "shop_of_tests.tasks" not in sys.modules
 

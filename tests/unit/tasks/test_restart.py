@@ -9,6 +9,7 @@ import pytest
 
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.errors import ConfigurationError, StopWork
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.tasks.context import control_of
 from workstealing.tasks.definition import define
@@ -16,7 +17,6 @@ from workstealing.tasks.outcome import TaskOutcome
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Retry, stricter
 from workstealing.tasks.runner import TaskRunner
-from workstealing.tasks.submission import Admission
 
 
 def work() -> None:

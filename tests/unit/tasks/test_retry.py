@@ -23,7 +23,7 @@ class Half:
 
 
 def test_the_wait_doubles_up_to_its_bound() -> None:
-    policy = RetryPolicy(retries=6, first=1.0, most=10.0)
+    policy = RetryPolicy(retries=6, initial_delay=1.0, max_delay=10.0)
 
     waits = [policy.verdict(OSError(), attempt, Half()) for attempt in range(1, 7)]
 
@@ -32,15 +32,15 @@ def test_the_wait_doubles_up_to_its_bound() -> None:
 
 @given(st.integers(1, 2**31 - 1), st.floats(0.001, 100.0), st.floats(100.0, 1e6))
 def test_every_wait_is_within_its_bounds(
-    attempt: int, first: float, most: float
+    attempt: int, initial: float, longest: float
 ) -> None:
-    policy = RetryPolicy(retries=2**31 - 1, first=first, most=most)
+    policy = RetryPolicy(retries=2**31 - 1, initial_delay=initial, max_delay=longest)
 
     verdict = policy.verdict(OSError(), attempt, SYSTEM_CHANCE)
 
     assert isinstance(verdict, RetryAfter)
-    assert 0.0 <= verdict.seconds <= most
-    assert attempt > 1 or verdict.seconds <= first
+    assert 0.0 <= verdict.seconds <= longest
+    assert attempt > 1 or verdict.seconds <= initial
 
 
 def test_a_task_with_three_retries_is_tried_four_times() -> None:
@@ -115,11 +115,11 @@ def test_a_retry_refuses_what_is_no_wait(after: Any) -> None:
         {"retries": 1.5},
         {"retries": True},
         {"retries": 2**31},
-        {"first": 0},
-        {"first": float("nan")},
-        {"first": 500.0},
-        {"most": float("inf")},
-        {"most": "long"},
+        {"initial_delay": 0},
+        {"initial_delay": float("nan")},
+        {"initial_delay": 500.0},
+        {"max_delay": float("inf")},
+        {"max_delay": "long"},
         {"retry_on": OSError},
         {"retry_on": (OSError(),)},
         {"give_up_on": ["OSError"]},

@@ -9,11 +9,11 @@ import pytest
 
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.errors import RedisUnavailable
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
 from workstealing.tasks.definition import define
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.runner import TaskRunner
-from workstealing.tasks.submission import Admission
 
 RAN: list[str] = []
 

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workstealing import Keyring, Registry, TaskQueue
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import BadSignature, ConfigurationError
+from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import Envelope
-from workstealing.tasks.submission import Admission
 
 SECRET = "a secret that nobody knows"
 OTHER = "another secret, even longer"
@@ -34,7 +34,9 @@ def signer(*secrets: str, queue: str = "shop", run: str = "default") -> Any:
 
 
 def opened(envelope: bytes, task_id: str = "17", now_ms: int = 1_000) -> Envelope:
-    return Admission(Registry(), None, signer()).opened(task_id, envelope, now_ms)
+    return Admission(Registry(), None, signer()).verified_envelope(
+        task_id, envelope, now_ms
+    )
 
 
 def test_what_was_signed_is_read_as_it_was_written() -> None:
@@ -190,13 +192,13 @@ def test_text_and_bytes_are_the_same_secret() -> None:
 
 def test_a_secret_is_never_shown_nor_written_down() -> None:
     keyring = Keyring(SECRET, OTHER)
-    queue = TaskQueue("shop", "redis://localhost:1", keys=keyring)
+    queue = TaskQueue("shop", "redis://localhost:1", keyring=keyring)
 
     shown = [
         keyring,
         keyring.signer("shop", "default"),
         queue,
-        parts_of(queue).admission,
+        internals_of(queue).admission,
     ]
 
     for one in shown:
@@ -219,17 +221,17 @@ def test_a_refusal_tells_neither_payload_nor_principal(
 
 
 def test_a_queue_takes_one_secret_or_a_keyring_and_not_both() -> None:
-    one = parts_of(TaskQueue("shop", secret=SECRET)).admission.signer
-    other = parts_of(TaskQueue("shop", keys=Keyring(SECRET))).admission.signer
+    one = internals_of(TaskQueue("shop", secret=SECRET)).admission.signer
+    other = internals_of(TaskQueue("shop", keyring=Keyring(SECRET))).admission.signer
 
     assert one is not None
     assert other is not None
     assert one.sign("17", PLAIN) == other.sign("17", PLAIN) == SIGNED
-    assert parts_of(TaskQueue("shop")).admission.signer is None
+    assert internals_of(TaskQueue("shop")).admission.signer is None
     with pytest.raises(ConfigurationError, match="not both"):
-        TaskQueue("shop", secret=SECRET, keys=Keyring(SECRET))
+        TaskQueue("shop", secret=SECRET, keyring=Keyring(SECRET))
     with pytest.raises(ConfigurationError, match="must be a Keyring") as refused:
-        TaskQueue("shop", keys=SECRET)
+        TaskQueue("shop", keyring=SECRET)
     assert SECRET not in str(refused.value)
 
 

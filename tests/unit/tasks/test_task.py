@@ -65,7 +65,7 @@ def test_settings_are_kept() -> None:
 
 
 def test_a_policy_of_its_own_may_stand_for_the_number_of_retries() -> None:
-    policy = RetryPolicy(retries=9, first=0.1)
+    policy = RetryPolicy(retries=9, initial_delay=0.1)
 
     assert define(resize, retries=policy).retry is policy
 

@@ -8,8 +8,9 @@ import sys
 import time
 from threading import Thread
 
+from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import Task
-from workstealing.client.task_queue import TaskQueue, parts_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.workers.worker import Worker
 
 __all__ = ("POOL", "main", "make_queue")
@@ -25,7 +26,7 @@ def make_queue(url: str, run: str) -> tuple[TaskQueue, Task[[float], float]]:
     def render(seconds: float) -> float:
         """Take some time, as rendering a page does."""
         # Tells how many tasks were started twice, which the counts of the queue do not.
-        parts = parts_of(queue)
+        parts = internals_of(queue)
         parts.driver.client.incr(f"{parts.keys.prefix}demo:started")
         time.sleep(seconds)
         return seconds

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from workstealing.cli.demo.demo_site import DemoSite
 from workstealing.cli.demo.demo_tasks import POOL, make_queue
-from workstealing.client.task_queue import parts_of
+from workstealing.client.queue_internals import internals_of
 from workstealing.queue.inspection_calls import Counts
 from workstealing.recruiting.stats import RecruiterStats
 
@@ -112,7 +112,7 @@ class Story:
             self._start_worker(int(LATE.rpartition(".")[2]))
 
     def _measure(self) -> Scene:
-        parts = parts_of(self._queue)
+        parts = internals_of(self._queue)
         started = parts.driver.client.get(f"{parts.keys.prefix}demo:started")
         counts = self._queue.counts()
         for name in self._processes:
@@ -142,7 +142,7 @@ class Story:
                 process.terminate()
             process.wait()
         self._site.close()
-        parts = parts_of(self._queue)
+        parts = internals_of(self._queue)
         client = parts.driver.client
         for key in client.scan_iter(f"{parts.keys.prefix}*"):
             client.unlink(key)

@@ -201,7 +201,7 @@ _KEYS = ("REDIS", "RECRUITER", "WHEN", "JOBS", "QUEUES")
 _RECRUITER = ("deadline", "share", "breaker", "gate", "observers")
 _JOB = ("job", "rate", "every", "target")
 _QUEUE = (
-    *("run", "retention", "outcomes", "max_length", "max_payload", "max_result"),
+    *("run", "retention", "max_outcomes", "max_length", "max_payload", "max_result"),
     *("lease", "upkeep"),
 )
 _WHEN: dict[str, Callable[[], When]] = {

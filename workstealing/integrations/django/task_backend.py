@@ -37,8 +37,8 @@ from django.utils.json import normalize_json
 from django.utils.timezone import now
 
 from workstealing._checks import checked_id
+from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import Task as QueueTask
-from workstealing.client.task_queue import parts_of
 from workstealing.errors import ConfigurationError, DuplicateTask, InvalidName
 from workstealing.integrations.django.site import get_queue, get_settings
 from workstealing.integrations.django.task_record import (
@@ -134,7 +134,7 @@ class TaskBackend(BaseTaskBackend):
         with suppress(InvalidName):
             checked_id(result_id)
             for queue in self._queues.values():
-                parts = parts_of(queue)
+                parts = internals_of(queue)
                 found = parts.driver.run(locate(parts.keys, result_id))
                 if found.place is not State.UNKNOWN:
                     return self._found(result_id, found, queue.name)

@@ -1,19 +1,18 @@
-"""Submitting, waiting and cancelling, as flows over one queue.
+"""What is inside of a queue: its keys, settings and driver; and what it does, as flows.
 
-One body for the sync and the asyncio queue: a driver performs its steps.
+One body for the sync and the asyncio queue: a driver performs the steps of the flows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import msgspec
 
 from workstealing._checks import checked_id
-from workstealing.client.log_channel import follow, logs
-from workstealing.clock import Clock
+from workstealing.client.queue_options import QueueOptions
+from workstealing.client.task_log import QueueLog
 from workstealing.drivers.address import target_of
 from workstealing.errors import (
     BadEnvelope,
@@ -31,7 +30,6 @@ from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts, Located, locate
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import Cancelled, Submitted
-from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import (
     AwaitOutcome,
     Call,
@@ -42,30 +40,26 @@ from workstealing.queue.steps import (
     Subscription,
     ask,
 )
+from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.envelope import (
     Envelope,
     EnvelopeTemplate,
 )
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
-from workstealing.tasks.output_capture import LogRecord
-from workstealing.tasks.registry import Registry
 from workstealing.tasks.submission import (
-    Admission,
-    Callee,
-    Channel,
-    ClientContext,
     Submission,
     SubmitOptions,
+    envelope_without_payload,
     new_ids,
-    written,
 )
 
 if TYPE_CHECKING:
-    from workstealing.client.task_queue import AsyncTaskQueue, TaskQueue
+    from workstealing.client.async_task_queue import AsyncTaskQueue
+    from workstealing.client.task_queue import TaskQueue
     from workstealing.drivers.async_driver import AsyncDriver
     from workstealing.drivers.sync_driver import Driver
 
-__all__ = ("QueueOperations", "QueueParts", "Source", "parts_of")
+__all__ = ("QueueInternals", "Source", "check_payloads", "internals_of")
 
 D_co = TypeVar("D_co", covariant=True)
 
@@ -75,39 +69,53 @@ _LOOK_SECONDS = 1.0
 _ROUGHLY_DONE_SECONDS = 0.05
 
 
-class QueueOperations:
-    """Submits, looks, waits and cancels, as flows over one queue."""
+class Source(Protocol[D_co]):
+    """Where a queue has its driver from."""
 
-    def __init__(
-        self,
-        queue: str,
-        keys: QueueKeys,
-        settings: QueueSettings,
-        admission: Admission,
-        clock: Clock,
-    ) -> None:
-        self._queue = queue
-        self._keys = keys
-        self._settings = settings
-        self._admission = admission
-        self._clock = clock
+    redis: Any
 
-    def permit(self, callee: Callee, context: ClientContext) -> None:
-        """Refuse who may not call a task, before the payload is looked at."""
-        self._admission.permit(callee, context.principal, context.roles)
+    @property
+    def driver(self) -> D_co:
+        """Return the driver; connect if there is none."""
+
+    def close(self) -> Any:
+        """Release what it has connected; awaited under asyncio."""
+
+
+class QueueInternals(Generic[D_co]):
+    """Submits, looks, waits and cancels; `internals_of(queue)` returns it."""
+
+    def __init__(self, name: str, options: QueueOptions, source: Source[D_co]) -> None:
+        self.source = source
+        """What connects; it also has what the user gave to connect with."""
+        self.keys = QueueKeys(name, options.run)
+        self.settings = options.settings()
+        self.admission = options.admission(name)
+        self.log = QueueLog(self.keys)
+        self._queue = f"{name}/{options.run}"
+        self._clock = options.clock
+
+    @property
+    def driver(self) -> D_co:
+        """What performs calls and flows; connected when first used."""
+        return self.source.driver
+
+    @property
+    def target(self) -> str:
+        """The name of the server; jobs on one server share a breaker."""
+        driver: Any = self.driver
+        return target_of(driver.client)
 
     def submit(
         self,
-        callee: Callee,
+        task: TaskInterface,
         payloads: Sequence[bytes],
         options: SubmitOptions,
         ids: Sequence[str] | None = None,
     ) -> Flow[Submission]:
         """Put tasks into the queue, a round trip per thousand."""
-        signer = self._admission.signer
-        largest = max(map(len, payloads), default=0)
-        if largest > self._settings.max_payload:
-            raise PayloadTooLarge(callee.name, largest, self._settings.max_payload)
+        signer = self.admission.signer
+        check_payloads(task.name, payloads, self.settings.max_payload)
         if ids is None:
             names = new_ids(len(payloads))
         else:
@@ -116,12 +124,12 @@ class QueueOperations:
             raise ConfigurationError(
                 f"there are {len(names)} ids for {len(payloads)} tasks: give each one"
             )
-        envelope = written(callee, options, is_signed=signer is not None)
+        envelope = envelope_without_payload(task, options, is_signed=signer is not None)
         around = EnvelopeTemplate.of(envelope).around
-        prefix, channel = self._keys.channel(""), ""
+        prefix, outcome_channel = self.keys.channel(""), ""
         if len(names) == 1:
             guess: Subscription = yield Subscribe(prefix, names[0], is_guess=True)
-            channel = guess.channel
+            outcome_channel = guess.channel
 
         def call(start: int) -> Call[Submitted]:
             chunk = names[start : start + _CHUNK]
@@ -129,17 +137,17 @@ class QueueOperations:
             if signer is not None:
                 envelopes = map(signer.sign, chunk, envelopes)
             return producer_calls.submit(
-                self._keys,
-                self._settings,
+                self.keys,
+                self.settings,
                 list(zip(chunk, envelopes, strict=True)),
                 priority=envelope.priority,
                 due_ms=options.due_ms,
                 delay_ms=options.delay_ms,
-                channel=channel,
+                channel=outcome_channel,
             )
 
         starts = range(0, len(payloads), _CHUNK)
-        if len(starts) > 1 and not self._settings.max_length:
+        if len(starts) > 1 and not self.settings.max_length:
             answers: list[Submitted] = yield Pipeline(map(call, starts))
             for submitted in answers:
                 self._refuse_if_ended(submitted)
@@ -150,13 +158,13 @@ class QueueOperations:
         for start in starts:
             submitted = yield from ask(call(start))
             known.append(submitted.known)
-            if channel and submitted.known:
+            if outcome_channel and submitted.known:
                 # It was there before, so its outcome is not published here.
-                yield AwaitOutcome(prefix, names[0], 0.0)
+                yield _stop_expecting(prefix, names[0])
             if submitted.verdict == "full":
                 raise QueueFull(
                     f"queue '{self._queue}' is full: max_length="
-                    f"{self._settings.max_length} tasks wait or run, so {start} of"
+                    f"{self.settings.max_length} tasks wait or run, so {start} of"
                     f" {len(payloads)} tasks were submitted; try again later"
                 )
             self._refuse_if_ended(submitted)
@@ -168,14 +176,14 @@ class QueueOperations:
 
     def state(self, task_id: str) -> Flow[TaskState]:
         """Return where a task is."""
-        return _state((yield from locate(self._keys, task_id)))
+        return _state((yield from locate(self.keys, task_id)))
 
     def result(
         self, task_id: str, timeout: float | None, read: Callable[[msgspec.Raw], Any]
     ) -> Flow[Any]:
         """Wait for a task to end, by push with a look as the safety net."""
         end = None if timeout is None else self._clock.monotonic() + timeout
-        prefix = self._keys.channel("")
+        prefix = self.keys.channel("")
         own: Subscription = yield Subscribe(prefix, task_id)
         is_requested = own.is_requested
         while True:
@@ -208,7 +216,7 @@ class QueueOperations:
     def _look(self, task_id: str, channel: str) -> Flow[bytes]:
         """Return an outcome if there is one; else have it published on a channel."""
         seen = yield from ask(
-            producer_calls.request_outcome(self._keys, task_id, channel)
+            producer_calls.request_outcome(self.keys, task_id, channel)
         )
         if seen.verdict == "unknown":
             raise TaskNotFound(
@@ -218,28 +226,15 @@ class QueueOperations:
             raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
         return seen.outcome
 
-    def logs(self, task_id: str) -> Flow[list[LogRecord]]:
-        """Read what is kept of the log of a task."""
-        return logs(self._keys, task_id)
-
-    def follow(
-        self,
-        task_id: str,
-        channel: Channel,
-        is_wanted: Callable[[], bool] = lambda: True,
-    ) -> Flow[None]:
-        """Pass on what a task logs until it has ended, or nobody wants it any more."""
-        return follow(self._keys, task_id, channel, is_wanted)
-
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task; follow it if it moves from worker to worker meanwhile."""
         while True:
-            seen = yield from ask(inspection_calls.trace(self._keys, task_id))
+            seen = yield from ask(inspection_calls.trace(self.keys, task_id))
             outcome = TaskOutcome(
                 state="cancelled", reason="by its caller", task=_ability(seen.envelope)
             )
             call = producer_calls.cancel(
-                self._keys, self._settings, task_id, seen.worker, outcome.encode()
+                self.keys, self.settings, task_id, seen.worker, outcome.encode()
             )
             verdict = yield from ask(call)
             if verdict != "moved":
@@ -249,7 +244,7 @@ class QueueOperations:
         """Wait until no task is left that waits or runs."""
         end = None if timeout is None else self._clock.monotonic() + timeout
         while True:
-            seen = yield from ask(inspection_calls.counts(self._keys))
+            seen = yield from ask(inspection_calls.counts(self.keys))
             if seen.unfinished <= 0:
                 return seen
             if end is not None and self._clock.monotonic() >= end:
@@ -258,6 +253,18 @@ class QueueOperations:
                     f" '{self._queue}' still wait or run"
                 )
             yield Sleep(_ROUGHLY_DONE_SECONDS)
+
+
+def check_payloads(task: str, payloads: Sequence[bytes], most: int) -> None:
+    """Refuse payloads of more bytes than a queue takes."""
+    largest = max(map(len, payloads), default=0)
+    if largest > most:
+        raise PayloadTooLarge(task, largest, most)
+
+
+def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:
+    """Return the step that takes back a guess: a wait that is over at once."""
+    return AwaitOutcome(prefix, task_id, 0.0)
 
 
 def _joined(known: Sequence[frozenset[int]]) -> frozenset[int]:
@@ -295,52 +302,10 @@ def _state(found: Located) -> TaskState:
     return TaskState(place, seen.worker, since_ms, reason, attempt, found.progress)
 
 
-class Source(Protocol[D_co]):
-    """Where a queue has its driver from."""
-
-    redis: Any
-
-    @property
-    def driver(self) -> D_co:
-        """Return the driver; connect if there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueParts(Generic[D_co]):
-    """What a queue is made of; `parts_of(queue)` returns it."""
-
-    source: Source[D_co]
-    keys: QueueKeys
-    settings: QueueSettings
-    admission: Admission
-    operations: QueueOperations
-
-    @property
-    def driver(self) -> D_co:
-        """What performs calls and flows; connected when first used."""
-        return self.source.driver
-
-    @property
-    def registry(self) -> Registry:
-        """The tasks that are known here."""
-        return self.admission.registry
-
-    @property
-    def redis(self) -> Any:
-        """What the user gave to connect with: a client, a URL, or nothing."""
-        return self.source.redis
-
-    @property
-    def target(self) -> str:
-        """The name of the server; jobs on one server share a breaker."""
-        driver: Any = self.driver
-        return target_of(driver.client)
-
-
 @overload
-def parts_of(queue: TaskQueue) -> QueueParts[Driver]: ...
+def internals_of(queue: TaskQueue) -> QueueInternals[Driver]: ...
 @overload
-def parts_of(queue: AsyncTaskQueue) -> QueueParts[AsyncDriver]: ...
-def parts_of(queue: TaskQueue | AsyncTaskQueue) -> QueueParts[Any]:
-    """Return what a queue is made of, for code of this package."""
-    return queue._parts  # noqa: SLF001 - hidden from users, not from us
+def internals_of(queue: AsyncTaskQueue) -> QueueInternals[AsyncDriver]: ...
+def internals_of(queue: TaskQueue | AsyncTaskQueue) -> QueueInternals[Any]:
+    """Return what is inside of a queue, for code of this package."""
+    return queue._internals  # noqa: SLF001 - hidden from users, not from us

@@ -13,7 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from workstealing.errors import RedisError
 from workstealing.queue.keys import QueueKeys
@@ -21,20 +21,15 @@ from workstealing.queue.steps import Flow, Invoke, Sleep, ask
 from workstealing.queue.task_output_calls import BEGINNING, await_log, read_log
 from workstealing.tasks.json_values import NOT_JSON
 from workstealing.tasks.output_capture import LogRecord
-from workstealing.tasks.submission import Channel
-
-if TYPE_CHECKING:
-    from workstealing.client.operations import QueueParts
-    from workstealing.drivers.async_driver import AsyncDriver
-    from workstealing.drivers.sync_driver import Driver
+from workstealing.tasks.submission import LogSink
 
 __all__ = (
     "LoggingChannel",
     "MemoryChannel",
+    "QueueLog",
+    "TaskLogs",
     "async_following",
-    "follow",
     "following",
-    "logs",
 )
 
 logger = logging.getLogger(__name__)
@@ -81,60 +76,83 @@ class MemoryChannel(LoggingChannel):
         super().__init__(self.records.append)
 
 
-def logs(keys: QueueKeys, task_id: str) -> Flow[list[LogRecord]]:
-    """Read what is kept of the log of a task."""
-    records: list[LogRecord] = []
-    after = BEGINNING
-    while True:
-        page = yield from ask(read_log(keys, task_id, after))
-        if not page.records:
-            return records
-        records += _readable(page.records)
-        after = page.after
+class TaskLogs(Protocol):
+    """What a handle reads logs from: Redis, or what runs in this process."""
+
+    def read(self, task_id: str) -> Flow[list[LogRecord]]:
+        """Read what is kept of the log of a task."""
+
+    def follow(
+        self,
+        task_id: str,
+        sink: LogSink,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> Flow[None]:
+        """Pass on what a task logs until it has ended, or nobody wants it any more.
+
+        What was written by then is passed on in any case.
+        """
 
 
-def follow(
-    keys: QueueKeys,
-    task_id: str,
-    channel: Channel,
-    is_wanted: Callable[[], bool] = lambda: True,
-) -> Flow[None]:
-    """Pass on what a task logs until it has ended, or nobody wants it any more.
+class QueueLog:
+    """The logs of the tasks of one queue."""
 
-    What was written by then is passed on in any case.
-    """
-    after = BEGINNING
-    while True:
-        # Before it is read: or else the last of it would be missed.
-        is_last = not is_wanted()
-        try:
-            page = yield from ask(read_log(keys, task_id, after))
-            for record in _readable(page.records):
-                yield Invoke(channel.take, (record,))
-            after = page.after
-            if page.is_over or (is_last and not page.records):
-                return
+    def __init__(self, keys: QueueKeys) -> None:
+        self._keys = keys
+
+    def read(self, task_id: str) -> Flow[list[LogRecord]]:
+        """Read what is kept of the log of a task."""
+        records: list[LogRecord] = []
+        after = BEGINNING
+        while True:
+            page = yield from ask(read_log(self._keys, task_id, after))
             if not page.records:
-                yield from ask(await_log(keys, task_id, after, _LOOK_SECONDS))
-        except RedisError as error:
-            if is_last:
-                return
-            logger.debug("the log of task %s cannot be read now: %r", task_id, error)
-            yield Sleep(_PAUSE_SECONDS)
+                return records
+            records += _readable(page.records)
+            after = page.after
+
+    def follow(
+        self,
+        task_id: str,
+        sink: LogSink,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> Flow[None]:
+        """Pass on what a task logs until it has ended, or nobody wants it any more."""
+        after = BEGINNING
+        while True:
+            # Before it is read: or else the last of it would be missed.
+            is_last = not is_wanted()
+            try:
+                page = yield from ask(read_log(self._keys, task_id, after))
+                for record in _readable(page.records):
+                    yield Invoke(sink.take, (record,))
+                after = page.after
+                if page.is_over or (is_last and not page.records):
+                    return
+                if not page.records:
+                    wait = await_log(self._keys, task_id, after, _LOOK_SECONDS)
+                    yield from ask(wait)
+            except RedisError as error:
+                if is_last:
+                    return
+                logger.debug(
+                    "the log of task %s cannot be read now: %r", task_id, error
+                )
+                yield Sleep(_PAUSE_SECONDS)
 
 
 @contextmanager
 def following(
-    parts: QueueParts[Driver], task_id: str, channel: Channel
+    driver: Any, logs: TaskLogs, task_id: str, sink: LogSink
 ) -> Iterator[None]:
     """Receive the log of a task in a thread, as long as the context lasts.
 
     What was written by its end is received before it ends.
     """
     stopping = Event()
-    flow = parts.operations.follow(task_id, channel, lambda: not stopping.is_set())
+    flow = logs.follow(task_id, sink, lambda: not stopping.is_set())
     name = f"workstealing-log-{task_id}"
-    thread = Thread(target=parts.driver.run, args=(flow,), name=name, daemon=True)
+    thread = Thread(target=driver.run, args=(flow,), name=name, daemon=True)
     thread.start()
     try:
         yield
@@ -145,12 +163,12 @@ def following(
 
 @asynccontextmanager
 async def async_following(
-    parts: QueueParts[AsyncDriver], task_id: str, channel: Channel
+    driver: Any, logs: TaskLogs, task_id: str, sink: LogSink
 ) -> AsyncIterator[None]:
     """Receive the log of a task, as long as the context lasts; for asyncio."""
     stopping = Event()
-    flow = parts.operations.follow(task_id, channel, lambda: not stopping.is_set())
-    task = asyncio.ensure_future(parts.driver.run(flow))
+    flow = logs.follow(task_id, sink, lambda: not stopping.is_set())
+    task = asyncio.ensure_future(driver.run(flow))
     try:
         yield
     finally:

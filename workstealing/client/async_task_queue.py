@@ -1,0 +1,196 @@
+"""The task queue for asyncio, the twin of `workstealing.client.task_queue`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, overload
+
+from workstealing._checks import checked_id, checked_queue_name
+from workstealing.client.handle import AsyncTaskHandle
+from workstealing.client.queue_internals import QueueInternals
+from workstealing.client.queue_options import (
+    DEFAULTS,
+    QueueOptions,
+    Seconds,
+    one_keyring,
+)
+from workstealing.client.task import AsyncTask, show_parameters
+from workstealing.client.task_queue import TaskQueue
+from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.drivers.async_driver import AsyncClient
+from workstealing.drivers.connect import async_driver_source
+from workstealing.errors import ConfigurationError
+from workstealing.queue import inspection_calls, producer_calls
+from workstealing.queue.inspection_calls import Counts
+from workstealing.tasks.definition import Upgrade, define
+from workstealing.tasks.envelope import NORMAL
+from workstealing.tasks.policy import AccessPolicy
+from workstealing.tasks.registry import Registry
+from workstealing.tasks.retry import Restart, RetryPolicy
+from workstealing.tasks.signing import Keyring
+
+__all__ = ("AsyncTaskQueue",)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class AsyncTaskQueue:
+    """A named queue in Redis, and one run of it; the asyncio twin of `TaskQueue`.
+
+    It has the same arguments and attributes. Each event loop that uses it gets a client
+    of its own, unless a client was given.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        redis: AsyncClient | str | None = None,
+        *,
+        run: str = "default",
+        lease: Seconds = DEFAULTS.lease_ms / 1000,
+        retention: Seconds = DEFAULTS.retention_ms / 1000,
+        max_outcomes: int = DEFAULTS.outcomes,
+        max_length: int | None = None,
+        max_payload: int = DEFAULTS.max_payload,
+        max_result: int = DEFAULTS.max_result,
+        registry: Registry | None = None,
+        policy: AccessPolicy | None = None,
+        secret: str | bytes | None = None,
+        keyring: Keyring | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.name = checked_queue_name(name)
+        self.run = run
+        # An empty registry is false, and may be filled later.
+        self.registry = Registry() if registry is None else registry
+        self._options = QueueOptions(
+            run=run,
+            lease=lease,
+            retention=retention,
+            max_outcomes=max_outcomes,
+            max_length=max_length,
+            max_payload=max_payload,
+            max_result=max_result,
+            registry=self.registry,
+            policy=policy,
+            keyring=one_keyring(secret, keyring),
+            clock=clock,
+        )
+        source = async_driver_source(redis, "tasks")
+        self._internals = QueueInternals(name, self._options, source)
+
+    @overload
+    def task(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
+    def task(self, function: Callable[P, R], /) -> AsyncTask[P, R]: ...
+    @overload
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        version: int = 1,
+        retries: int | RetryPolicy = 0,
+        retry_on: tuple[type[BaseException], ...] = (Exception,),
+        give_up_on: tuple[type[BaseException], ...] = (),
+        timeout: Seconds | None = None,
+        priority: int = NORMAL,
+        permission: str | None = None,
+        accepts: Mapping[int, Upgrade] | None = None,
+        restart: Restart | None = None,
+        idempotent: bool = True,
+    ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
+    def task(self, function: Any = None, **options: Any) -> Any:
+        """Make a task of the decorated function: `@queue.task` or with options.
+
+        Args:
+            function: what the task runs; its signature is the type of the payload.
+            options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
+                `priority`, `permission`, `accepts`, `restart`, `idempotent`; see
+                `workstealing.tasks.definition.define`.
+        """
+
+        def make(function: Callable[P, R]) -> AsyncTask[P, R]:
+            definition = define(function, **options)
+            self.registry.add(definition)
+            task: AsyncTask[P, R] = AsyncTask(self, definition)
+            show_parameters(task)
+            return task
+
+        return make if function is None else make(function)
+
+    def handle(self, task_id: str) -> AsyncTaskHandle[Any]:
+        """Return the handle of a task that was submitted earlier or elsewhere."""
+        return AsyncTaskHandle(self._internals, checked_id(task_id), Any)
+
+    async def counts(self) -> Counts:
+        """Count the tasks, by where they are."""
+        return await self._internals.driver.call(
+            inspection_calls.counts(self._internals.keys)
+        )
+
+    async def end_input(self) -> None:
+        """Refuse further tasks, from any process: no more input is to come."""
+        call = producer_calls.end_input(self._internals.keys, ended=True)
+        await self._internals.driver.call(call)
+
+    async def reopen_input(self) -> None:
+        """Accept tasks again, from any process."""
+        call = producer_calls.end_input(self._internals.keys, ended=False)
+        await self._internals.driver.call(call)
+
+    async def wait(self, timeout: float | None = None) -> Counts:
+        """Wait until no task is left that waits or runs."""
+        return await self._internals.driver.run(self._internals.wait(timeout))
+
+    async def replay(self, task_id: str) -> bool:
+        """Put a dead letter back into the queue, with a clean slate."""
+        keys, task_id = self._internals.keys, checked_id(task_id)
+        return await self._internals.driver.call(
+            producer_calls.replay(keys, task_id, drop=False)
+        )
+
+    async def drop(self, task_id: str) -> bool:
+        """Delete a dead letter for good."""
+        keys, task_id = self._internals.keys, checked_id(task_id)
+        return await self._internals.driver.call(
+            producer_calls.replay(keys, task_id, drop=True)
+        )
+
+    def sync(self) -> TaskQueue:
+        """Return a `TaskQueue` of the same tasks and options, with a client of its own.
+
+        Each call returns another; close it when it is no longer needed.
+        """
+        redis = self._internals.source.redis
+        if redis is not None and not isinstance(redis, str):
+            raise ConfigurationError(
+                f"{self!r} was given an asyncio client, which sync code cannot use:"
+                " give it a URL, or define a TaskQueue(…, registry=queue.registry)"
+                " beside it"
+            )
+        return TaskQueue(self.name, redis, **self._options.keywords())
+
+    async def close(self) -> None:
+        """Release its connections; it connects again if it is used afterwards.
+
+        A client that was given stays open. Nothing changes in Redis.
+        """
+        await self._internals.source.close()
+
+    async def __aenter__(self) -> AsyncTaskQueue:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}/{self.run}>"

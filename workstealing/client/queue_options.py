@@ -1,0 +1,82 @@
+"""What users say of a queue, kept as they said it.
+
+Both queues take these options as keywords. Every field is required: a keyword that a
+queue forgets to pass on is an error at once, and `AsyncTaskQueue.sync()` hands all of
+them to its twin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from workstealing._checks import checked_queue_name, checked_seconds, checked_whole
+from workstealing.clock import Clock
+from workstealing.errors import ConfigurationError
+from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.admission import Admission
+from workstealing.tasks.policy import AccessPolicy
+from workstealing.tasks.registry import Registry
+from workstealing.tasks.signing import Keyring
+
+__all__ = ("DEFAULTS", "QueueOptions", "Seconds", "one_keyring")
+
+Seconds: TypeAlias = float | timedelta
+DEFAULTS = QueueSettings()
+
+
+@dataclass(frozen=True)
+class QueueOptions:
+    """The options of a queue, by the names of their keywords."""
+
+    run: str
+    lease: Seconds
+    retention: Seconds
+    max_outcomes: int
+    max_length: int | None
+    max_payload: int
+    max_result: int
+    registry: Registry
+    policy: AccessPolicy | None
+    keyring: Keyring | None
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        checked_queue_name(self.run, "the name of a run")
+
+    def keywords(self) -> dict[str, Any]:
+        """Return what makes another queue of the same options."""
+        return dict(vars(self))
+
+    def settings(self) -> QueueSettings:
+        """Return the numbers that the scripts must know."""
+        keep_ms = round(checked_seconds(self.retention, "retention", zero=True) * 1000)
+        max_length = self.max_length
+        if max_length is not None:
+            checked_whole(max_length, "max_length", 1)
+        return QueueSettings(
+            retention_ms=keep_ms if self.max_outcomes else 0,
+            outcomes=checked_whole(self.max_outcomes, "max_outcomes", 0),
+            max_length=max_length or 0,
+            max_payload=checked_whole(self.max_payload, "max_payload", 1),
+            max_result=checked_whole(self.max_result, "max_result", 1),
+            lease_ms=max(1, round(checked_seconds(self.lease, "lease") * 1000)),
+        )
+
+    def admission(self, queue: str) -> Admission:
+        """Return what is known and permitted in a queue, and what signs for it."""
+        keyring = self.keyring
+        signer = None if keyring is None else keyring.signer(queue, self.run)
+        return Admission(self.registry, self.policy, signer)
+
+
+def one_keyring(secret: str | bytes | None, keyring: Any) -> Keyring | None:
+    """Return what `secret=` or `keyring=` say; at most one of them is given."""
+    if secret is not None:
+        if keyring is not None:
+            raise ConfigurationError("give secret= or keyring=, not both")
+        return Keyring(secret)
+    if keyring is None or isinstance(keyring, Keyring):
+        return keyring
+    raise ConfigurationError("keyring must be a Keyring; one secret is secret=")
