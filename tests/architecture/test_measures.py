@@ -18,9 +18,10 @@ from workstealing.drivers.embedded import server_binary
 from workstealing.errors import MissingExtra
 from workstealing.testing.plugin import missing
 
+# On a busy machine a tick of the supervisor falls into each of the tasks.
 MOST_FILES = {
-    "task": 28,
-    "task_with_its_worker": 38,
+    "task": 28 + 1,
+    "task_with_its_worker": 39,
     "enlist": 8,
     "enlist_observed": 11,
 }

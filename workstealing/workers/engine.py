@@ -17,11 +17,12 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.connection import shut_down_sockets
+from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
-from workstealing.workers.loop import UntilEmpty, WorkerLoop, rest_seconds
+from workstealing.workers.loop import Lease, UntilEmpty, WorkerLoop, rest_seconds
 from workstealing.workers.slots import (
     Slot,
     SlotClosed,
@@ -29,16 +30,21 @@ from workstealing.workers.slots import (
     Slots,
     tell_lease_lost,
 )
-from workstealing.workers.supervisor import Lease, Supervisor
+from workstealing.workers.supervisor import Supervisor
 from workstealing.workers.task_output import TaskOutput
 
-__all__ = ("WorkerEngine",)
+__all__ = ("WorkerEngine", "enlist_when_idle")
 
 S = TypeVar("S", bound=Slots)
 
 
 def _do_nothing(*_: object) -> None:
     pass
+
+
+def enlist_when_idle(recruiter: Recruiter | None) -> Callable[[], object]:
+    """Return what a worker does with a spare moment."""
+    return _do_nothing if recruiter is None else recruiter.enlist
 
 
 class WorkerEngine(Generic[S]):

@@ -30,10 +30,9 @@ from workstealing.tasks.context import control_of
 from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.slots import Slots, tell_lease_lost
-from workstealing.workers.supervisor import Lease
 from workstealing.workers.upkeep import upkeep
 
-__all__ = ("UntilEmpty", "WorkerLoop", "choose_victim", "rest_seconds")
+__all__ = ("Lease", "UntilEmpty", "WorkerLoop", "choose_victim", "rest_seconds")
 
 logger = BackgroundLogger(__name__)
 
@@ -380,6 +379,34 @@ class WorkerLoop:
         longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
         self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)
         self._sleep(longest * (0.5 + 0.5 * self._chance.random()))
+
+
+class Lease:
+    """When Redis last renewed the lease of a worker."""
+
+    def __init__(self, seconds: float, clock: Clock) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._renewed_at = clock.monotonic()
+
+    def renewed(self) -> None:
+        """Note that Redis has answered."""
+        self._renewed_at = self._clock.monotonic()
+
+    @property
+    def silence(self) -> float:
+        """Seconds since Redis answered last."""
+        return self._clock.monotonic() - self._renewed_at
+
+    @property
+    def renew_seconds(self) -> float:
+        """How often it is to be renewed, which also brings cancellations."""
+        return min(1.0, self.seconds / 3)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether other workers may have the tasks by now."""
+        return self.silence >= self.seconds
 
 
 def rest_seconds(driver: Driver) -> float:

@@ -52,7 +52,7 @@ class SlotPool:
         *,
         batch: int,
         until_empty: UntilEmpty,
-        idle: Callable[[], None],
+        idle: Callable[[], object],
         tick: Callable[[], None],
         chance: Chance,
         clock: Clock,

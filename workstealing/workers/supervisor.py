@@ -25,9 +25,10 @@ from threading import Condition, Event, Lock, Thread
 from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Attempt
+from workstealing.workers.loop import Lease
 from workstealing.workers.slots import Slot
 
-__all__ = ("GRACE_SECONDS", "Lease", "Supervisor")
+__all__ = ("GRACE_SECONDS", "Supervisor")
 
 logger = BackgroundLogger(__name__)
 
@@ -42,34 +43,6 @@ _LONGEST_SILENCE = 60.0
 # So long without a tick, and then no tick while the loop waits for one.
 _UNRESPONSIVE_SECONDS = 10.0
 _ANSWER_SECONDS = 5.0
-
-
-class Lease:
-    """When Redis last renewed the lease of a worker."""
-
-    def __init__(self, seconds: float, clock: Clock) -> None:
-        self.seconds = seconds
-        self._clock = clock
-        self._renewed_at = clock.monotonic()
-
-    def renewed(self) -> None:
-        """Note that Redis has answered."""
-        self._renewed_at = self._clock.monotonic()
-
-    @property
-    def silence(self) -> float:
-        """Seconds since Redis answered last."""
-        return self._clock.monotonic() - self._renewed_at
-
-    @property
-    def renew_seconds(self) -> float:
-        """How often it is to be renewed, which also brings cancellations."""
-        return min(1.0, self.seconds / 3)
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether other workers may have the tasks by now."""
-        return self.silence >= self.seconds
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.workers.engine import WorkerEngine
+from workstealing.workers.engine import WorkerEngine, enlist_when_idle
 from workstealing.workers.identity import LoopStats, Phase, default_pool, worker_name
 from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.inline_slot import InlineSlot
@@ -45,7 +45,7 @@ class Worker:
         self.name = worker_name(pool or default_pool(), index)
         self._queue = queue.sync()
         self._batch = checked_whole(batch, "batch", 1, LARGEST_BATCH)
-        self._recruiter = recruiter
+        self._idle = enlist_when_idle(recruiter)
         self._chance = chance
         self._clock = clock
         self._is_stopping = False
@@ -71,7 +71,7 @@ class Worker:
             until_empty=until_empty,
             chance=self._chance,
             clock=self._clock,
-            idle=self._use_idle_moment,
+            idle=self._idle,
             # Ctrl-C is meant for the worker, wherever it happens to be.
             reraised=(KeyboardInterrupt,),
         )
@@ -92,7 +92,3 @@ class Worker:
         self._is_stopping = True
         if self._engine is not None:
             self._engine.enter(Phase.STOPPING)
-
-    def _use_idle_moment(self) -> None:
-        if self._recruiter is not None:
-            self._recruiter.enlist()

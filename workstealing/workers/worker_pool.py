@@ -18,6 +18,7 @@ from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.pool.autoscale import Autoscale, BacklogScaler
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.async_slots import AsyncSlots
+from workstealing.workers.engine import enlist_when_idle
 from workstealing.workers.identity import (
     STOP_SECONDS,
     WorkerStats,
@@ -243,7 +244,7 @@ class WorkerPool:
             partial(AsyncSlots, loop=loop) if self.kind == "asyncio" else ThreadSlots,
             batch=self._batch,
             until_empty=until_empty,
-            idle=self._use_idle_moment,
+            idle=enlist_when_idle(self._recruiter),
             tick=self._tick,
             chance=self._chance,
             clock=self._clock,
@@ -274,10 +275,6 @@ class WorkerPool:
         self._workers = workers
         if self._engine is not None:
             self._engine.scale(workers, hot=hot)
-
-    def _use_idle_moment(self) -> None:
-        if self._recruiter is not None:
-            self._recruiter.enlist()
 
 
 def _check_kind(

@@ -469,30 +469,6 @@ def test_a_function_that_takes_too_long_here_is_interrupted() -> None:
             client.call(ANN, "spin", {}, type(None), 10)
 
 
-def test_a_function_that_cannot_be_interrupted_is_let_be_after_a_while(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    module = "workstealing.client.local_task"
-    monkeypatch.setattr(f"{module}._DELIVERY_SECONDS", 0.0)
-    monkeypatch.setattr(f"{module}.Interruptible.interrupt", lambda _: True)
-    monkeypatch.setattr(f"{module}.Interruptible.deliver", lambda _: False)
-    registry, go_on = Registry(), Event()
-    contract = registry.contract("stubborn", Nothing, str)
-
-    @registry.implements(contract, timeout=0.01)
-    def stubborn(_: Nothing) -> str:
-        assert go_on.wait(10)
-        return "ended"
-
-    with ThreadPoolExecutor(1) as pool:
-        client = TaskClient.local(registry, pool=pool)
-        handle = client.submit(ANN, "stubborn", {}, str)
-        wait_until(lambda: "cannot be stopped" in caplog.text, 10, "it to be let be")
-        go_on.set()
-
-        assert handle.result(10) == "ended"
-
-
 @pytest.mark.parametrize("kind", [TaskClient, AsyncTaskClient])
 def test_what_runs_here_is_as_large_as_a_queue_would_take(kind: Any) -> None:
     registry = Registry()
