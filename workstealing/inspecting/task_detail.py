@@ -12,7 +12,7 @@ from typing import Any
 
 from workstealing.errors import TaskNotFound
 from workstealing.inspecting.formatting import duration_ms, plural, timestamp
-from workstealing.inspecting.previews import (
+from workstealing.inspecting.listing import (
     preview_envelope,
     preview_outcome,
     reason_of,
