@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from random import SystemRandom
-from types import TracebackType
 from typing import TypeVar
 
 from workstealing.drivers.embedded import server_binary
@@ -128,12 +127,7 @@ class Server:
     def __enter__(self) -> Server:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _launch(self) -> None:
