@@ -122,7 +122,7 @@ def test_add_and_wait_exits_with_three_after_the_timeout(run_cli: RunCli) -> Non
         (["app:echo", "text=a", "--priority", "3"], "priority must be 0 to 2"),
         (["app:echo", "text=a", "--in", "-1"], "delay must be 0 seconds or more"),
         (["app:echo", "text=a", "--timeout", "1"], "--timeout needs --wait"),
-        (["app:queue"], "app:queue is a TaskQueue, not a task of a queue"),
+        (["app:queue"], "app:queue is a TaskQueue, not a Task or AsyncTask"),
         (["echo"], "'echo' is not APP:TASK"),
     ],
 )

@@ -9,8 +9,12 @@ from typing import Any
 
 import click
 
-from workstealing.cli.exits import BadInput, clear_errors
-from workstealing.cli.options import imported_object, wait_options
+from workstealing.cli.options import (
+    BadInput,
+    clear_errors,
+    imported_object,
+    wait_options,
+)
 from workstealing.client.task import AsyncTask, Task, definition_of
 from workstealing.client.task_queue import parts_of
 from workstealing.drivers.connect import VARIABLES
@@ -47,12 +51,8 @@ def add_command(
     With --wait it prints the result instead and exits with 0; if the task fails, it
     prints the error to stderr and exits with 1; after --timeout it exits with 3.
     """
-    if timeout is not None and not wait:
-        raise BadInput("--timeout needs --wait")
     payload, texts = _payload(words)
-    task = imported_object(where, "APP:TASK, like app:resize")
-    if not isinstance(task, (Task, AsyncTask)):
-        raise BadInput(f"{where} is a {type(task).__name__}, not a task of a queue")
+    task = imported_object(where, "APP:TASK, like app:resize", Task, AsyncTask)
     task = task.options(id=task_id, priority=priority, delay=delay)
     _fit_strings(task, payload, texts)
     try:

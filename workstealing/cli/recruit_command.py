@@ -137,9 +137,7 @@ def _stopped_by_signals() -> asyncio.Event:
 
 
 def _recruiter(where: str) -> Recruiter | AsyncRecruiter:
-    found = imported_object(where, "MODULE:RECRUITER, like app:recruiter")
-    if not isinstance(found, (Recruiter, AsyncRecruiter)):
-        raise ConfigurationError(
-            f"{where} is a {type(found).__name__}, not a Recruiter or AsyncRecruiter"
-        )
-    return found
+    form = "MODULE:RECRUITER, like app:recruiter"
+    recruiter: Recruiter | AsyncRecruiter
+    recruiter = imported_object(where, form, Recruiter, AsyncRecruiter)
+    return recruiter

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
-from types import TracebackType
 
 __all__ = ("CodeWatch",)
 
@@ -42,12 +41,7 @@ class CodeWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
 

@@ -8,7 +8,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
@@ -16,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workstealing.cli.exits import BadInput, clear_errors
-from workstealing.cli.options import imported_queue
+from workstealing.cli.entry import require_extra
+from workstealing.cli.options import BadInput, clear_errors, imported_queue
 from workstealing.client.task_queue import AsyncTaskQueue, parts_of
 from workstealing.drivers.connect import connect_async
-from workstealing.errors import MissingExtra
 
 if TYPE_CHECKING:
     from workstealing.dashboard.dashboard_data import DashboardData
@@ -88,9 +86,7 @@ def web_command(
     By default it listens on this machine only. For another address, give a token of
     your own and put a proxy with TLS in front of it.
     """
-    for package in ("starlette", "uvicorn"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "dashboard")
+    require_extra("dashboard", "starlette", "uvicorn")
     token = _given_token(token_file)
     if token is None and not _is_loopback(host):
         raise BadInput(

@@ -15,9 +15,10 @@ from typing import Any
 import click
 
 from workstealing._logs import flush_logs
-from workstealing.cli.exits import BadInput, clear_errors
 from workstealing.cli.options import (
+    BadInput,
     chosen_queue,
+    clear_errors,
     imported_any_queue,
     imported_object,
     no_more_words,
@@ -284,7 +285,6 @@ def _autoscale(
 
 
 def _recruiter(where: str) -> Recruiter:
-    found = imported_object(where, "MODULE:RECRUITER, like app:recruiter")
-    if not isinstance(found, Recruiter):
-        raise BadInput(f"{where} is a {type(found).__name__}, not a Recruiter")
-    return found
+    form = "MODULE:RECRUITER, like app:recruiter"
+    recruiter: Recruiter = imported_object(where, form, Recruiter)
+    return recruiter

@@ -15,12 +15,11 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Any
 
 import click
 
-from workstealing.cli.exits import BadInput
+from workstealing.cli.options import BadInput
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import RedisError
 from workstealing.workers.worker_pool import WorkerPool
@@ -92,12 +91,7 @@ class ProgressLine:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
 
