@@ -76,7 +76,7 @@ def clear_errors() -> Iterator[None]:
 
 
 def queue_options(metavar: str = "") -> Callable[[F], F]:
-    """Let a command take a queue as its first word or by options, and more words."""
+    """Let a command take a queue as its first word or by options, then more words."""
     return _decorator(
         click.argument("words", nargs=-1, metavar=f"[APP:QUEUE] {metavar}".rstrip()),
         click.option("--queue", "name", help="Name of the queue; imports no code."),
@@ -136,17 +136,17 @@ def single_word(words: tuple[str, ...], what: str, default: str | None = None) -
 
 
 def no_more_words(words: tuple[str, ...]) -> None:
-    """Refuse words that mean nothing."""
+    """Refuse words that the command does not know."""
     if words:
         raise BadInput(f"unexpected: {' '.join(words)}")
 
 
 def confirm(action: str, *, yes: bool) -> None:
-    """Ask on the terminal whether to go on, unless *yes* was given beforehand."""
+    """Ask on the terminal whether to go on; *yes* answers beforehand."""
     if yes:
         return
     if not is_interactive():
-        raise BadInput(f"{action} needs --yes where there is no terminal to ask on")
+        raise BadInput(f"to {action} without a terminal to ask on, give --yes")
     click.confirm(f"{action[:1].upper()}{action[1:]}?", abort=True, err=True)
 
 
@@ -174,7 +174,7 @@ def imported_object(where: str, form: str, *kinds: type) -> Any:
 
     Args:
         where: the name.
-        form: how it is to be written, for the error message.
+        form: how it must be written, for the error message.
         kinds: classes of which it must be one.
 
     Raises:
@@ -183,7 +183,7 @@ def imported_object(where: str, form: str, *kinds: type) -> Any:
     """
     module_name, _, attribute = where.partition(":")
     if not module_name or not attribute:
-        raise ConfigurationError(f"{where!r} is not {form}")
+        raise ConfigurationError(f"{where!r} must be {form}")
     sys.path.insert(0, "")
     try:
         found = importlib.import_module(module_name)
@@ -202,9 +202,9 @@ def imported_object(where: str, form: str, *kinds: type) -> Any:
 
 
 def _cause(error: Exception) -> str:
-    """Return in one line what is wrong with a module, and where."""
+    """Return what is wrong with a module, and where, in one line."""
     text = f"{type(error).__name__}: {error}".partition("\n")[0]
-    # The application's own line, not the line of this library that refused it.
+    # The line of the application, not the line of this library that refused it.
     last = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = frame.f_globals.get("__name__", "").partition(".")[0]

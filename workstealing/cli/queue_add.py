@@ -1,4 +1,4 @@
-"""`workstealing queue add`: submit a task, and wait for it if asked to."""
+"""`workstealing queue add`: submits a task, and waits for it with `--wait`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ __all__ = ("add_command",)
 @click.command("add")
 @click.argument("where", metavar="APP:TASK")
 @click.argument("words", nargs=-1, metavar="[JSON | NAME=VALUE]...")
-@click.option("--id", "task_id", help="Its id; a task with a known id is not added.")
+@click.option(
+    "--id", "task_id", help="Its id; if a task has that id already, nothing is added."
+)
 @click.option("--priority", type=int, help="0 urgent, 1 normal, 2 low.")
 @click.option(
-    "--in", "delay", type=float, metavar="SECONDS", help="Delay it for so long."
+    "--in", "delay", type=float, metavar="SECONDS", help="Run it after this delay."
 )
 @wait_options("Wait for the task and print its result as JSON.")
 @clear_errors()
@@ -64,8 +66,8 @@ def add_command(
     click.echo(added)
     if not wait and _is_discarded(task):
         click.echo(
-            "Warning: no worker is alive, and the embedded server ends with this"
-            " process and discards the task. Start a worker first, or set REDIS_URL.",
+            "Warning: no worker is alive, so the embedded server ends with this process"
+            " and the task is lost. Start a worker first, or set REDIS_URL.",
             err=True,
         )
 

@@ -115,7 +115,7 @@ def tree_command(limit: int, **where: Any) -> None:
 @queue_options("ID")
 @clear_errors()
 def why_command(**where: Any) -> None:
-    """Say where a task is, which worker has it, and why it is not running."""
+    """Explain where a task is, which worker has it, and why it is not running."""
     queue, words = chosen_queue(**where)
     explained = Inspector(queue).why(single_word(words, "id of a task"))
     click.echo(f"{printable(explained.id)}: {explained.state.value}")

@@ -75,9 +75,9 @@ def cancel_command(**where: Any) -> None:
 @log_options
 @clear_errors()
 def drain_command(level: int, **where: Any) -> None:
-    """Run the tasks of a queue in this process until none is left that can run."""
+    """Run the tasks of a queue in this process until none can run."""
     if where["name"] is not None:
-        raise BadInput("draining runs tasks, which needs their code: give APP:QUEUE")
+        raise BadInput("draining runs tasks, so it needs their code: give APP:QUEUE")
     queue, words = chosen_queue(**where)
     no_more_words(words)
     run_pool(queue, WorkerPool(queue), until_empty=True, level=level)
@@ -90,12 +90,12 @@ def drain_command(level: int, **where: Any) -> None:
 def done_command(wait: bool, timeout: float | None, **where: Any) -> None:
     """End the input of a run: further tasks are refused.
 
-    What was submitted before still runs. `queue reopen` takes it back.
+    Tasks that were submitted before still run. `queue reopen` undoes it.
     """
     queue, words = chosen_queue(**where)
     no_more_words(words)
     queue.end_input()
-    click.echo(f"{queue.name}/{queue.run} takes no more tasks")
+    click.echo(f"{queue.name}/{queue.run} accepts no more tasks")
     if wait:
         seen = queue.wait(timeout)
         dead = plural(seen.dead, "dead letter")
@@ -110,7 +110,7 @@ def reopen_command(**where: Any) -> None:
     queue, words = chosen_queue(**where)
     no_more_words(words)
     queue.reopen_input()
-    click.echo(f"{queue.name}/{queue.run} accepts tasks")
+    click.echo(f"{queue.name}/{queue.run} accepts tasks again")
 
 
 @click.command("dead")
@@ -173,7 +173,7 @@ def _cancel(handle: TaskHandle[Any]) -> bool:
     verdict = handle.cancel()
     if verdict == "ended":
         state = handle.state().state
-        # Cancelling a task twice is no mistake.
+        # Cancelling a task twice is not an error.
         is_cancelled = state is State.CANCELLED
         words = "was cancelled before" if is_cancelled else f"had ended: {state.value}"
     else:
@@ -198,7 +198,7 @@ def _apply(
     verb: str,
     past: str,
 ) -> None:
-    """Do something to the dead letters that were named, or to all of them."""
+    """Replay or drop the dead letters with these ids, or all of them."""
     if bool(ids) == every:
         raise BadInput("give the ids of dead letters, or --all")
     # A mistyped id is refused before anything is done.
@@ -217,7 +217,7 @@ def _apply(
 
 
 def _apply_to_all(queue: TaskQueue, left: int, act: Callable[[str], bool]) -> int:
-    """Act on those that are there now; replayed ones may fail again meanwhile."""
+    """Act on the dead letters that exist now: replayed ones may fail again."""
     changed = 0
     inspector = Inspector(queue)
     while left > 0:

@@ -1,4 +1,4 @@
-"""`workstealing queue stat`: the counts of a queue, once or every second."""
+"""`workstealing queue stat`: shows the counts of a queue, once or every second."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _line(seen: QueueStat) -> str:
 
 
 def _queues_instead(inspector: Inspector) -> str:
-    """Say which queues the server has, if it allows that to be found out."""
+    """Name the queues of the server, if it allows them to be listed."""
     try:
         found = inspector.queues()
     except RedisError:
@@ -109,7 +109,7 @@ def _queues_instead(inspector: Inspector) -> str:
     if not found.names:
         if found.is_all:
             return "this server has no queues"
-        return "no queue was found among the first keys of this server"
+        return "no queues were found among the first keys of this server"
     names = [f"{queue}/{run}" for queue, run in found.names]
     more = ", …" if len(names) > _MOST_QUEUES or not found.is_all else ""
     return f"this server has: {', '.join(map(printable, names[:_MOST_QUEUES]))}{more}"

@@ -1,4 +1,4 @@
-"""Tables and trees for people and for pipes: no id and no name is ever broken.
+"""Tables and trees for people and for pipes; ids and names are never broken.
 
 On a terminal only columns of prose are folded, or printed below their rows if the names
 leave no room for them; a table whose names are wider than the terminal stays whole, and
@@ -48,7 +48,7 @@ __all__ = (
 )
 
 _GAP = 2
-# A column of prose that is narrower cannot be read.
+# A narrower column of prose is unreadable.
 _NARROWEST_PROSE = 24
 _WIDEST_NAME = 46
 

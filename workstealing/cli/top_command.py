@@ -51,7 +51,7 @@ class TopFrame:
     name: str
     """Queue and run."""
     stat: QueueStat | None = None
-    """The last one that was read; None if there is none yet."""
+    """The last stat that was read; None until there is one."""
     rates: Rates | None = None
     problem: str = ""
     """Why the queue cannot be read now; empty if it can."""
@@ -74,9 +74,9 @@ class TopFrame:
 def top_command(once: bool, interval: float, **where: Any) -> None:
     """Watch a queue: counts, rates, workers, upkeep. Press q to quit.
 
-    While Redis cannot be reached it says so, and keeps trying. With --once it reads the
-    queue twice, one interval apart, to compute rates. In a pipe it prints frame after
-    frame.
+    If Redis is unreachable, it shows the last numbers and keeps trying. With --once it
+    reads the queue twice, one interval apart, to compute rates. In a pipe it prints
+    frame after frame.
     """
     queue, words = chosen_queue(**where)
     no_more_words(words)
@@ -121,7 +121,7 @@ def _print_frames(queue: TaskQueue, console: Console, interval: float) -> None:
 
 
 class _Frames:
-    """Frame after frame; if Redis is away, the last one with the problem."""
+    """Makes frames; while Redis is unreachable, the last one with the problem."""
 
     def __init__(self, queue: TaskQueue) -> None:
         self._queue = queue
@@ -208,6 +208,6 @@ class _Keyboard:
                 if key.encode() in pressed:
                     return True
                 if not pressed:
-                    # The terminal is gone: no key will ever come.
+                    # The terminal is gone: no key will arrive.
                     self._file = None
         return False

@@ -66,7 +66,7 @@ _VARIABLE = "WORKSTEALING_WEB_TOKEN"
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Host name under which browsers may reach it, such as that of a proxy.",
+    help="Host name that browsers may use, such as that of a proxy.",
 )
 @clear_errors()
 def web_command(
@@ -81,10 +81,10 @@ def web_command(
     """Show the queues of a server in a browser, until Ctrl-C or SIGTERM.
 
     All queues found there are shown; dead letters can be replayed or deleted, and tasks
-    cancelled. The token that is printed is needed to log in.
+    cancelled. Log in with the token that is printed.
 
-    By default it listens on this machine only. For another address, give a token of
-    your own and put a proxy with TLS in front of it.
+    By default it listens on this machine only. For another address, give your own
+    token, and put a proxy with TLS in front of it.
     """
     require_extra("dashboard", "starlette", "uvicorn")
     token = _given_token(token_file)
@@ -119,14 +119,14 @@ def _serve(
     with _listening(host, port) as listener, _signals_for(server.handle_exit):
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}/"
-        # A token that was given is known already, and must not be in a log.
+        # A token that was given is known, and must not appear in a log.
         click.echo(f"{address}login#{secret}" if token is None else address)
         server.run(sockets=[listener])
 
 
 @contextmanager
 def _signals_for(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Stop cleanly on Ctrl-C and SIGTERM, also when uvicorn raises them once more."""
+    """Stop cleanly on Ctrl-C and SIGTERM, even when uvicorn raises them again."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, handle) for number in numbers}
     try:
@@ -145,12 +145,14 @@ def _dashboard_data(
         client = connect_async(url, profile="tasks")
         return DashboardData(client, [_named(name, client) for name in names])
     if url is not None:
-        raise BadInput("give --redis or APP:QUEUE, which has its own server, not both")
+        raise BadInput(
+            "give --redis or APP:QUEUE, not both: APP:QUEUE has its own server"
+        )
     queue = imported_queue(app_queue)
     parts = parts_of(queue)
     if parts.redis is not None and not isinstance(parts.redis, str):
         raise BadInput(
-            f"{app_queue} was made with a client of its own: make it with a URL, or use"
+            f"{app_queue} was created with its own client: create it with a URL, or use"
             " --redis URL and --queue NAME"
         )
     client = connect_async(parts.redis, profile="tasks")
@@ -177,7 +179,7 @@ def _given_token(file: Path | None) -> str | None:
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file} cannot be read: {error}") from error
+        raise BadInput(f"cannot read {file}: {error}") from error
 
 
 def _is_loopback(host: str) -> bool:

@@ -50,13 +50,13 @@ __all__ = (
 )
 
 _NOTICES = {
-    "replayed": "It is back in its inbox, with its attempts reset.",
+    "replayed": "It is back in the inbox, and its attempts start from zero.",
     "deleted": "It was deleted.",
-    "not-dead": "It is not a dead letter any more: nothing was changed.",
+    "not-dead": "It is no longer a dead letter: nothing was changed.",
     "cancelled": "It was cancelled.",
     "asked": "It is running; its worker was asked to stop it.",
     "ended": "It had already ended: nothing was changed.",
-    "unknown": "There is no such task: nothing was changed.",
+    "unknown": "The task does not exist: nothing was changed.",
 }
 _OVER = (State.DONE, State.FAILED, State.DEAD, State.CANCELLED, State.UNKNOWN)
 
@@ -86,7 +86,7 @@ def overview_page(seen: Overview, server: str) -> str:
     if seen.more:
         body.append(tag("p", f"… {plural(seen.more, 'more queue')}", class_="quiet"))
     if not seen.is_all:
-        hint = "Not all keys of the server were scanned: name a queue with --queue."
+        hint = "Not all keys of the server were scanned: add a queue with --queue."
         body.append(tag("p", hint, class_="quiet"))
     return _page("Queues", [], [tag("h1", "Queues"), *body], server, is_live=True)
 

@@ -54,7 +54,7 @@ class Inspector:
         """Return a task with its envelope, outcome and traceback.
 
         Raises:
-            TaskNotFound: there is no such task, or its outcome has expired.
+            TaskNotFound: the task does not exist, or its outcome has expired.
         """
         return self._parts.driver.run(self._flows.cat(task_id))
 
@@ -63,7 +63,7 @@ class Inspector:
         return self._parts.driver.run(self._flows.tree(limit))
 
     def why(self, task_id: str) -> Explanation:
-        """Say where a task is, which worker has it, and why it is not running."""
+        """Explain where a task is, which worker has it, and why it is not running."""
         return self._parts.driver.run(self._flows.why(task_id))
 
     def queues(self) -> QueuesFound:
@@ -90,7 +90,7 @@ class AsyncInspector:
         """Return a task with its envelope, outcome and traceback.
 
         Raises:
-            TaskNotFound: there is no such task, or its outcome has expired.
+            TaskNotFound: the task does not exist, or its outcome has expired.
         """
         return await self._parts.driver.run(self._flows.cat(task_id))
 
@@ -99,7 +99,7 @@ class AsyncInspector:
         return await self._parts.driver.run(self._flows.tree(limit))
 
     async def why(self, task_id: str) -> Explanation:
-        """Say where a task is, which worker has it, and why it is not running."""
+        """Explain where a task is, which worker has it, and why it is not running."""
         return await self._parts.driver.run(self._flows.why(task_id))
 
     async def queues(self) -> QueuesFound:
@@ -142,7 +142,7 @@ def find_queues() -> Flow[QueuesFound]:
     """Find the queues of a server by the names of its keys, without reading values.
 
     A server with millions of keys is not scanned to the end, but for some 20,000 keys
-    of each node; the result says whether there were more.
+    of each node; `is_all` is False if there were more.
     """
     found: set[tuple[str, str]] = set()
     is_all = True

@@ -54,8 +54,8 @@ def list_tasks(keys: QueueKeys, where: str, limit: int) -> Flow[tuple[TaskRow, .
         return tuple(_waiting(one, State.ASSIGNED, place) for one in tasks)
     if where not in _LISTERS:
         raise ConfigurationError(
-            f"there is no place {where!r}: choose {', '.join(PLACES)},"
-            " or queues/WORKER for the deque of a worker"
+            f"place must be one of {', '.join(PLACES)},"
+            f" or queues/WORKER for the deque of a worker, got {where!r}"
         )
     found = yield from _LISTERS[where](keys, limit)
     return found

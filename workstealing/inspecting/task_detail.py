@@ -1,4 +1,4 @@
-"""Looks one task up: what is kept of it, where it is, and why it is not running.
+"""Looks up one task: what is kept of it, where it is, and why it is not running.
 
 The explanation is written in plain sentences, the place first, so that it can be read
 out to the person who asks "why does my task not run?".
@@ -59,7 +59,7 @@ def read_task(
 def explain_task(
     keys: QueueKeys, settings: QueueSettings, task_id: str
 ) -> Flow[Explanation]:
-    """Say where a task is, which worker has it, and why it is not running."""
+    """Explain where a task is, which worker has it, and why it is not running."""
     found = yield from _find(keys, task_id)
     sentences = yield from _explain(keys, settings, found)
     return Explanation(task_id, found.state, tuple(sentences))
@@ -188,7 +188,7 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
         ago = duration_ms(seen.now_ms - (seen.dead_at_ms or 0))
         return [
             f"It was given up {ago} ago and is a dead letter.",
-            "Its outcome, which held the reason, is no longer kept.",
+            "Its outcome, which contained the reason, has expired.",
         ]
     outcome = preview_outcome(seen.outcome)
     words = {"done": "It is done", "failed": "It failed", "dead": "It was given up"}

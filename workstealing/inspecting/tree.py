@@ -1,7 +1,7 @@
 """Returns a queue as a tree of folders: inbox, outbox and queues.
 
-A task that a worker has comes with its `.lock`, one that ended with its `.done`. Each
-folder shows a few tasks, and says how many more there are.
+Tasks that a worker has are shown with their `.lock`, and ended ones with their `.done`.
+Each folder shows a few tasks, and how many more there are.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Observer(Protocol):
     """Receives every event."""
 
     def observe(self, event: Event) -> None:
-        """Handle one event; be quick, do not wait."""
+        """Handle one event, without blocking."""
         ...
 
 
@@ -102,7 +102,9 @@ class Throttle:
         else:
             times = past.unreported + 1
             self._past[subject] = _Past(now)
-            logger.error("%s failed %d more times, last with %r", subject, times, error)
+            logger.error(
+                "%s failed %d more times, the last time with %r", subject, times, error
+            )
 
     @staticmethod
     def _is_over(past: _Past, now: float) -> bool:

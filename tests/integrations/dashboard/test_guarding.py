@@ -65,7 +65,7 @@ async def test_a_wrong_token_opens_nothing(
     answer = await stranger.post("/login", data={"token": token}, headers=headers)
 
     assert answer.status_code == 403
-    assert "That is not the token." in answer.text
+    assert "Wrong token." in answer.text
     assert "set-cookie" not in answer.headers
 
 

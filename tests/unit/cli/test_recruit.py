@@ -284,7 +284,7 @@ def test_a_loop_survives_a_job_that_fails(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["app"], "'app' is not MODULE:RECRUITER"),
+        (["app"], "'app' must be MODULE:RECRUITER"),
         (["nowhere:recruiter"], "cannot import nowhere"),
         (["app:nobody"], "app has no nobody"),
         (["app:diary"], "Path, not a Recruiter or AsyncRecruiter"),

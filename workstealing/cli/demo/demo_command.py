@@ -30,7 +30,7 @@ _PLOT = (
     "A small site serves pages from its cache. Every hit enlists; now and then one is"
     " recruited for a slice of side work: ending sessions, trimming a log, upkeep of"
     " the tasks. Meanwhile four workers share {tasks:,} uneven tasks and steal from"
-    " each other. One worker is killed, another one joins late.\n"
+    " each other. One worker is killed, and another joins late.\n"
 )
 # What a recruiter may spend once on top of its share.
 _SAVED_SECONDS = 0.05
@@ -103,7 +103,7 @@ def _play(console: Console, story: Story) -> Scene:
 
 
 def _live_picture(scene: Scene, tasks: int, width: int) -> Group:
-    """Show how far it is, the workers, and the site."""
+    """Show the progress, the workers and the site."""
     done = scene.counts.stats.get("done", 0)
     bar = ProgressBar(total=tasks, completed=done, width=50)
     line = Text(f" {done:,} of {tasks:,} tasks, {scene.seconds:.0f} s")

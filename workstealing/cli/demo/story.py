@@ -48,10 +48,10 @@ class Scene:
     """What was measured at one moment."""
 
     seconds: float
-    """Since the site was opened."""
+    """Time since the site started."""
     counts: Counts
     started: int
-    """How often a task was started."""
+    """How many times a task was started."""
     workers: dict[str, str]
     """The condition of each worker."""
     stolen: dict[str, int]
@@ -189,16 +189,16 @@ class _DemoSite:
 
     @property
     def seconds(self) -> float:
-        """How long it has been serving."""
+        """How long the site has been serving."""
         return (self._stopped_at or time.monotonic()) - self._started_at
 
     def start(self) -> None:
-        """Open the site."""
+        """Start to serve."""
         self._started_at = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        """Serve no more; its numbers stay."""
+        """Stop serving; the numbers stay."""
         self._stopping.set()
         self._thread.join()
         self._stopped_at = self._stopped_at or time.monotonic()
