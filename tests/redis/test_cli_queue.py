@@ -567,7 +567,7 @@ def test_without_a_terminal_more_than_one_dead_letter_needs_a_yes(
     done = cli.run(command, *which, "--yes")
 
     assert (refused.exit_code, left) == (2, 3)
-    assert refused.output.startswith(f"Error: {command} ")
+    assert refused.output.startswith(f"Error: to {command} ")
     assert "--yes" in refused.output
     assert refused.output.count("\n") == 1
     assert done.exit_code == 0

@@ -77,7 +77,7 @@ def test_a_pool_runs_until_nothing_is_left(
     assert queue.handle("b").result(timeout=5) == {"said": "hi"}
     assert queue.handle("b").state().worker in ("mill.0", worker)
     first, *_, last = ended.stderr.splitlines()
-    assert f"pool mill of {queue.name}/default starts" in first
+    assert f"starting pool mill of {queue.name}/default" in first
     assert f"({kind}); tasks: echo@1, fail@1, patient@1" in first
     assert "pool mill ended: 2 tasks taken" in last
     assert ended.stdout == ""
@@ -136,7 +136,7 @@ def test_each_finished_task_is_a_line_and_a_given_up_one_an_error_with_traceback
     assert " ERROR " in given_up[0]
     assert ended.stderr.count("Traceback (most recent call last)") == 1
     assert 'raise ValueError("not today")' in ended.stderr
-    assert "ends:" in lines[-1]
+    assert "ended:" in lines[-1]
 
 
 @each_kind

@@ -156,4 +156,4 @@ def test_a_short_token_is_refused(redis_server: Server, tmp_path: Path) -> None:
         )
 
         assert ended.exit_code == 2
-        assert "16 characters or more" in ended.output
+        assert "at least 16 characters" in ended.output

@@ -277,7 +277,7 @@ async def test_no_token_is_ever_logged(
 
 
 def test_a_token_that_could_be_guessed_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="16 characters or more"):
+    with pytest.raises(ConfigurationError, match="at least 16 characters"):
         AccessGuard("secret")
 
 

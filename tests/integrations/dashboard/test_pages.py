@@ -248,7 +248,7 @@ async def test_replay_puts_a_dead_letter_back(
         "/act", data=mill.form("replay", "bad"), follow_redirects=True
     )
 
-    assert "back in its inbox" in answer.text
+    assert "back in the inbox" in answer.text
     assert (await mill.queue.handle("bad").state()).state == "waiting"
     again = await browser.post(
         "/act", data=mill.form("replay", "bad"), follow_redirects=True
