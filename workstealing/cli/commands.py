@@ -37,7 +37,7 @@ def workstealing() -> None:
     """Background work without a background."""
 
 
-@click.command("node")
+@workstealing.command("node")
 @click.option(
     "--redis",
     "url",
@@ -52,7 +52,7 @@ def workstealing() -> None:
     help="Seed for drawing victims and the lengths of simulated jobs.",
 )
 @clear_errors()
-def node_command(url: str | None, seed: int) -> None:
+def _node(url: str | None, seed: int) -> None:
     """Coordinate work stealing: read messages from stdin, write replies to stdout.
 
     Messages and replies are JSON objects, one per line, such as
@@ -65,7 +65,6 @@ def node_command(url: str | None, seed: int) -> None:
 
 for _command in (
     demo_command,
-    node_command,
     plan_command,
     queue_command,
     recruit_command,

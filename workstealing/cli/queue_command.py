@@ -48,7 +48,7 @@ def queue_command() -> None:
     """
 
 
-@click.command(
+@queue_command.command(
     "ls",
     epilog=f"PLACE is one of {', '.join(PLACES)}, or queues/WORKER. The default is"
     " inbox.",
@@ -59,7 +59,7 @@ def queue_command() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
 @clear_errors()
-def ls_command(limit: int, as_json: bool, **where: Any) -> None:
+def _ls(limit: int, as_json: bool, **where: Any) -> None:
     """List the tasks in one place."""
     queue, words = chosen_queue(**where)
     place = single_word(words, "place", "inbox")
@@ -73,10 +73,10 @@ def ls_command(limit: int, as_json: bool, **where: Any) -> None:
         click.echo(f"no tasks in {place}", err=True)
 
 
-@click.command("cat")
+@queue_command.command("cat")
 @queue_options("ID")
 @clear_errors()
-def cat_command(**where: Any) -> None:
+def _cat(**where: Any) -> None:
     """Show a task: its envelope, outcome, result and traceback."""
     queue, words = chosen_queue(**where)
     task = Inspector(queue).cat(single_word(words, "id of a task"))
@@ -93,7 +93,7 @@ def cat_command(**where: Any) -> None:
         click.echo(f"\n{printable(task.traceback.rstrip())}")
 
 
-@click.command("tree")
+@queue_command.command("tree")
 @queue_options()
 @click.option(
     "--limit",
@@ -103,7 +103,7 @@ def cat_command(**where: Any) -> None:
     help="Show at most this many tasks per folder.",
 )
 @clear_errors()
-def tree_command(limit: int, **where: Any) -> None:
+def _tree(limit: int, **where: Any) -> None:
     """Show a queue as folders: inbox, outbox and queues, .lock and .done."""
     queue, words = chosen_queue(**where)
     no_more_words(words)
@@ -111,10 +111,10 @@ def tree_command(limit: int, **where: Any) -> None:
         click.echo(line)
 
 
-@click.command("why")
+@queue_command.command("why")
 @queue_options("ID")
 @clear_errors()
-def why_command(**where: Any) -> None:
+def _why(**where: Any) -> None:
     """Explain where a task is, which worker has it, and why it is not running."""
     queue, words = chosen_queue(**where)
     explained = Inspector(queue).why(single_word(words, "id of a task"))
@@ -125,11 +125,7 @@ def why_command(**where: Any) -> None:
 
 for _command in (
     add_command,
-    ls_command,
-    cat_command,
     stat_command,
-    tree_command,
-    why_command,
     cancel_command,
     drain_command,
     done_command,

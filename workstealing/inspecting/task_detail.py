@@ -188,7 +188,7 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
         ago = duration_ms(seen.now_ms - (seen.dead_at_ms or 0))
         return [
             f"It was given up {ago} ago and is a dead letter.",
-            "Its outcome, which contained the reason, has expired.",
+            "Its outcome, which held the reason, is no longer kept.",
         ]
     outcome = preview_outcome(seen.outcome)
     words = {"done": "It is done", "failed": "It failed", "dead": "It was given up"}
