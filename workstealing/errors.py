@@ -203,8 +203,8 @@ class NotPermitted(WorkStealingError):
         who = f"'{self.principal}'" if self.principal else "an unnamed caller"
         if not self.permission:
             return (
-                f"task '{self.task}': {who} may not call it, because it has no"
-                " permission=: name one, or use PUBLIC if anyone may call it"
+                f"task '{self.task}': {who} may not call it, because it names no"
+                " permission: give it permission=, or PUBLIC if anyone may call it"
             )
         roles = f"the roles {self.roles}" if self.roles else "no roles"
         return (

@@ -142,7 +142,7 @@ def test_a_worker_refuses_who_may_not_call(
 def test_a_worker_refuses_a_task_that_names_no_permission(
     worker: Any, client: TaskClient, tmp_path: Path
 ) -> None:
-    with pytest.raises(NotPermitted, match="it has no permission="):
+    with pytest.raises(NotPermitted, match="it names no permission"):
         client.call(ANN, "secret", {}, str, 20)
 
     assert not (tmp_path / "ran").exists()
