@@ -5,22 +5,22 @@ WorkStealingError
 │   ├── InvalidRate         not a number, NaN, below 0.0 or above 1.0
 │   ├── InvalidInterval     `every=` is not a positive number of seconds
 │   ├── RateExceeded        installed rates add up to more than 1.0
-│   ├── AmbiguousPace       both or none of `rate=` and `every=`
+│   ├── AmbiguousPace       both or neither of `rate=` and `every=`
 │   ├── DuplicateJob        the name is taken
 │   ├── UnknownJob          no job of that name
 │   ├── NotAJob             neither a callable nor an object with `recruited()`
 │   ├── CoroutineJob        a coroutine job on a recruiter that cannot await it
 │   ├── InvalidName         a name or an id with spaces, braces or control characters
-│   ├── NotATask            the function cannot be a task; says why
+│   ├── NotATask            the function cannot be a task, with the reason
 │   ├── DuplicateTask       the name and version are taken
 │   ├── UnknownWorker       no worker of that name
 │   └── MissingExtra        names the extra to install
 ├── Conflict                another recruit does the same work; nothing is wrong
-├── InvalidDuty             a job returned something that is not a Duty
+├── InvalidDuty             a job returned something other than a Duty or None
 ├── HookFailed              a user's function raised inside a job; the cause is kept
 ├── NotPermitted            this principal may not call the task
 ├── PayloadInvalid          arguments that do not match the task; names the field
-├── PayloadTooLarge         more bytes than the queue takes
+├── PayloadTooLarge         more bytes than the queue accepts
 ├── ResultInvalid           a result that is not JSON, or not of the wanted type
 ├── BadEnvelope             not an envelope: broken JSON, a missing or wrong field
 ├── UnknownEnvelope         an envelope of another format version
@@ -28,18 +28,18 @@ WorkStealingError
 ├── BadOutcome              not an outcome: broken JSON, a missing or wrong field
 ├── UnknownTask             no task of that name and version is registered here
 ├── QueueFull               the queue is at its `max_length`
-├── InputEnded              the input of the queue was ended; says how to reopen it
+├── InputEnded              the input of the queue was ended; it can be reopened
 ├── TaskNotFound            no task of that id, or its outcome has expired
 ├── TaskFailed              the task's own error, as its worker reported it
-├── TaskDead                the task was given up; says why
+├── TaskDead                the task was given up, with the reason
 ├── TaskCancelled           the task was cancelled before it was done
 ├── ResultTimeout           the task did not end in time; also a TimeoutError
-├── PoolBroken              processes of a pool die before they start to work
+├── PoolBroken              a pool cannot go on: processes die, or nothing supervises
 ├── PoolFull                a pool's buffer is full, and stayed so
-├── PoolStopped             a pool takes no more work; also a RuntimeError
+├── PoolStopped             a pool accepts no more work; also a RuntimeError
 ├── WorkDiscarded           work was taken out of its pool, or interrupted
 └── RedisError              a server refused, failed or was silent; the cause is kept
-    ├── RedisUnavailable    not reached, or no reply; safe to try again
+    ├── RedisUnavailable    unreachable, or no reply in time; safe to try again
     ├── RedisReadOnly       a replica, or too few replicas to write
     ├── RedisOutOfMemory    `maxmemory` is reached and nothing may be evicted
     ├── WrongType           the key holds something else
@@ -47,7 +47,7 @@ WorkStealingError
 
 StopWork(BaseException)     asks a running task to stop; not an error
 
-Errors cross threads and processes, so each can be pickled: what it carries are its
+Errors cross threads and processes, so each can be pickled: its attributes are its
 arguments, and its text is made from them.
 """
 
@@ -107,7 +107,7 @@ class WorkStealingError(Exception):
 
 
 class ConfigurationError(WorkStealingError):
-    """Wrong arguments: the code that passed them must change."""
+    """The arguments are wrong: change the code that passes them."""
 
 
 class InvalidRate(ConfigurationError):
@@ -127,7 +127,7 @@ class AmbiguousPace(ConfigurationError):
 
 
 class DuplicateJob(ConfigurationError):
-    """The recruiter has a job of that name already."""
+    """The recruiter already has a job of that name."""
 
 
 class UnknownJob(ConfigurationError):
@@ -139,7 +139,7 @@ class NotAJob(ConfigurationError):
 
 
 class CoroutineJob(ConfigurationError):
-    """A coroutine job was given to a recruiter that cannot await it."""
+    """A recruiter that cannot await was given a coroutine job: use `AsyncRecruiter`."""
 
 
 class InvalidName(ConfigurationError):
@@ -151,7 +151,7 @@ class NotATask(ConfigurationError):
 
 
 class DuplicateTask(ConfigurationError):
-    """A task of that name and version is registered already."""
+    """A task of that name and version is already registered."""
 
 
 class UnknownWorker(ConfigurationError):
@@ -163,8 +163,7 @@ class MissingExtra(ConfigurationError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(package, extra)
-        self.package = package
-        self.extra = extra
+        self.package, self.extra = package, extra
 
     def __str__(self) -> str:
         command = f"pip install 'workstealing[{self.extra}]'"
@@ -197,22 +196,20 @@ class NotPermitted(WorkStealingError):
 
     def __init__(self, task: str, principal: str, roles: str, permission: str) -> None:
         super().__init__(task, principal, roles, permission)
-        self.task = task
-        self.principal = principal
-        self.roles = roles
-        self.permission = permission
+        self.task, self.principal = task, principal
+        self.roles, self.permission = roles, permission
 
     def __str__(self) -> str:
         who = f"'{self.principal}'" if self.principal else "an unnamed caller"
         if not self.permission:
             return (
-                f"task '{self.task}': {who} may not call it, since it names no"
-                " permission: give it permission=, or PUBLIC if everybody may call it"
+                f"task '{self.task}': {who} may not call it, because it names no"
+                " permission: give it permission=, or PUBLIC if anyone may call it"
             )
         roles = f"the roles {self.roles}" if self.roles else "no roles"
         return (
-            f"task '{self.task}': {who} may not call it: it needs the permission"
-            f" '{self.permission}', and the request has {roles}"
+            f"task '{self.task}': {who} may not call it: it requires the permission"
+            f" '{self.permission}', but the request has {roles}"
         )
 
 
@@ -225,9 +222,7 @@ class PayloadInvalid(WorkStealingError):
 
     def __init__(self, task: str, field: str, problem: str) -> None:
         super().__init__(task, field, problem)
-        self.task = task
-        self.field = field
-        self.problem = problem
+        self.task, self.field, self.problem = task, field, problem
 
     def __str__(self) -> str:
         where = f"argument '{self.field}'" if self.field else "the payload"
@@ -235,23 +230,21 @@ class PayloadInvalid(WorkStealingError):
 
 
 class PayloadTooLarge(WorkStealingError):
-    """The payload has more bytes than the queue takes."""
+    """The payload has more bytes than the queue accepts."""
 
     def __init__(self, task: str, size: int, limit: int) -> None:
         super().__init__(task, size, limit)
-        self.task = task
-        self.size = size
-        self.limit = limit
+        self.task, self.size, self.limit = task, size, limit
 
     def __str__(self) -> str:
         return (
-            f"task '{self.task}': the payload has {self.size:,} bytes and the limit is"
-            f" {self.limit:,}: store the data elsewhere and pass where it is"
+            f"task '{self.task}': the payload has {self.size:,} bytes, but the limit is"
+            f" {self.limit:,}: store the data elsewhere and pass a reference to it"
         )
 
 
 class ResultInvalid(WorkStealingError):
-    """A result has no form in JSON, or is not of the type that is wanted."""
+    """A result cannot be written as JSON, or is not of the expected type."""
 
 
 class BadEnvelope(WorkStealingError):
@@ -263,15 +256,14 @@ class UnknownEnvelope(WorkStealingError):
 
 
 class BadSignature(WorkStealingError):
-    """A queue that wants signatures was given an envelope without a valid one."""
+    """The queue requires signatures, and the envelope has no valid one."""
 
     def __init__(self, task_id: str, problem: str) -> None:
         super().__init__(task_id, problem)
-        self.task_id = task_id
-        self.problem = problem
+        self.task_id, self.problem = task_id, problem
 
     def __str__(self) -> str:
-        return f"task {self.task_id} is refused: {self.problem}"
+        return f"task {self.task_id} was refused: {self.problem}"
 
 
 class BadOutcome(WorkStealingError):
@@ -299,8 +291,7 @@ class InputEnded(WorkStealingError):
     def __str__(self) -> str:
         return (
             f"the input of queue '{self.queue}' was ended, so the task was not"
-            " submitted: queue.reopen_input(), or `workstealing queue reopen`, accepts"
-            " tasks again"
+            " submitted: call queue.reopen_input(), or run `workstealing queue reopen`"
         )
 
 
@@ -315,10 +306,8 @@ class TaskFailed(WorkStealingError):
         self, task_id: str, error: str, message: str, traceback: str = ""
     ) -> None:
         super().__init__(task_id, error, message, traceback)
-        self.task_id = task_id
-        self.error = error
-        self.message = message
-        self.traceback = traceback
+        self.task_id, self.error = task_id, error
+        self.message, self.traceback = message, traceback
 
     def __str__(self) -> str:
         error = f"{self.error}: {self.message}" if self.message else self.error
@@ -330,9 +319,7 @@ class TaskDead(WorkStealingError):
 
     def __init__(self, task_id: str, reason: str, traceback: str = "") -> None:
         super().__init__(task_id, reason, traceback)
-        self.task_id = task_id
-        self.reason = reason
-        self.traceback = traceback
+        self.task_id, self.reason, self.traceback = task_id, reason, traceback
 
     def __str__(self) -> str:
         return (
@@ -346,8 +333,7 @@ class TaskCancelled(WorkStealingError):
 
     def __init__(self, task_id: str, reason: str = "") -> None:
         super().__init__(task_id, reason)
-        self.task_id = task_id
-        self.reason = reason
+        self.task_id, self.reason = task_id, reason
 
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
@@ -355,26 +341,30 @@ class TaskCancelled(WorkStealingError):
 
 
 class ResultTimeout(WorkStealingError, TimeoutError):
-    """The task did not end within the time that the caller was willing to wait."""
+    """The task did not end within the time that the caller waited for it."""
 
 
 class PoolBroken(WorkStealingError):
-    """The processes of a pool die one after the other before they start to work."""
+    """A pool of workers cannot go on.
+
+    Either its processes died one after the other before they started to work, or the
+    supervisor of a worker does not answer, so that nothing would enforce its limits.
+    """
 
 
 class PoolFull(WorkStealingError):
-    """A pool's buffer is full: try again later, wait longer, or raise `buffer`."""
+    """The pool's buffer is full: try again later, wait longer, or raise `buffer`."""
 
     submitted: tuple[object, ...] = ()
     """What `execute_many` had submitted by then."""
 
 
 class PoolStopped(WorkStealingError, RuntimeError):
-    """A pool was stopped and takes no more work."""
+    """The pool was stopped and accepts no more work."""
 
 
 class WorkDiscarded(WorkStealingError):
-    """Work was removed from its pool before it was begun, or was interrupted."""
+    """Work was removed from its pool before it started, or was interrupted."""
 
 
 class RedisError(WorkStealingError):
@@ -382,11 +372,11 @@ class RedisError(WorkStealingError):
 
 
 class RedisUnavailable(RedisError):
-    """The server was not reached or did not answer in time."""
+    """The server is unreachable, or did not answer in time."""
 
 
 class RedisReadOnly(RedisError):
-    """The server takes no writes: a replica, or too few replicas are in reach."""
+    """The server accepts no writes: it is a replica, or has too few replicas."""
 
 
 class RedisOutOfMemory(RedisError):
@@ -394,15 +384,15 @@ class RedisOutOfMemory(RedisError):
 
 
 class WrongType(RedisError):
-    """A key holds another type than the one that is needed."""
+    """A key holds a value of another type than the operation needs."""
 
 
 class ServerTooOld(RedisError):
-    """The server lacks a command that is needed."""
+    """The server does not have a command that is needed: upgrade it."""
 
 
 class StopWork(BaseException):
     """Asks a running task to stop: it was cancelled, or its lease was lost.
 
-    No `Exception`, so that a task's own `except Exception` does not swallow it.
+    Not an `Exception`, so that a task's own `except Exception` does not swallow it.
     """

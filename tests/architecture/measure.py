@@ -306,7 +306,7 @@ def _trace_a_task(tracer: _Tracer, url: str) -> tuple[list[str], list[str]]:
 
 def _trace_a_call(tracer: _Tracer) -> tuple[list[str], list[str]]:
     from workstealing import Duty, Recruiter
-    from workstealing.telemetry.logs import LoggingObserver
+    from workstealing.telemetry import LoggingObserver
 
     def work() -> Duty:
         return Duty.DISMISSED

@@ -23,7 +23,7 @@ MOST_FILES = {
     "task": 28 + 1,
     "task_with_its_worker": 39,
     "enlist": 8,
-    "enlist_observed": 11,
+    "enlist_observed": 10,
 }
 MEDIAN_LINES = range(100, 201)
 

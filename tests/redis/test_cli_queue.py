@@ -122,8 +122,8 @@ def test_add_and_wait_exits_with_three_after_the_timeout(run_cli: RunCli) -> Non
         (["app:echo", "text=a", "--priority", "3"], "priority must be 0 to 2"),
         (["app:echo", "text=a", "--in", "-1"], "delay must be 0 seconds or more"),
         (["app:echo", "text=a", "--timeout", "1"], "--timeout needs --wait"),
-        (["app:queue"], "app:queue is a TaskQueue, not a task of a queue"),
-        (["echo"], "'echo' is not APP:TASK"),
+        (["app:queue"], "app:queue is a TaskQueue, not a Task or AsyncTask"),
+        (["echo"], "'echo' must be APP:TASK"),
     ],
 )
 def test_add_refuses_bad_input_in_one_clear_line(
@@ -171,7 +171,7 @@ def test_a_queue_is_looked_at_by_name_or_by_application(
         (["ls", "--queue", "q", "--run", "a b"], "the name of a run must be"),
         (["ls", "--queue", "q", "--redis", "nonsense"], "a Redis URL starts with"),
         (["ls", "app:queue", "--run", "x"], "--run and --redis need --queue"),
-        (["ls", "cellar", "--queue", "q"], "there is no place 'cellar'"),
+        (["ls", "cellar", "--queue", "q"], "a worker, got 'cellar'"),
         (["ls", "inbox", "dead", "--queue", "q"], "give one place, not 2"),
         (["ls", "--limit", "0", "--queue", "q"], "limit must be 1 to 1000"),
         (["cat", "--queue", "q"], "give one id of a task, not none"),
@@ -425,7 +425,7 @@ def test_a_queue_that_was_closed_is_opened_again(cli: QueueCli) -> None:
 
     ended = cli.run("reopen")
 
-    assert ended.output == f"{cli.queue.name}/default accepts tasks\n"
+    assert ended.output == f"{cli.queue.name}/default accepts tasks again\n"
     assert cli.echo.submit("hi").state().state == "waiting"
     assert cli.run("reopen").exit_code == 0
 
@@ -567,7 +567,7 @@ def test_without_a_terminal_more_than_one_dead_letter_needs_a_yes(
     done = cli.run(command, *which, "--yes")
 
     assert (refused.exit_code, left) == (2, 3)
-    assert refused.output.startswith(f"Error: {command} ")
+    assert refused.output.startswith(f"Error: to {command} ")
     assert "--yes" in refused.output
     assert refused.output.count("\n") == 1
     assert done.exit_code == 0

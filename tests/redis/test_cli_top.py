@@ -183,7 +183,7 @@ def test_a_server_that_goes_away_is_reported_and_waited_for(
         terminal = opened(server.url)
         terminal.wait_for(b"there is no such queue")
         server.kill()
-        terminal.wait_for(b"REDIS NOT REACHED for")
+        terminal.wait_for(b"REDIS UNREACHABLE for")
         server.restart()
         again = TaskQueue(key_prefix, server.url)
         again.end_input()

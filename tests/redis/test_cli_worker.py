@@ -77,9 +77,9 @@ def test_a_pool_runs_until_nothing_is_left(
     assert queue.handle("b").result(timeout=5) == {"said": "hi"}
     assert queue.handle("b").state().worker in ("mill.0", worker)
     first, *_, last = ended.stderr.splitlines()
-    assert f"pool mill of {queue.name}/default starts" in first
+    assert f"starting pool mill of {queue.name}/default" in first
     assert f"({kind}); tasks: echo@1, fail@1, patient@1" in first
-    assert "pool mill ends: 2 tasks taken" in last
+    assert "pool mill ended: 2 tasks taken" in last
     assert ended.stdout == ""
     assert queue.counts().leases == {}
 
@@ -136,7 +136,7 @@ def test_each_finished_task_is_a_line_and_a_given_up_one_an_error_with_traceback
     assert " ERROR " in given_up[0]
     assert ended.stderr.count("Traceback (most recent call last)") == 1
     assert 'raise ValueError("not today")' in ended.stderr
-    assert "ends:" in lines[-1]
+    assert "ended:" in lines[-1]
 
 
 @each_kind
@@ -262,7 +262,7 @@ def test_a_hang_up_lets_threads_begin_anew_with_the_new_code(
     lines = iter(process.stderr.readline, "")
     assert any("then restarting with the new code" in line for line in lines)
     # The same process, which starts once more.
-    assert any(f"starts as process {process.pid} " in line for line in lines)
+    assert any(f"as process {process.pid} " in line for line in lines)
     submit(queue, "echo", "a", text="hi")
     assert queue.handle("a").result(timeout=20) == {"said": "HI"}
 
@@ -305,7 +305,7 @@ def test_with_reload_a_changed_file_is_a_hang_up(
     assert process.stderr is not None
     lines = iter(process.stderr.readline, "")
     assert any("app.py changed: reloading" in line for line in lines)
-    assert any("starts as process" in line for line in lines)
+    assert any("starting pool" in line for line in lines)
     submit(queue, "echo", "a", text="hi")
     assert queue.handle("a").result(timeout=20) == {"said": "HI"}
 
@@ -458,7 +458,7 @@ def test_on_a_terminal_a_progress_line_shows_how_it_is_getting_on(
             shown += os.read(ours, 4096)
         process.send_signal(signal.SIGTERM)
         (app / "go").touch()
-        while b"ends: 1 task taken" not in shown:
+        while b"ended: 1 task taken" not in shown:
             shown += os.read(ours, 4096)
         assert process.wait(timeout=30) == 0
     finally:
@@ -472,7 +472,7 @@ def test_on_a_terminal_a_progress_line_shows_how_it_is_getting_on(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["app"], "'app' is not APP:QUEUE, like app:queue"),
+        (["app"], "'app' must be APP:QUEUE, like app:queue"),
         (["nowhere:queue"], "cannot import nowhere"),
         (["broken:queue"], "cannot import broken: ZeroDivisionError"),
         (["app:nobody"], "app has no nobody"),
@@ -482,13 +482,16 @@ def test_on_a_terminal_a_progress_line_shows_how_it_is_getting_on(
         (["app:queue", "--workers", "0"], "workers must be 1 or more"),
         (
             ["app:queue", "--autoscale", "many"],
-            "--autoscale takes LEAST:MOST, like 2:32",
+            "--autoscale must be LEAST:MOST, like 2:32",
         ),
         (["app:queue", "--autoscale", "3:2"], "most must be >= least"),
         (["app:queue", "--backlog", "3"], "--backlog and --idle need --autoscale"),
         (["app:queue", "--autoscale", "1:2", "--backlog", "0"], "backlog must be 1"),
-        (["app:queue", "--until-empty=soon"], "--until-empty takes no value, or =all"),
-        (["app:queue", "--quiet", "-v"], "choose one of --quiet and --verbose"),
+        (
+            ["app:queue", "--until-empty=soon"],
+            "--until-empty must have no value, or =all",
+        ),
+        (["app:queue", "--quiet", "-v"], "give --quiet or --verbose, not both"),
         (["app:queue", "--max-tasks", "3"], "mean nothing to threads"),
         (["app:queue", "--stop-timeout", "-1"], "the timeout must be"),
         (["--queue", "name"], "a worker needs the code of its tasks"),

@@ -7,19 +7,27 @@ from importlib.util import find_spec
 
 from workstealing.errors import MissingExtra
 
-__all__ = ("main",)
+__all__ = ("main", "require_extra")
 
 _INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line; exit with 1 if its extra is not installed."""
-    for package in ("click", "rich"):
-        if find_spec(package) is None:
-            sys.stderr.write(f"{MissingExtra(package, 'cli')}\n")
-            raise SystemExit(1)
+    try:
+        require_extra("cli", "click", "rich")
+    except MissingExtra as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(1) from None
     try:
         from workstealing.cli.commands import workstealing
     except KeyboardInterrupt:
         raise SystemExit(_INTERRUPTED) from None
     workstealing(prog_name="workstealing")
+
+
+def require_extra(extra: str, *packages: str) -> None:
+    """Raise `MissingExtra` for the first of its packages that is not installed."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtra(package, extra)

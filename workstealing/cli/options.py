@@ -1,26 +1,44 @@
-"""What commands have in common: which queue, objects of an application, questions.
+"""What commands share: how they name a queue, import an application, ask, and fail.
 
-A queue is one of an application, or named by its name. By its name no code of the
+A queue is one of an application, or given by its name. By its name no code of the
 application is imported, so an operator can look at a queue from anywhere.
+
+A command that fails prints one clear line to stderr, never a traceback, and exits with
+a code:
+
+| code | meaning |
+|---|---|
+| 1 | it could not be done: the task failed, Redis did, no worker is alive |
+| 2 | bad input; nothing was done |
+| 3 | it took longer than `--timeout` |
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
 
-from workstealing.cli.exits import BadInput
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.task_queue import TaskQueue
-from workstealing.errors import ConfigurationError
+from workstealing.errors import (
+    ConfigurationError,
+    PayloadInvalid,
+    PayloadTooLarge,
+    ResultTimeout,
+    WorkStealingError,
+)
 
 __all__ = (
+    "BadInput",
     "chosen_queue",
+    "clear_errors",
     "confirm",
     "imported_any_queue",
     "imported_object",
@@ -35,8 +53,31 @@ __all__ = (
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class BadInput(click.ClickException):
+    """The words or options of a command are wrong."""
+
+    exit_code = 2
+
+
+class _TimedOut(click.ClickException):
+    exit_code = 3
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn errors of the library into those of a command; also a decorator."""
+    try:
+        yield
+    except (ConfigurationError, PayloadInvalid, PayloadTooLarge) as error:
+        raise BadInput(str(error)) from error
+    except ResultTimeout as error:
+        raise _TimedOut(str(error)) from error
+    except WorkStealingError as error:
+        raise click.ClickException(str(error)) from error
+
+
 def queue_options(metavar: str = "") -> Callable[[F], F]:
-    """Let a command take a queue as its first word or by options, and more words."""
+    """Let a command take a queue as its first word or by options, then more words."""
     return _decorator(
         click.argument("words", nargs=-1, metavar=f"[APP:QUEUE] {metavar}".rstrip()),
         click.option("--queue", "name", help="Name of the queue; imports no code."),
@@ -51,17 +92,26 @@ def queue_options(metavar: str = "") -> Callable[[F], F]:
     )
 
 
-def wait_options(what: str) -> Callable[[F], F]:
-    """Let a command wait, and for how long."""
-    return _decorator(
-        click.option("--wait", is_flag=True, help=what),
-        click.option(
-            "--timeout",
-            type=float,
-            metavar="SECONDS",
-            help="With --wait: exit with 3 if it takes longer.",
-        ),
+def wait_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command `--wait`, and `--timeout`, which needs it."""
+    wait_option = click.option("--wait", is_flag=True, help=what)
+    timeout_option = click.option(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="With --wait: exit with 3 if it takes longer.",
     )
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def checked(*, wait: bool, timeout: float | None, **options: Any) -> None:
+            if timeout is not None and not wait:
+                raise BadInput("--timeout needs --wait")
+            command(wait=wait, timeout=timeout, **options)
+
+        return wait_option(timeout_option(checked))
+
+    return decorate
 
 
 def chosen_queue(
@@ -87,17 +137,17 @@ def single_word(words: tuple[str, ...], what: str, default: str | None = None) -
 
 
 def no_more_words(words: tuple[str, ...]) -> None:
-    """Refuse words that mean nothing."""
+    """Refuse words that the command does not know."""
     if words:
         raise BadInput(f"unexpected: {' '.join(words)}")
 
 
 def confirm(action: str, *, yes: bool) -> None:
-    """Ask on the terminal whether to go on, unless *yes* was given beforehand."""
+    """Ask on the terminal whether to go on; *yes* answers beforehand."""
     if yes:
         return
     if not is_interactive():
-        raise BadInput(f"{action} needs --yes where there is no terminal to ask on")
+        raise BadInput(f"to {action} without a terminal to ask on, give --yes")
     click.confirm(f"{action[:1].upper()}{action[1:]}?", abort=True, err=True)
 
 
@@ -108,34 +158,33 @@ def is_interactive() -> bool:
 
 def imported_queue(where: str) -> TaskQueue:
     """Import a queue; for an `AsyncTaskQueue`, return its sync queue."""
-    try:
-        return imported_any_queue(where).sync()
-    except ConfigurationError as error:
-        raise BadInput(str(error)) from error
+    return imported_any_queue(where).sync()
 
 
 def imported_any_queue(where: str) -> TaskQueue | AsyncTaskQueue:
     """Import a queue, sync or asyncio."""
-    found = imported_object(where, "APP:QUEUE, like app:queue")
-    if isinstance(found, TaskQueue | AsyncTaskQueue):
-        return found
-    kind = type(found).__name__
-    raise BadInput(f"{where} is a {kind}, not a TaskQueue or AsyncTaskQueue")
+    form = "APP:QUEUE, like app:queue"
+    queue: TaskQueue | AsyncTaskQueue = imported_object(
+        where, form, TaskQueue, AsyncTaskQueue
+    )
+    return queue
 
 
-def imported_object(where: str, form: str) -> Any:
+def imported_object(where: str, form: str, *kinds: type) -> Any:
     """Return what `MODULE:NAME` names, with the current folder searched first.
 
     Args:
         where: the name.
-        form: how it is to be written, for the error message.
+        form: how it must be written, for the error message.
+        kinds: classes of which it must be one.
 
     Raises:
-        ConfigurationError: there is no such object, or the import failed.
+        ConfigurationError: there is no such object, it is of another class, or the
+            import failed.
     """
     module_name, _, attribute = where.partition(":")
     if not module_name or not attribute:
-        raise ConfigurationError(f"{where!r} is not {form}")
+        raise ConfigurationError(f"{where!r} must be {form}")
     sys.path.insert(0, "")
     try:
         found = importlib.import_module(module_name)
@@ -147,13 +196,16 @@ def imported_object(where: str, form: str) -> Any:
         if not hasattr(found, name):
             raise ConfigurationError(f"{module_name} has no {attribute}")
         found = getattr(found, name)
+    if not isinstance(found, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise ConfigurationError(f"{where} is a {type(found).__name__}, not a {wanted}")
     return found
 
 
 def _cause(error: Exception) -> str:
-    """Return in one line what is wrong with a module, and where."""
+    """Return what is wrong with a module, and where, in one line."""
     text = f"{type(error).__name__}: {error}".partition("\n")[0]
-    # The application's own line, not the line of this library that refused it.
+    # The line of the application, not the line of this library that refused it.
     last = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = frame.f_globals.get("__name__", "").partition(".")[0]

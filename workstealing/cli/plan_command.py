@@ -1,4 +1,4 @@
-"""`workstealing plan`: computes the rate of a job, and what it means for the host."""
+"""`workstealing plan`: computes the rate of a job, and its cost for the host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DEADLINE = 0.05
     "--calls-day",
     type=float,
     required=True,
-    help="Enlist calls per second of all processes together, by day.",
+    help="Enlist calls per second of all processes together, during the day.",
 )
 @click.option(
     "--calls-night",
@@ -58,21 +58,21 @@ _DEADLINE = 0.05
     "--stale",
     type=float,
     required=True,
-    help="Seconds without a slice that are too many.",
+    help="Longest acceptable gap between slices, in seconds.",
 )
 @click.option(
     "--failure",
     type=float,
     default=0.01,
     show_default=True,
-    help="Tolerated probability of such a gap within the horizon.",
+    help="Acceptable probability of a longer gap within the horizon.",
 )
 @click.option(
     "--horizon",
     type=float,
     default=DAY,
     show_default=True,
-    help="Seconds that the probability is about.",
+    help="Period of that probability, in seconds.",
 )
 @click.option(
     "--slice-seconds",
@@ -86,7 +86,7 @@ _DEADLINE = 0.05
     type=int,
     default=10_000,
     show_default=True,
-    help="Items that arrive at once, to compute how long they take.",
+    help="Size of a burst, to compute how long it takes to drain.",
 )
 @click.option(
     "--calls-per-request",
@@ -105,8 +105,8 @@ _DEADLINE = 0.05
 def plan_command(as_json: bool, plot: Path | None, **numbers: Any) -> None:
     """Compute the rate that a job needs.
 
-    It is the smallest one that keeps gaps short and the backlog bounded in the quietest
-    hours. Beside it, the same work is shown with every= instead of rate=.
+    It is the smallest rate that keeps gaps short and the backlog bounded in the
+    quietest hours. The same work with every= instead of rate= is shown next to it.
     """
     try:
         made = plan(**numbers)

@@ -1,4 +1,4 @@
-"""`workstealing queue add`: submit a task, and wait for it if asked to."""
+"""`workstealing queue add`: submits a task, and waits for it with `--wait`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 
 import click
 
-from workstealing.cli.exits import BadInput, clear_errors
-from workstealing.cli.options import imported_object, wait_options
+from workstealing.cli.options import (
+    BadInput,
+    clear_errors,
+    imported_object,
+    wait_options,
+)
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import AsyncTask, Task, definition_of
 from workstealing.drivers.connect import VARIABLES
@@ -22,10 +26,12 @@ __all__ = ("add_command",)
 @click.command("add")
 @click.argument("where", metavar="APP:TASK")
 @click.argument("words", nargs=-1, metavar="[JSON | NAME=VALUE]...")
-@click.option("--id", "task_id", help="Its id; a task with a known id is not added.")
+@click.option(
+    "--id", "task_id", help="Its id; if a task has that id already, nothing is added."
+)
 @click.option("--priority", type=int, help="0 urgent, 1 normal, 2 low.")
 @click.option(
-    "--in", "delay", type=float, metavar="SECONDS", help="Delay it for so long."
+    "--in", "delay", type=float, metavar="SECONDS", help="Run it after this delay."
 )
 @wait_options("Wait for the task and print its result as JSON.")
 @clear_errors()
@@ -47,12 +53,8 @@ def add_command(
     With --wait it prints the result instead and exits with 0; if the task fails, it
     prints the error to stderr and exits with 1; after --timeout it exits with 3.
     """
-    if timeout is not None and not wait:
-        raise BadInput("--timeout needs --wait")
     payload, texts = _payload(words)
-    task = imported_object(where, "APP:TASK, like app:resize")
-    if not isinstance(task, (Task, AsyncTask)):
-        raise BadInput(f"{where} is a {type(task).__name__}, not a task of a queue")
+    task = imported_object(where, "APP:TASK, like app:resize", Task, AsyncTask)
     task = task.options(id=task_id, priority=priority, delay=delay)
     _fit_strings(task, payload, texts)
     try:
@@ -64,8 +66,8 @@ def add_command(
     click.echo(added)
     if not wait and _is_discarded(task):
         click.echo(
-            "Warning: no worker is alive, and the embedded server ends with this"
-            " process and discards the task. Start a worker first, or set REDIS_URL.",
+            "Warning: no worker is alive, so the embedded server ends with this process"
+            " and the task is lost. Start a worker first, or set REDIS_URL.",
             err=True,
         )
 

@@ -1,24 +1,40 @@
-"""`workstealing queue`: the commands for one queue, from several modules."""
+"""`workstealing queue`: the commands for one queue.
+
+Here are those that look at tasks and change nothing, `ls`, `cat`, `tree` and `why`; the
+others have modules of their own.
+"""
 
 from __future__ import annotations
 
-import click
+import dataclasses
+import json
+import time
+from typing import Any
 
+import click
+from rich.console import Console
+
+from workstealing.cli.options import (
+    chosen_queue,
+    clear_errors,
+    no_more_words,
+    queue_options,
+    single_word,
+)
 from workstealing.cli.queue_add import add_command
 from workstealing.cli.queue_control import (
     cancel_command,
+    dead_command,
     done_command,
     drain_command,
+    drop_command,
     reopen_command,
-)
-from workstealing.cli.queue_dead import dead_command, drop_command, replay_command
-from workstealing.cli.queue_look import (
-    cat_command,
-    ls_command,
-    tree_command,
-    why_command,
+    replay_command,
 )
 from workstealing.cli.queue_stat import stat_command
+from workstealing.cli.tables import print_page, task_table, tree_lines
+from workstealing.inspecting import PLACES, Inspector
+from workstealing.inspecting.formatting import printable
 
 __all__ = ("queue_command",)
 
@@ -32,13 +48,84 @@ def queue_command() -> None:
     """
 
 
+@queue_command.command(
+    "ls",
+    epilog=f"PLACE is one of {', '.join(PLACES)}, or queues/WORKER. The default is"
+    " inbox.",
+)
+@queue_options("[PLACE]")
+@click.option(
+    "--limit", type=int, default=20, show_default=True, help="List at most this many."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@clear_errors()
+def _ls(limit: int, as_json: bool, **where: Any) -> None:
+    """List the tasks in one place."""
+    queue, words = chosen_queue(**where)
+    place = single_word(words, "place", "inbox")
+    tasks = Inspector(queue).ls(place, limit)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(task) for task in tasks]))
+    elif tasks:
+        now_ms = time.time_ns() // 1_000_000
+        print_page([task_table(tasks, now_ms)], Console(highlight=False))
+    else:
+        click.echo(f"no tasks in {place}", err=True)
+
+
+@queue_command.command("cat")
+@queue_options("ID")
+@clear_errors()
+def _cat(**where: Any) -> None:
+    """Show a task: its envelope, outcome, result and traceback."""
+    queue, words = chosen_queue(**where)
+    task = Inspector(queue).cat(single_word(words, "id of a task"))
+    click.echo(printable(f"{task.id}: {task.state.value}. {task.summary}"))
+    for title, value in (
+        ("envelope", task.envelope),
+        ("outcome", task.outcome),
+        ("result", task.result),
+    ):
+        if value is not None:
+            text = json.dumps(value, indent=2, ensure_ascii=False)
+            click.echo(f"\n{title}:\n{printable(text)}")
+    if task.traceback:
+        click.echo(f"\n{printable(task.traceback.rstrip())}")
+
+
+@queue_command.command("tree")
+@queue_options()
+@click.option(
+    "--limit",
+    type=int,
+    default=10,
+    show_default=True,
+    help="Show at most this many tasks per folder.",
+)
+@clear_errors()
+def _tree(limit: int, **where: Any) -> None:
+    """Show a queue as folders: inbox, outbox and queues, .lock and .done."""
+    queue, words = chosen_queue(**where)
+    no_more_words(words)
+    for line in tree_lines(Inspector(queue).tree(limit)):
+        click.echo(line)
+
+
+@queue_command.command("why")
+@queue_options("ID")
+@clear_errors()
+def _why(**where: Any) -> None:
+    """Explain where a task is, which worker has it, and why it is not running."""
+    queue, words = chosen_queue(**where)
+    explained = Inspector(queue).why(single_word(words, "id of a task"))
+    click.echo(f"{printable(explained.id)}: {explained.state.value}")
+    for sentence in explained.sentences:
+        click.echo(f"  {printable(sentence)}")
+
+
 for _command in (
     add_command,
-    ls_command,
-    cat_command,
     stat_command,
-    tree_command,
-    why_command,
     cancel_command,
     drain_command,
     done_command,

@@ -1,26 +1,50 @@
-"""`workstealing queue cancel | drain | done | reopen`: stop tasks, end the input."""
+"""`workstealing queue cancel | drain | done | reopen | dead | replay | drop`.
+
+The commands that change what is in a queue: cancel and run tasks, end the input, and
+list, retry and delete dead letters.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
+from rich.console import Console
 
-from workstealing.cli.exits import BadInput, clear_errors
 from workstealing.cli.options import (
+    BadInput,
     chosen_queue,
+    clear_errors,
+    confirm,
     no_more_words,
     queue_options,
     wait_options,
 )
+from workstealing.cli.tables import print_page, task_table
 from workstealing.cli.worker_command import run_pool
 from workstealing.cli.worker_output import log_options
 from workstealing.client.handle import TaskHandle
+from workstealing.client.task_queue import TaskQueue
+from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
 from workstealing.tasks.outcome import State
 from workstealing.workers.worker_pool import WorkerPool
 
-__all__ = ("cancel_command", "done_command", "drain_command", "reopen_command")
+__all__ = (
+    "cancel_command",
+    "dead_command",
+    "done_command",
+    "drain_command",
+    "drop_command",
+    "reopen_command",
+    "replay_command",
+)
+
+_PAGE = 1000
+
+_all_option = click.option("--all", "every", is_flag=True, help="All dead letters.")
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.command("cancel")
@@ -51,9 +75,9 @@ def cancel_command(**where: Any) -> None:
 @log_options
 @clear_errors()
 def drain_command(level: int, **where: Any) -> None:
-    """Run the tasks of a queue in this process until none is left that can run."""
+    """Run the tasks of a queue in this process until none can run."""
     if where["name"] is not None:
-        raise BadInput("draining runs tasks, which needs their code: give APP:QUEUE")
+        raise BadInput("draining runs tasks, so it needs their code: give APP:QUEUE")
     queue, words = chosen_queue(**where)
     no_more_words(words)
     run_pool(queue, WorkerPool(queue), until_empty=True, level=level)
@@ -66,14 +90,12 @@ def drain_command(level: int, **where: Any) -> None:
 def done_command(wait: bool, timeout: float | None, **where: Any) -> None:
     """End the input of a run: further tasks are refused.
 
-    What was submitted before still runs. `queue reopen` takes it back.
+    Tasks that were submitted before still run. `queue reopen` undoes it.
     """
-    if timeout is not None and not wait:
-        raise BadInput("--timeout needs --wait")
     queue, words = chosen_queue(**where)
     no_more_words(words)
     queue.end_input()
-    click.echo(f"{queue.name}/{queue.run} takes no more tasks")
+    click.echo(f"{queue.name}/{queue.run} accepts no more tasks")
     if wait:
         seen = queue.wait(timeout)
         dead = plural(seen.dead, "dead letter")
@@ -88,7 +110,62 @@ def reopen_command(**where: Any) -> None:
     queue, words = chosen_queue(**where)
     no_more_words(words)
     queue.reopen_input()
-    click.echo(f"{queue.name}/{queue.run} accepts tasks")
+    click.echo(f"{queue.name}/{queue.run} accepts tasks again")
+
+
+@click.command("dead")
+@queue_options()
+@click.option(
+    "--limit", type=int, default=20, show_default=True, help="List at most this many."
+)
+@clear_errors()
+def dead_command(limit: int, **where: Any) -> None:
+    """List the dead letters, the latest first; change nothing.
+
+    A dead letter is a task that was given up: it failed and has no retries left, or it
+    cannot be run at all.
+    """
+    queue, words = chosen_queue(**where)
+    no_more_words(words)
+    seen = queue.counts()
+    tasks = Inspector(queue).ls("dead", limit)
+    if not tasks:
+        click.echo("no dead letters", err=True)
+        return
+    table = task_table(tasks, seen.now_ms)
+    if seen.dead > len(tasks):
+        table.footer.append(f"… {seen.dead - len(tasks):,} more")
+    print_page([table], Console(highlight=False))
+
+
+@click.command("replay")
+@queue_options("[ID]...")
+@_all_option
+@_yes_option
+@clear_errors()
+def replay_command(every: bool, yes: bool, **where: Any) -> None:
+    """Return dead letters to the inbox, with all their attempts ahead of them.
+
+    Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
+    the others are replayed all the same.
+    """
+    queue, ids = chosen_queue(**where)
+    _apply(queue, ids, every, yes, queue.replay, "replay", "replayed")
+
+
+@click.command("drop")
+@queue_options("[ID]...")
+@_all_option
+@_yes_option
+@clear_errors()
+def drop_command(every: bool, yes: bool, **where: Any) -> None:
+    """Delete dead letters for good.
+
+    Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
+    the others are dropped all the same.
+    """
+    queue, ids = chosen_queue(**where)
+    _apply(queue, ids, every, yes, queue.drop, "drop", "dropped")
 
 
 def _cancel(handle: TaskHandle[Any]) -> bool:
@@ -96,7 +173,7 @@ def _cancel(handle: TaskHandle[Any]) -> bool:
     verdict = handle.cancel()
     if verdict == "ended":
         state = handle.state().state
-        # Cancelling a task twice is no mistake.
+        # Cancelling a task twice is not an error.
         is_cancelled = state is State.CANCELLED
         words = "was cancelled before" if is_cancelled else f"had ended: {state.value}"
     else:
@@ -110,3 +187,43 @@ _VERDICTS: dict[str, str] = {
     "asked": "running; asked to stop",
     "unknown": "unknown: never submitted to this run, or expired",
 }
+
+
+def _apply(
+    queue: TaskQueue,
+    ids: tuple[str, ...],
+    every: bool,
+    yes: bool,
+    act: Callable[[str], bool],
+    verb: str,
+    past: str,
+) -> None:
+    """Replay or drop the dead letters with these ids, or all of them."""
+    if bool(ids) == every:
+        raise BadInput("give the ids of dead letters, or --all")
+    # A mistyped id is refused before anything is done.
+    ids = tuple(queue.handle(task_id).id for task_id in dict.fromkeys(ids))
+    number = queue.counts().dead if every else len(ids)
+    if number > 1:
+        which = "all " if every else ""
+        confirm(f"{verb} {which}{plural(number, 'dead letter')}", yes=yes)
+    if every:
+        click.echo(f"{_apply_to_all(queue, number, act):,} {past}")
+        return
+    missed = [task_id for task_id in ids if not act(task_id)]
+    click.echo(f"{len(ids) - len(missed):,} {past}")
+    if missed:
+        raise click.ClickException(f"not a dead letter: {', '.join(missed)}")
+
+
+def _apply_to_all(queue: TaskQueue, left: int, act: Callable[[str], bool]) -> int:
+    """Act on the dead letters that exist now: replayed ones may fail again."""
+    changed = 0
+    inspector = Inspector(queue)
+    while left > 0:
+        tasks = inspector.ls("dead", min(left, _PAGE))
+        if not tasks:
+            break
+        changed += sum(act(task.id) for task in tasks)
+        left -= len(tasks)
+    return changed

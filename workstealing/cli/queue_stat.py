@@ -1,4 +1,4 @@
-"""`workstealing queue stat`: the counts of a queue, once or every second."""
+"""`workstealing queue stat`: shows the counts of a queue, once or every second."""
 
 from __future__ import annotations
 
@@ -12,12 +12,26 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from workstealing.cli.exits import clear_errors
-from workstealing.cli.options import chosen_queue, no_more_words, queue_options
-from workstealing.cli.tables import PagePart, TextTable, print_page, rendered
+from workstealing.cli.options import (
+    chosen_queue,
+    clear_errors,
+    no_more_words,
+    queue_options,
+)
+from workstealing.cli.tables import (
+    PagePart,
+    TextTable,
+    headline,
+    places_table,
+    print_page,
+    rendered,
+    upkeep_line,
+    workers_table,
+)
 from workstealing.errors import RedisError
 from workstealing.inspecting import Inspector, QueueStat
-from workstealing.inspecting.formatting import duration_ms, printable, timestamp
+from workstealing.inspecting.formatting import printable, timestamp
+from workstealing.inspecting.stat_rows import oldest_age, totals_text
 
 __all__ = ("stat_command",)
 
@@ -78,7 +92,7 @@ def _stats(inspector: Inspector) -> Iterator[QueueStat]:
 
 def _line(seen: QueueStat) -> str:
     if not seen.is_known:
-        return f"{timestamp(seen.now_ms)} {_unknown(seen)}"
+        return headline(seen)
     return (
         f"{timestamp(seen.now_ms)} waiting {seen.waiting:,} assigned {seen.assigned:,}"
         f" running {seen.running:,} delayed {seen.delayed:,} parked {seen.parked:,}"
@@ -87,7 +101,7 @@ def _line(seen: QueueStat) -> str:
 
 
 def _queues_instead(inspector: Inspector) -> str:
-    """Say which queues the server has, if it allows that to be found out."""
+    """Name the queues of the server, if it allows them to be listed."""
     try:
         found = inspector.queues()
     except RedisError:
@@ -95,7 +109,7 @@ def _queues_instead(inspector: Inspector) -> str:
     if not found.names:
         if found.is_all:
             return "this server has no queues"
-        return "no queue was found among the first keys of this server"
+        return "no queues were found among the first keys of this server"
     names = [f"{queue}/{run}" for queue, run in found.names]
     more = ", …" if len(names) > _MOST_QUEUES or not found.is_all else ""
     return f"this server has: {', '.join(map(printable, names[:_MOST_QUEUES]))}{more}"
@@ -103,17 +117,15 @@ def _queues_instead(inspector: Inspector) -> str:
 
 def _page(seen: QueueStat) -> list[PagePart]:
     if not seen.is_known:
-        return [_unknown(seen)]
-    ended = "; its input has ended" if seen.input_ended else ""
+        return [headline(seen)]
     parts: list[PagePart] = [
-        f"{_named(seen)} at {timestamp(seen.now_ms)}{ended}",
-        _places(seen),
+        headline(seen),
+        places_table(seen, per_worker=f"{seen.backlog_per_worker:,}"),
+        workers_table(seen, _MOST_WORKERS),
     ]
-    if seen.workers:
-        parts.append(_workers(seen))
     if seen.parked_abilities:
         parts.append(_parked_abilities(seen))
-    parts += (_priorities(seen), _totals(seen), _upkeep(seen))
+    parts += (_priorities(seen), f"So far: {totals_text(seen)}", _upkeep(seen))
     if seen.bytes is not None:
         largest = sorted(seen.bytes.items(), key=lambda item: -item[1])[:4]
         sizes = ", ".join(f"{name} {size:,}" for name, size in largest)
@@ -122,66 +134,11 @@ def _page(seen: QueueStat) -> list[PagePart]:
     return parts
 
 
-def _named(seen: QueueStat) -> str:
-    return f"{seen.queue}/{seen.run} on {seen.server}"
-
-
-def _unknown(seen: QueueStat) -> str:
-    return f"{_named(seen)}: there is no such queue, or it was never used"
-
-
-def _places(seen: QueueStat) -> TextTable:
-    numbers = {
-        "waiting": seen.waiting,
-        "assigned": seen.assigned,
-        "running": seen.running,
-        "delayed": seen.delayed,
-        "parked": seen.parked,
-        "dead": seen.dead,
-        "outcomes": seen.outcomes,
-        "per worker": seen.backlog_per_worker,
-    }
-    table = TextTable(tuple(numbers), right=tuple(numbers))
-    table.add(*(f"{number:,}" for number in numbers.values()))
-    return table
-
-
 def _priorities(seen: QueueStat) -> str:
     urgent, normal, low = seen.inbox
     counts = f"Inbox: {urgent:,} urgent, {normal:,} normal, {low:,} low"
-    if seen.oldest_at_ms is None:
-        return counts
-    age = duration_ms(seen.now_ms - seen.oldest_at_ms)
-    return f"{counts}; the oldest has been waiting for {age}"
-
-
-def _totals(seen: QueueStat) -> str:
-    totals = (
-        f"{number:,} {name.replace('_', ' ')}"
-        for name, number in dataclasses.asdict(seen.totals).items()
-    )
-    return f"So far: {', '.join(totals)}"
-
-
-def _workers(seen: QueueStat) -> TextTable:
-    numbers = ("waiting", "running", "stolen", "renewed")
-    table = TextTable(("worker", *numbers, "host", "pid"), right=numbers)
-    for worker in seen.workers[:_MOST_WORKERS]:
-        renewed = f"{duration_ms(worker.lease_age_ms)} ago"
-        table.add(
-            worker.name,
-            f"{worker.waiting:,}",
-            f"{worker.running:,}",
-            f"{worker.stolen:,}",
-            renewed
-            if worker.is_alive
-            else f"dead for {duration_ms(-worker.lease_left_ms)}",
-            worker.host,
-            str(worker.pid or ""),
-        )
-    if len(seen.workers) > _MOST_WORKERS:
-        table.footer.append(f"… {len(seen.workers) - _MOST_WORKERS:,} more")
-    return table
+    age = oldest_age(seen)
+    return f"{counts}; the oldest has been waiting for {age}" if age else counts
 
 
 def _parked_abilities(seen: QueueStat) -> TextTable:
@@ -194,9 +151,5 @@ def _parked_abilities(seen: QueueStat) -> TextTable:
 
 
 def _upkeep(seen: QueueStat) -> str:
-    duties = ", ".join(
-        f"{duty} {duration_ms(max(0, seen.now_ms - at_ms))} ago"
-        for duty, at_ms in seen.upkeep.done_at_ms.items()
-    )
     slices = ", ".join(f"{who} {n:,}" for who, n in seen.upkeep.slices.items())
-    return f"Upkeep: {duties}; slices: {slices}" if duties else "Upkeep: none yet"
+    return f"{upkeep_line(seen)}; slices: {slices}" if slices else upkeep_line(seen)

@@ -27,10 +27,10 @@ __all__ = ("recruit_command",)
     "--every",
     type=float,
     metavar="SECONDS",
-    help="Do a round every so many seconds, until SIGTERM or SIGINT.",
+    help="Do a round at this interval, until SIGTERM or SIGINT.",
 )
 def recruit_command(where: str, once: bool, every: float | None) -> None:
-    """Do a slice of each job of a recruiter, without lottery and time budget.
+    """Do a slice of each job of a recruiter, without lottery or time budget.
 
     MODULE is searched for in the current folder first. Jobs with rate 0 are left out.
     Prints how each slice ended; with --every, those that found nothing are left out.
@@ -39,14 +39,14 @@ def recruit_command(where: str, once: bool, every: float | None) -> None:
     --every it carries on.
     """
     if once and every is not None:
-        raise click.UsageError("choose one of --once and --every")
+        raise click.UsageError("give --once or --every, not both")
     try:
         if every is not None:
             pace(None, every)
         recruiter = _recruiter(where)
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from error
-    # Does nothing if the application has set up logging itself.
+    # Does nothing if the application has set up logging.
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     if not asyncio.run(_recruit(recruiter, every)):
         raise SystemExit(1)
@@ -63,7 +63,7 @@ class _SliceReport:
 
 
 async def _recruit(recruiter: Recruiter | AsyncRecruiter, every: float | None) -> bool:
-    """Do rounds until a signal comes; return whether all went well."""
+    """Do rounds until a signal arrives; return whether all went well."""
     stop = _stopped_by_signals()
     if every is None:
         return await _do_round(recruiter, stop, print_empty=True)
@@ -111,7 +111,7 @@ async def _reports(
         if isinstance(recruiter, AsyncRecruiter):
             outcome = await recruiter.run_now(name)
         else:
-            # In a thread, so that a job may run an event loop of its own.
+            # In a thread, so that a job may run its own event loop.
             outcome = await asyncio.to_thread(recruiter.run_now, name)
         assert outcome is not None
         # A job may have uninstalled itself.
@@ -137,9 +137,7 @@ def _stopped_by_signals() -> asyncio.Event:
 
 
 def _recruiter(where: str) -> Recruiter | AsyncRecruiter:
-    found = imported_object(where, "MODULE:RECRUITER, like app:recruiter")
-    if not isinstance(found, (Recruiter, AsyncRecruiter)):
-        raise ConfigurationError(
-            f"{where} is a {type(found).__name__}, not a Recruiter or AsyncRecruiter"
-        )
-    return found
+    form = "MODULE:RECRUITER, like app:recruiter"
+    recruiter: Recruiter | AsyncRecruiter
+    recruiter = imported_object(where, form, Recruiter, AsyncRecruiter)
+    return recruiter

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
-from types import TracebackType
 
 __all__ = ("CodeWatch",)
 
@@ -42,12 +41,7 @@ class CodeWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
 
@@ -66,7 +60,11 @@ class CodeWatch:
             logger.info("%s changed: reloading", names)
             self._reload()
         else:
-            logger.error("%s changed; keeping the old code: %s", names, problem)
+            logger.error(
+                "%s changed, but cannot be imported; keeping the old code: %s",
+                names,
+                problem,
+            )
 
     def _modification_times(self) -> dict[Path, int]:
         times: dict[Path, int] = {}
@@ -85,7 +83,7 @@ class CodeWatch:
 
 
 def _import_problem(module: str) -> str | None:
-    """Import the code in a process of its own; return what is wrong with it."""
+    """Import the code in a separate process; return what is wrong with it."""
     code = f"import sys; sys.path.insert(0, ''); import {module}"
     ended = subprocess.run(  # noqa: S603 - the module that this worker runs
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""Tables and trees for people and for pipes: no id and no name is ever broken.
+"""Tables and trees for people and for pipes; ids and names are never broken.
 
 On a terminal only columns of prose are folded, or printed below their rows if the names
 leave no room for them; a table whose names are wider than the terminal stays whole, and
@@ -18,21 +18,37 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from workstealing.inspecting import TaskRow, TreeNode
-from workstealing.inspecting.formatting import duration_ms, printable
+from workstealing.inspecting import QueueStat, TaskRow, TreeNode
+from workstealing.inspecting.formatting import (
+    plural,
+    printable,
+    relative_time,
+    timestamp,
+)
+from workstealing.inspecting.stat_rows import (
+    WORKER_TITLES,
+    live_first,
+    place_counts,
+    upkeep_ages,
+    worker_row,
+)
 
 __all__ = (
     "PagePart",
     "TextTable",
+    "headline",
+    "places_table",
     "plain_lines",
     "print_page",
     "rendered",
     "task_table",
     "tree_lines",
+    "upkeep_line",
+    "workers_table",
 )
 
 _GAP = 2
-# A column of prose that is narrower cannot be read.
+# A narrower column of prose is unreadable.
 _NARROWEST_PROSE = 24
 _WIDEST_NAME = 46
 
@@ -98,6 +114,42 @@ def plain_lines(parts: Sequence[PagePart]) -> Iterator[str]:
         yield from part.footer
 
 
+def headline(stat: QueueStat) -> str:
+    """Return which queue it is, where and when, and what is special about it."""
+    unknown = "" if stat.is_known else ": there is no such queue, or it was never used"
+    closed = "; its input has ended" if stat.input_ended else ""
+    now = timestamp(stat.now_ms)
+    return f"{stat.queue}/{stat.run} on {stat.server} at {now}{unknown}{closed}"
+
+
+def places_table(stat: QueueStat, **more: str) -> TextTable:
+    """Return how many tasks are where, and more columns."""
+    cells = {**place_counts(stat), "outcomes": f"{stat.outcomes:,}", **more}
+    titles = tuple(title.replace("_", " ") for title in cells)
+    table = TextTable(titles, right=titles)
+    table.add(*cells.values())
+    return table
+
+
+def workers_table(stat: QueueStat, most: int) -> TextTable:
+    """Return a table of at most this many workers, live ones first."""
+    table = TextTable(WORKER_TITLES, right=WORKER_TITLES[2:6])
+    for worker in live_first(stat.workers)[:most]:
+        table.add(*worker_row(worker).values())
+    if not stat.living:
+        table.footer.append("no worker is alive")
+    if len(stat.workers) > most:
+        more = len(stat.workers) - most
+        table.footer.append(f"… {plural(more, 'more worker')}")
+    return table
+
+
+def upkeep_line(stat: QueueStat) -> str:
+    """Return how long ago each duty of upkeep was last done."""
+    ages = (f"{duty} {age}" for duty, age in upkeep_ages(stat).items())
+    return f"Upkeep: {', '.join(ages) or 'none yet'}"
+
+
 def task_table(tasks: Sequence[TaskRow], now_ms: int) -> TextTable:
     """Return a table of tasks."""
     table = TextTable(
@@ -115,7 +167,7 @@ def task_table(tasks: Sequence[TaskRow], now_ms: int) -> TextTable:
             task.task,
             task.state.value,
             task.worker,
-            _when(task.at_ms, now_ms),
+            relative_time(task.at_ms, now_ms),
             ", ".join(notes),
         )
     return table
@@ -204,11 +256,3 @@ def _branches(node: TreeNode, before: str, below: str) -> Iterator[tuple[str, st
             yield from _branches(child, f"{below}└── ", f"{below}    ")
         else:
             yield from _branches(child, f"{below}├── ", f"{below}│   ")
-
-
-def _when(at_ms: int, now_ms: int) -> str:
-    if not at_ms:
-        return ""
-    if at_ms > now_ms:
-        return f"in {duration_ms(at_ms - now_ms)}"
-    return f"{duration_ms(now_ms - at_ms)} ago"

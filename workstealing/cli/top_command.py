@@ -6,28 +6,57 @@ import os
 import select
 import sys
 import time
-from dataclasses import replace
-from types import TracebackType
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.live import Live
 
-from workstealing.cli.exits import clear_errors
-from workstealing.cli.options import chosen_queue, no_more_words, queue_options
-from workstealing.cli.tables import print_page, rendered
-from workstealing.cli.top_page import TopFrame, top_page
+from workstealing.cli.options import (
+    chosen_queue,
+    clear_errors,
+    no_more_words,
+    queue_options,
+)
+from workstealing.cli.tables import (
+    PagePart,
+    TextTable,
+    headline,
+    places_table,
+    print_page,
+    rendered,
+    upkeep_line,
+    workers_table,
+)
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import RedisError
-from workstealing.inspecting import Inspector, RateMeter
+from workstealing.inspecting import Inspector, QueueStat, RateMeter, Rates
+from workstealing.inspecting.formatting import duration_ms, one_decimal
+from workstealing.inspecting.stat_rows import oldest_age
 
-__all__ = ("top_command",)
+__all__ = ("TopFrame", "top_command", "top_page")
 
 # Lines of a frame that are not about workers.
 _OTHER_LINES = 18
 _FEWEST_WORKERS = 3
 _MOST_WORKERS = 1000
+_NONE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class TopFrame:
+    """What is known of a queue at one moment."""
+
+    name: str
+    """Queue and run."""
+    stat: QueueStat | None = None
+    """The last stat that was read; None until there is one."""
+    rates: Rates | None = None
+    problem: str = ""
+    """Why the queue cannot be read now; empty if it can."""
+    silent_ms: int = 0
+    """How long it has been unreadable."""
 
 
 @click.command("top")
@@ -45,9 +74,9 @@ _MOST_WORKERS = 1000
 def top_command(once: bool, interval: float, **where: Any) -> None:
     """Watch a queue: counts, rates, workers, upkeep. Press q to quit.
 
-    While Redis cannot be reached it says so, and keeps trying. With --once it reads the
-    queue twice, one interval apart, to compute rates. In a pipe it prints frame after
-    frame.
+    If Redis is unreachable, it shows the last numbers and keeps trying. With --once it
+    reads the queue twice, one interval apart, to compute rates. In a pipe it prints
+    frame after frame.
     """
     queue, words = chosen_queue(**where)
     no_more_words(words)
@@ -92,7 +121,7 @@ def _print_frames(queue: TaskQueue, console: Console, interval: float) -> None:
 
 
 class _Frames:
-    """Frame after frame; if Redis is away, the last one with the problem."""
+    """Makes frames; while Redis is unreachable, the last one with the problem."""
 
     def __init__(self, queue: TaskQueue) -> None:
         self._queue = queue
@@ -113,6 +142,38 @@ class _Frames:
         return self._frame
 
 
+def top_page(frame: TopFrame, workers: int) -> list[PagePart]:
+    """Lay out one frame, with at most this many workers."""
+    seen = frame.stat
+    if seen is None:
+        return [f"{frame.name}: {frame.problem}"]
+    parts: list[PagePart] = [headline(seen)]
+    if frame.problem:
+        silent = duration_ms(frame.silent_ms)
+        parts.append(
+            f"REDIS UNREACHABLE for {silent}, last numbers below: {frame.problem}"
+        )
+    parts += (
+        places_table(seen, oldest=oldest_age(seen) or _NONE),
+        _rates_table(frame.rates),
+        workers_table(seen, workers),
+        upkeep_line(seen),
+    )
+    return parts
+
+
+def _rates_table(rates: Rates | None) -> TextTable:
+    titles = tuple(f"{name}/s" for name in Rates.__slots__)
+    table = TextTable(titles, right=titles)
+    table.add(
+        *(
+            _NONE if rates is None else one_decimal(getattr(rates, name))
+            for name in Rates.__slots__
+        )
+    )
+    return table
+
+
 class _Keyboard:
     """Reads single keys while it is entered, if stdin is a terminal."""
 
@@ -130,12 +191,7 @@ class _Keyboard:
             tty.setcbreak(self._file)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if sys.platform != "win32" and self._file is not None:
             import termios
 
@@ -152,6 +208,6 @@ class _Keyboard:
                 if key.encode() in pressed:
                     return True
                 if not pressed:
-                    # The terminal is gone: no key will ever come.
+                    # The terminal is gone: no key will arrive.
                     self._file = None
         return False

@@ -8,7 +8,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
@@ -16,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workstealing.cli.exits import BadInput, clear_errors
-from workstealing.cli.options import imported_queue
+from workstealing.cli.entry import require_extra
+from workstealing.cli.options import BadInput, clear_errors, imported_queue
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.connect import connect_async
-from workstealing.errors import MissingExtra
 
 if TYPE_CHECKING:
     from workstealing.dashboard.dashboard_data import DashboardData
@@ -69,7 +67,7 @@ _VARIABLE = "WORKSTEALING_WEB_TOKEN"
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Host name under which browsers may reach it, such as that of a proxy.",
+    help="Host name that browsers may use, such as that of a proxy.",
 )
 @clear_errors()
 def web_command(
@@ -84,14 +82,12 @@ def web_command(
     """Show the queues of a server in a browser, until Ctrl-C or SIGTERM.
 
     All queues found there are shown; dead letters can be replayed or deleted, and tasks
-    cancelled. The token that is printed is needed to log in.
+    cancelled. Log in with the token that is printed.
 
-    By default it listens on this machine only. For another address, give a token of
-    your own and put a proxy with TLS in front of it.
+    By default it listens on this machine only. For another address, give your own
+    token, and put a proxy with TLS in front of it.
     """
-    for package in ("starlette", "uvicorn"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "dashboard")
+    require_extra("dashboard", "starlette", "uvicorn")
     token = _given_token(token_file)
     if token is None and not _is_loopback(host):
         raise BadInput(
@@ -124,14 +120,14 @@ def _serve(
     with _listening(host, port) as listener, _signals_for(server.handle_exit):
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}/"
-        # A token that was given is known already, and must not be in a log.
+        # A token that was given is known, and must not appear in a log.
         click.echo(f"{address}login#{secret}" if token is None else address)
         server.run(sockets=[listener])
 
 
 @contextmanager
 def _signals_for(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Stop cleanly on Ctrl-C and SIGTERM, also when uvicorn raises them once more."""
+    """Stop cleanly on Ctrl-C and SIGTERM, even when uvicorn raises them again."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, handle) for number in numbers}
     try:
@@ -150,12 +146,14 @@ def _dashboard_data(
         client = connect_async(url, profile="tasks")
         return DashboardData(client, [_named(name, client) for name in names])
     if url is not None:
-        raise BadInput("give --redis or APP:QUEUE, which has its own server, not both")
+        raise BadInput(
+            "give --redis or APP:QUEUE, not both: APP:QUEUE has its own server"
+        )
     queue = imported_queue(app_queue)
     parts = internals_of(queue)
     if parts.source.redis is not None and not isinstance(parts.source.redis, str):
         raise BadInput(
-            f"{app_queue} was made with a client of its own: make it with a URL, or use"
+            f"{app_queue} was created with its own client: create it with a URL, or use"
             " --redis URL and --queue NAME"
         )
     client = connect_async(parts.source.redis, profile="tasks")
@@ -182,7 +180,7 @@ def _given_token(file: Path | None) -> str | None:
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file} cannot be read: {error}") from error
+        raise BadInput(f"cannot read {file}: {error}") from error
 
 
 def _is_loopback(host: str) -> bool:

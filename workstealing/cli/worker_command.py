@@ -10,14 +10,15 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from workstealing._logs import flush_logs
-from workstealing.cli.exits import BadInput, clear_errors
 from workstealing.cli.options import (
+    BadInput,
     chosen_queue,
+    clear_errors,
     imported_any_queue,
     imported_object,
     no_more_words,
@@ -50,7 +51,7 @@ _UNTIL_EMPTY = "--until-empty"
 
 
 class _WorkerCommand(click.Command):
-    """Lets `--until-empty` stand alone wherever it is written, or be `=all`."""
+    """Lets `--until-empty` be written without a value, or as `--until-empty=all`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # Click would take the word after it for its value.
@@ -62,7 +63,7 @@ class _WorkerCommand(click.Command):
 @queue_options()
 @click.option(
     "--kind",
-    type=click.Choice(["threads", "processes", "asyncio"]),
+    type=click.Choice(get_args(Kind)),
     default="threads",
     show_default=True,
     help="What runs the tasks.",
@@ -72,25 +73,25 @@ class _WorkerCommand(click.Command):
     type=int,
     default=4,
     show_default=True,
-    help="Number of tasks that run at a time.",
+    help="Number of tasks that run at the same time.",
 )
 @click.option(
     "--autoscale",
     metavar="LEAST:MOST",
-    help="Let the number of workers follow the backlog, between these.",
+    help="Adjust the number of workers to the backlog, within these limits.",
 )
 @click.option(
     "--backlog",
     type=int,
     metavar="N",
-    help="With --autoscale: tasks per worker that are no reason to add one."
+    help="With --autoscale: add workers when there are more tasks per worker."
     "  [default: 10]",
 )
 @click.option(
     "--idle",
     type=float,
     metavar="SECONDS",
-    help="With --autoscale: remove workers that were not needed for so long."
+    help="With --autoscale: remove workers that were idle for this long."
     "  [default: 10]",
 )
 @click.option(
@@ -104,7 +105,7 @@ class _WorkerCommand(click.Command):
     type=int,
     default=100,
     show_default=True,
-    help="Tasks that a worker takes at once, at most. With 1, a crash repeats only the"
+    help="Most tasks that a worker takes at once. With 1, a crash repeats only the"
     " task that was running.",
 )
 @click.option(
@@ -116,7 +117,10 @@ class _WorkerCommand(click.Command):
     help="Time for running tasks to finish after the first signal.",
 )
 @click.option(
-    "--max-tasks", type=int, metavar="N", help="Replace a process after so many tasks."
+    "--max-tasks",
+    type=int,
+    metavar="N",
+    help="Replace a process after this many tasks.",
 )
 @click.option(
     "--max-memory",
@@ -127,7 +131,7 @@ class _WorkerCommand(click.Command):
 @click.option(
     "--recruiter",
     metavar="MODULE:RECRUITER",
-    help="Do the side work of this recruiter in idle moments.",
+    help="Do the side work of this recruiter while a worker is idle.",
 )
 @click.option("--reload", is_flag=True, help="Restart when the code changes.")
 @log_options
@@ -175,7 +179,9 @@ def worker_command(
     if name is not None or len(words) != 1:
         raise BadInput("a worker needs the code of its tasks: give one APP:QUEUE")
     if until_empty not in (None, "now", "all"):
-        raise BadInput(f"{_UNTIL_EMPTY} takes no value, or =all, not {until_empty!r}")
+        raise BadInput(
+            f"{_UNTIL_EMPTY} must have no value, or =all, got {until_empty!r}"
+        )
     found = imported_any_queue(words[0])
     made = WorkerPool(
         found,
@@ -207,9 +213,9 @@ def run_pool(
     reload: str | None = None,
     level: int = logging.INFO,
 ) -> None:
-    """Run a pool as the purpose of this process, and show its progress.
+    """Run a pool as the main work of this process, and show its progress.
 
-    With *reload*, the name of a module, the code is reloaded when it changes.
+    If *reload* names a module, the code is reloaded when it changes.
     """
     abilities = queue.registry.abilities()
     if not abilities:
@@ -222,7 +228,7 @@ def run_pool(
     log_to_stderr(level, progress if is_terminal() else None)
     known = ", ".join(abilities[:5]) + (", …" if len(abilities) > 5 else "")
     logger.info(
-        "pool %s of %s/%s starts as process %d (%s); tasks: %s",
+        "starting pool %s of %s/%s as process %d (%s); tasks: %s",
         pool.name,
         queue.name,
         queue.run,
@@ -239,7 +245,7 @@ def run_pool(
         flush_logs()
     stats = pool.stats()
     logger.info(
-        "pool %s ends: %s taken in %.1f s, %d stolen",
+        "pool %s ended: %s taken in %.1f s, %d stolen",
         pool.name,
         plural(stats.taken, "task"),
         time.monotonic() - began,
@@ -278,14 +284,13 @@ def _autoscale(
         return None
     match = _RANGE.fullmatch(autoscale)
     if match is None:
-        raise BadInput(f"--autoscale takes LEAST:MOST, like 2:32, not {autoscale!r}")
+        raise BadInput(f"--autoscale must be LEAST:MOST, like 2:32, got {autoscale!r}")
     options: dict[str, Any] = {"backlog": backlog, "idle": idle}
     given = {name: value for name, value in options.items() if value is not None}
     return Autoscale(int(match[1]), int(match[2]), **given)
 
 
 def _recruiter(where: str) -> Recruiter:
-    found = imported_object(where, "MODULE:RECRUITER, like app:recruiter")
-    if not isinstance(found, Recruiter):
-        raise BadInput(f"{where} is a {type(found).__name__}, not a Recruiter")
-    return found
+    form = "MODULE:RECRUITER, like app:recruiter"
+    recruiter: Recruiter = imported_object(where, form, Recruiter)
+    return recruiter

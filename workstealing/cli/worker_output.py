@@ -1,6 +1,6 @@
 """What a worker process prints to stderr: log lines, and a progress line below them.
 
-A line is logged for each finished task, unless `--quiet` is given. On a terminal the
+A line is logged for each finished task; `--quiet` leaves it out. On a terminal the
 progress line is redrawn every second and log lines are printed above it; otherwise the
 progress is logged once a minute.
 """
@@ -15,12 +15,11 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Any
 
 import click
 
-from workstealing.cli.exits import BadInput
+from workstealing.cli.options import BadInput
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import RedisError
 from workstealing.workers.worker_pool import WorkerPool
@@ -40,7 +39,7 @@ def log_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_level(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
         if quiet and verbose:
-            raise BadInput("choose one of --quiet and --verbose")
+            raise BadInput("give --quiet or --verbose, not both")
         level = logging.DEBUG if verbose else logging.INFO
         command(*args, level=logging.WARNING if quiet else level, **options)
 
@@ -54,9 +53,9 @@ def log_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def log_to_stderr(level: int, line: ProgressLine | None) -> None:
-    """Log to stderr, unless the application has set up logging itself.
+    """Log to stderr if the application has not set up logging.
 
-    In both cases, nothing below *level* is logged by this library.
+    In both cases, this library logs nothing below *level*.
     """
     logging.getLogger("workstealing").setLevel(level)
     if logging.getLogger().handlers:
@@ -76,7 +75,7 @@ def is_terminal() -> bool:
 
 
 class ProgressLine:
-    """Shows how a pool is getting on, from a thread of its own, while it is entered."""
+    """Shows the progress of a pool, from its own thread, while it is entered."""
 
     def __init__(self, pool: WorkerPool, queue: TaskQueue) -> None:
         self._pool = pool
@@ -92,12 +91,7 @@ class ProgressLine:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
 
@@ -135,7 +129,7 @@ class ProgressLine:
         try:
             seen = self._queue.counts()
         except RedisError:
-            return f"{self._pool.name}: {rate}, Redis is not reached"
+            return f"{self._pool.name}: {rate}, Redis is unreachable"
         picked_up = seen.assigned - sum(seen.loads.values())
         waiting = seen.unfinished - seen.delayed - picked_up
         return (
@@ -155,5 +149,5 @@ class _LinesAbove(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._line.print_above(self.format(record))
-        except Exception:  # noqa: BLE001 - as all handlers do
+        except Exception:  # noqa: BLE001 - like every handler
             self.handleError(record)

@@ -59,7 +59,7 @@ class AccessGuard:
 
     Args:
         token: at least 16 characters.
-        names: host names, besides `localhost`, under which the dashboard is reached.
+        names: host names, besides `localhost`, that browsers use for the dashboard.
         now: seconds since 1970.
     """
 
@@ -71,8 +71,8 @@ class AccessGuard:
     ) -> None:
         if len(token) < _SHORTEST_TOKEN:
             raise ConfigurationError(
-                f"the token needs {_SHORTEST_TOKEN} characters or more; make one with"
-                "  python -c 'import secrets; print(secrets.token_urlsafe())'"
+                f"the token must have at least {_SHORTEST_TOKEN} characters; create one"
+                " with  python -c 'import secrets; print(secrets.token_urlsafe())'"
             )
         self._token = token.encode()
         self._names = frozenset(("localhost", *(name.lower() for name in names)))
@@ -82,7 +82,7 @@ class AccessGuard:
         """Return the response to a request that is not allowed; None if it is."""
         if not self._has_allowed_host(request):
             return PlainTextResponse(
-                "The dashboard does not answer under this host name. Use an IP address"
+                "The dashboard does not serve this host name. Use an IP address"
                 " or localhost, or start it with --allow-host NAME.\n",
                 status_code=421,
             )
@@ -90,7 +90,7 @@ class AccessGuard:
         if path.startswith(_ASSETS) and request.method in _READ_ONLY:
             return None
         has_token = self._has_token(request)
-        # A browser sends its cookie with any form; so check where the form is from.
+        # A browser sends its cookie with any form, so check where the form comes from.
         is_safe = request.method in _READ_ONLY or has_token
         if not is_safe and not _is_same_origin(request):
             return PlainTextResponse(
@@ -112,7 +112,7 @@ class AccessGuard:
         return hmac.compare_digest(self._token, token.strip().encode())
 
     def open_session(self, request: Request, response: Response) -> None:
-        """Start a session of a browser, for twelve hours."""
+        """Start a session of twelve hours for a browser."""
         end = str(int(self._now()) + _SESSION_SECONDS)
         self._set_cookie(request, response, f"{end}.{self._signed(end)}")
 

@@ -134,10 +134,13 @@ class _Views:
         form = await _form(request)
         action = next((one for one in ACTIONS if one == form.get("action")), None)
         if action is None:
-            raise ConfigurationError(f"action must be one of {', '.join(ACTIONS)}")
+            raise ConfigurationError(
+                f"action must be one of {', '.join(ACTIONS)},"
+                f" got {form.get('action', '')!r}"
+            )
         where = {name: form.get(name, "") for name in ("queue", "run", "id")}
         notice = await self._data.act(action, where["queue"], where["run"], where["id"])
-        # A deleted task has no page any more.
+        # A deleted task no longer has a page.
         path, named = "/task", {**where, "notice": notice}
         if action == "delete":
             path, named = "/queue", {**named, "place": "dead"}
@@ -150,7 +153,7 @@ class _Views:
     async def sign_in(self, request: Request) -> Response:
         form = await _form(request)
         if not self._guard.admits(form.get("token", "")):
-            page = pages.login_page("That is not the token.")
+            page = pages.login_page("Wrong token.")
             return HTMLResponse(page, status_code=403)
         response = RedirectResponse("/", status_code=303)
         self._guard.open_session(request, response)
@@ -187,7 +190,7 @@ class _Views:
         try:
             view, _ = await self._data.task(name, run, task_id)
         except WorkStealingError:
-            # It was replayed meanwhile, or a foreign writer gave it an invalid id.
+            # It has been replayed, or a foreign writer gave it an invalid id.
             return ""
         return view.traceback
 
@@ -201,7 +204,7 @@ async def _error(request: Request, error: Exception) -> Response:
     elif isinstance(error, ConfigurationError):
         title, code, problem = "Bad request", 400, str(error)
     elif isinstance(error, RedisError):
-        title, code, problem = "Redis is not available", 503, str(error)
+        title, code, problem = "Redis is unavailable", 503, str(error)
     if request.scope["path"].startswith("/api/"):
         return JSONResponse({"error": problem}, status_code=code)
     return HTMLResponse(pages.error_page(title, problem), status_code=code)

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workstealing.inspecting import QueueStat
+from workstealing.inspecting.stat_rows import PLACE_TITLES
 
 __all__ = ("gauges",)
 
-_PLACES = ("waiting", "assigned", "running", "delayed", "parked", "dead", "outcomes")
+_PLACES = (*PLACE_TITLES, "outcomes")
 
 
 def gauges(seen: Sequence[QueueStat]) -> str:

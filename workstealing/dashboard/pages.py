@@ -12,12 +12,15 @@ from workstealing.dashboard.dashboard_data import (
     QueueSnapshot,
     UnreadableQueue,
 )
-from workstealing.dashboard.markup import Html, document, link, tag, text
-from workstealing.dashboard.parts import (
+from workstealing.dashboard.markup import (
+    Html,
+    document,
     entries_table,
-    numbers,
+    link,
     sparkline,
     table,
+    tag,
+    text,
     workers_table,
 )
 from workstealing.inspecting import (
@@ -27,11 +30,13 @@ from workstealing.inspecting import (
     TaskDetail,
     TaskRow,
 )
-from workstealing.inspecting.formatting import (
-    duration_ms,
-    one_decimal,
-    plural,
-    timestamp,
+from workstealing.inspecting.formatting import one_decimal, plural, timestamp
+from workstealing.inspecting.stat_rows import (
+    PLACE_TITLES,
+    oldest_age,
+    place_counts,
+    totals_text,
+    upkeep_ages,
 )
 from workstealing.tasks.outcome import State
 
@@ -45,20 +50,20 @@ __all__ = (
 )
 
 _NOTICES = {
-    "replayed": "It is back in its inbox, with its attempts reset.",
+    "replayed": "It is back in the inbox, and its attempts start from zero.",
     "deleted": "It was deleted.",
-    "not-dead": "It is not a dead letter any more: nothing was changed.",
+    "not-dead": "It is no longer a dead letter: nothing was changed.",
     "cancelled": "It was cancelled.",
     "asked": "It is running; its worker was asked to stop it.",
     "ended": "It had already ended: nothing was changed.",
-    "unknown": "There is no such task: nothing was changed.",
+    "unknown": "The task does not exist: nothing was changed.",
 }
 _OVER = (State.DONE, State.FAILED, State.DEAD, State.CANCELLED, State.UNKNOWN)
 
 
 def overview_page(seen: Overview, server: str) -> str:
     """Show all queues."""
-    titles = ("queue", "waiting", "assigned", "running", "delayed", "parked", "dead")
+    titles = ("queue", *PLACE_TITLES, "done/s", "", "workers", "oldest")
     rows = [
         (
             link(
@@ -66,22 +71,22 @@ def overview_page(seen: Overview, server: str) -> str:
                 f"{snapshot.stat.queue}/{snapshot.stat.run}",
                 **_where(snapshot.stat),
             ),
-            *numbers(snapshot.stat),
+            *place_counts(snapshot.stat).values(),
             "" if snapshot.rates is None else one_decimal(snapshot.rates.done),
             sparkline(snapshot.history),
             f"{snapshot.stat.living:,}",
-            _oldest(snapshot.stat),
+            oldest_age(snapshot.stat),
         )
         for snapshot in seen.snapshots
     ]
     rows += map(_unreadable_row, seen.unreadable)
-    body = [table((*titles, "done/s", "", "workers", "oldest"), rows)]
+    body = [table(titles, rows)]
     if not rows:
         body = [tag("p", "No queues were found on this server.", class_="quiet")]
     if seen.more:
         body.append(tag("p", f"… {plural(seen.more, 'more queue')}", class_="quiet"))
     if not seen.is_all:
-        hint = "Not all keys of the server were scanned: name a queue with --queue."
+        hint = "Not all keys of the server were scanned: add a queue with --queue."
         body.append(tag("p", hint, class_="quiet"))
     return _page("Queues", [], [tag("h1", "Queues"), *body], server, is_live=True)
 
@@ -99,7 +104,7 @@ def queue_page(snapshot: QueueSnapshot) -> str:
             "stolen/s",
             "–" if snapshot.rates is None else one_decimal(snapshot.rates.stolen),
         ),
-        _tile("oldest", _oldest(seen) or "–"),
+        _tile("oldest", oldest_age(seen) or "–"),
         _tile("per worker", f"{seen.backlog_per_worker:,g}"),
     ]
     body: list[str] = [_head(seen, "stat"), tag("div", *tiles, class_="tiles")]
@@ -110,7 +115,12 @@ def queue_page(snapshot: QueueSnapshot) -> str:
             (one.ability, f"{one.tasks:,}", one.reason) for one in seen.parked_abilities
         ]
         body += (tag("h2", "Parked"), table(("needs", "tasks", "because"), rows))
-    body += (tag("h2", "Totals"), _totals(seen), tag("h2", "Upkeep"), _upkeep(seen))
+    body += (
+        tag("h2", "Totals"),
+        tag("p", totals_text(seen)),
+        tag("h2", "Upkeep"),
+        _upkeep(seen),
+    )
     return _page(seen.queue, _crumbs(seen), body, seen.server, is_live=True)
 
 
@@ -253,10 +263,9 @@ def _head(seen: QueueStat, current: str) -> Html:
 
 
 def _tiles(seen: QueueStat) -> list[Html]:
-    names = ("waiting", "assigned", "running", "delayed", "parked", "dead")
     return [
-        _tile(name, number, name if number != "0" else "")
-        for name, number in zip(names, numbers(seen), strict=True)
+        _tile(place, number, place if number != "0" else "")
+        for place, number in place_counts(seen).items()
     ]
 
 
@@ -265,23 +274,11 @@ def _tile(title: str, value: str, kind: str = "") -> Html:
     return tag("div", *cells, class_=f"tile {kind}".rstrip())
 
 
-def _totals(seen: QueueStat) -> Html:
-    totals = seen.totals
-    parts = [
-        f"{getattr(totals, name):,} {name.replace('_', ' ')}"
-        for name in type(totals).__slots__
-    ]
-    return tag("p", ", ".join(parts))
-
-
 def _upkeep(seen: QueueStat) -> Html:
-    rows = [
-        (duty, f"{duration_ms(seen.now_ms - at_ms)} ago")
-        for duty, at_ms in seen.upkeep.done_at_ms.items()
-    ]
-    if not rows:
-        return tag("p", "Not done yet.", class_="quiet")
-    return table(("duty", "last done"), rows)
+    ages = upkeep_ages(seen)
+    if not ages:
+        return tag("p", "None yet.", class_="quiet")
+    return table(("duty", "last done"), list(ages.items()))
 
 
 def _notice(notice: str) -> Html:
@@ -303,11 +300,6 @@ def _form(action: Action, where: dict[str, str]) -> Html:
 
 def _where(seen: QueueStat) -> dict[str, str]:
     return {"queue": seen.queue, "run": seen.run}
-
-
-def _oldest(seen: QueueStat) -> str:
-    oldest = seen.oldest_at_ms
-    return "" if oldest is None else duration_ms(seen.now_ms - oldest)
 
 
 def _pretty(value: Any) -> str:

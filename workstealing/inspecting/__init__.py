@@ -6,9 +6,9 @@ and the gauges all go through them, so they agree with each other.
 
 from __future__ import annotations
 
+from workstealing.inspecting.counting import RateMeter, Rates
 from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.inspecting.listing import PLACES
-from workstealing.inspecting.rates import RateMeter, Rates
 from workstealing.inspecting.views import (
     Explanation,
     ParkedStat,

@@ -1,8 +1,15 @@
-"""Counts the tasks in each place, describes the workers, and sums up what was done."""
+"""Counts the tasks of a queue, describes its workers, and measures how fast it works.
+
+A stat is read in a handful of round trips, however many tasks there are. Rates are
+differences between two stats, by the server's clock.
+"""
 
 from __future__ import annotations
 
-from workstealing.inspecting.previews import preview_envelope
+from collections import deque
+from dataclasses import dataclass
+
+from workstealing.inspecting.listing import MOST_ABILITIES, preview_envelope
 from workstealing.inspecting.views import (
     ParkedStat,
     QueueStat,
@@ -18,14 +25,59 @@ from workstealing.queue.replies import number, shown
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
 
-__all__ = ("read_stat",)
+__all__ = ("RateMeter", "Rates", "read_stat")
 
 # Stored beside the times of duties without being one.
 _NOT_DUTIES = ("claimed", "cursor")
-_MOST_ABILITIES = 100
 # The first ids of an inbox may be of cancelled tasks that were not skipped yet.
 _FRONT = 5
 _PREVIEW_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Tasks per second."""
+
+    submitted: float
+    done: float
+    dead: float
+    cancelled: float
+    retried: float
+    reassigned: float
+    stolen: float
+
+
+class RateMeter:
+    """Turns a series of stats into rates.
+
+    Args:
+        window: a rate is the mean over at most this many seconds.
+    """
+
+    def __init__(self, window: float = 10.0) -> None:
+        self._window_ms = window * 1000
+        self._seen: deque[QueueStat] = deque()
+
+    def note(self, now: QueueStat) -> Rates | None:
+        """Add a stat and return the rates; None until there are two to compare."""
+        seen = self._seen
+        if seen and not _follows(seen[-1], now):
+            seen.clear()
+        seen.append(now)
+        # One from before the window is kept, so that the window is covered entirely.
+        while len(seen) > 2 and now.now_ms - seen[1].now_ms >= self._window_ms:
+            seen.popleft()
+        first = seen[0]
+        passed_ms = now.now_ms - first.now_ms
+        if passed_ms <= 0:
+            return None
+        before, after = first.totals, now.totals
+
+        def per_second(name: str) -> float:
+            number: int = getattr(after, name) - getattr(before, name)
+            return number * 1000 / passed_ms
+
+        return Rates(*map(per_second, Rates.__slots__))
 
 
 def read_stat(
@@ -117,7 +169,7 @@ def _oldest(keys: QueueKeys, seen: Counts) -> Flow[int | None]:
 
 def _parked(keys: QueueKeys) -> Flow[tuple[ParkedAbility, ...]]:
     abilities = yield from ask(
-        listing_calls.parked_abilities(keys, most=_MOST_ABILITIES)
+        listing_calls.parked_abilities(keys, most=MOST_ABILITIES)
     )
     if not abilities:
         return ()
@@ -179,4 +231,13 @@ def _upkeep(seen: Counts) -> UpkeepStat:
             for name, slices in sorted(seen.stats.items())
             if name.startswith(prefix)
         },
+    )
+
+
+def _follows(before: QueueStat, after: QueueStat) -> bool:
+    """Return False if the queue was deleted and created again in between."""
+    return (
+        after.now_ms >= before.now_ms
+        and after.totals.submitted >= before.totals.submitted
+        and after.totals.done >= before.totals.done
     )

@@ -17,6 +17,7 @@ __all__ = (
     "percentile",
     "plural",
     "printable",
+    "relative_time",
     "significant",
     "timestamp",
 )
@@ -51,6 +52,15 @@ def timestamp(ms: int) -> str:
     except (OverflowError, OSError, ValueError):
         return f"{ms} ms after 1970"
     return when.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def relative_time(at_ms: int, now_ms: int) -> str:
+    """Return a point in time as seen from now: 3 s ago, in 2 min; empty if unknown."""
+    if not at_ms:
+        return ""
+    if at_ms > now_ms:
+        return f"in {duration_ms(at_ms - now_ms)}"
+    return f"{duration_ms(now_ms - at_ms)} ago"
 
 
 def significant(value: float) -> str:

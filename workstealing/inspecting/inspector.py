@@ -6,13 +6,15 @@ inspecting a queue of a million tasks costs no more than inspecting one of ten.
 
 from __future__ import annotations
 
-from workstealing._checks import checked_id, checked_whole
+from typing import Any
+
+from workstealing._checks import checked_id, checked_queue_name, checked_whole
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
+from workstealing.errors import InvalidName
 from workstealing.inspecting.counting import read_stat
 from workstealing.inspecting.listing import list_tasks
-from workstealing.inspecting.queue_discovery import find_queues
 from workstealing.inspecting.task_detail import explain_task, read_task
 from workstealing.inspecting.tree import read_tree
 from workstealing.inspecting.views import (
@@ -23,11 +25,16 @@ from workstealing.inspecting.views import (
     TaskRow,
     TreeNode,
 )
-from workstealing.queue.steps import Flow
+from workstealing.queue.replies import text
+from workstealing.queue.steps import Flow, Nodes, RedisCommand, ask
 
-__all__ = ("AsyncInspector", "Inspector")
+__all__ = ("AsyncInspector", "Inspector", "find_queues")
 
 _LARGEST_LIMIT = 1000
+# The keys of queues.
+_PATTERN = "ws:{*/*}:*"
+_PAGE = 1000
+_PAGES_PER_NODE = 20
 
 
 class Inspector:
@@ -49,7 +56,7 @@ class Inspector:
         """Return a task with its envelope, outcome and traceback.
 
         Raises:
-            TaskNotFound: there is no such task, or its outcome has expired.
+            TaskNotFound: the task does not exist, or its outcome has expired.
         """
         return self._parts.driver.run(self._flows.cat(task_id))
 
@@ -58,7 +65,7 @@ class Inspector:
         return self._parts.driver.run(self._flows.tree(limit))
 
     def why(self, task_id: str) -> Explanation:
-        """Say where a task is, which worker has it, and why it is not running."""
+        """Explain where a task is, which worker has it, and why it is not running."""
         return self._parts.driver.run(self._flows.why(task_id))
 
     def queues(self) -> QueuesFound:
@@ -85,7 +92,7 @@ class AsyncInspector:
         """Return a task with its envelope, outcome and traceback.
 
         Raises:
-            TaskNotFound: there is no such task, or its outcome has expired.
+            TaskNotFound: the task does not exist, or its outcome has expired.
         """
         return await self._parts.driver.run(self._flows.cat(task_id))
 
@@ -94,7 +101,7 @@ class AsyncInspector:
         return await self._parts.driver.run(self._flows.tree(limit))
 
     async def why(self, task_id: str) -> Explanation:
-        """Say where a task is, which worker has it, and why it is not running."""
+        """Explain where a task is, which worker has it, and why it is not running."""
         return await self._parts.driver.run(self._flows.why(task_id))
 
     async def queues(self) -> QueuesFound:
@@ -131,3 +138,39 @@ class _InspectionFlows:
 
 def _checked_limit(limit: int) -> int:
     return checked_whole(limit, "limit", 1, _LARGEST_LIMIT)
+
+
+def find_queues() -> Flow[QueuesFound]:
+    """Find the queues of a server by the names of its keys, without reading values.
+
+    A server with millions of keys is not scanned to the end, but for some 20,000 keys
+    of each node; `is_all` is False if there were more.
+    """
+    found: set[tuple[str, str]] = set()
+    is_all = True
+    for node in Nodes.parse((yield Nodes())):
+        cursor = "0"
+        for _ in range(_PAGES_PER_NODE):
+            scan = ("SCAN", cursor, "MATCH", _PATTERN, "COUNT", _PAGE)
+            cursor, some = yield from ask(RedisCommand(scan, _page, node))
+            found |= some
+            if cursor == "0":
+                break
+        is_all = is_all and cursor == "0"
+    return QueuesFound(tuple(sorted(found)), is_all)
+
+
+def _page(reply: Any) -> tuple[str, set[tuple[str, str]]]:
+    cursor, keys = reply
+    if isinstance(cursor, dict):  # a Cluster client returns one per node
+        (cursor,) = cursor.values()
+    found = set()
+    for key in keys:
+        name = key.decode(errors="replace") if isinstance(key, bytes) else str(key)
+        queue, _, run = name[len("ws:{") : name.find("}")].partition("/")
+        try:
+            found.add((checked_queue_name(queue), checked_queue_name(run)))
+        except InvalidName:
+            # The key of another application.
+            continue
+    return text(cursor), found

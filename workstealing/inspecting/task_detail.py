@@ -1,4 +1,4 @@
-"""Looks one task up: what is kept of it, where it is, and why it is not running.
+"""Looks up one task: what is kept of it, where it is, and why it is not running.
 
 The explanation is written in plain sentences, the place first, so that it can be read
 out to the person who asks "why does my task not run?".
@@ -12,7 +12,7 @@ from typing import Any
 
 from workstealing.errors import TaskNotFound
 from workstealing.inspecting.formatting import duration_ms, plural, timestamp
-from workstealing.inspecting.previews import (
+from workstealing.inspecting.listing import (
     preview_envelope,
     preview_outcome,
     reason_of,
@@ -59,7 +59,7 @@ def read_task(
 def explain_task(
     keys: QueueKeys, settings: QueueSettings, task_id: str
 ) -> Flow[Explanation]:
-    """Say where a task is, which worker has it, and why it is not running."""
+    """Explain where a task is, which worker has it, and why it is not running."""
     found = yield from _find(keys, task_id)
     sentences = yield from _explain(keys, settings, found)
     return Explanation(task_id, found.state, tuple(sentences))

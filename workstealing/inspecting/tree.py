@@ -1,7 +1,7 @@
 """Returns a queue as a tree of folders: inbox, outbox and queues.
 
-A task that a worker has comes with its `.lock`, one that ended with its `.done`. Each
-folder shows a few tasks, and says how many more there are.
+Tasks that a worker has are shown with their `.lock`, and ended ones with their `.done`.
+Each folder shows a few tasks, and how many more there are.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workstealing.inspecting.formatting import duration_ms, plural
-from workstealing.inspecting.listing import summaries
-from workstealing.inspecting.previews import preview_outcome
+from workstealing.inspecting.listing import MOST_ABILITIES, preview_outcome, summaries
 from workstealing.inspecting.views import TreeNode
 from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.inspection_calls import Counts
@@ -23,7 +22,6 @@ __all__ = ("read_tree",)
 # The outbox of a worker shows its tasks among this many of the latest outcomes.
 _OUTCOMES = 200
 _PREVIEW_BYTES = 1024
-_MOST_ABILITIES = 100
 
 EndedTasks = list[tuple[str, TaskOutcome]]
 
@@ -143,7 +141,7 @@ def _dead(keys: QueueKeys, seen: Counts, limit: int) -> Flow[TreeNode]:
 
 def _parked(keys: QueueKeys, seen: Counts, limit: int) -> Flow[TreeNode]:
     abilities = yield from ask(
-        listing_calls.parked_abilities(keys, most=_MOST_ABILITIES)
+        listing_calls.parked_abilities(keys, most=MOST_ABILITIES)
     )
     folders: list[TreeNode] = []
     if abilities:

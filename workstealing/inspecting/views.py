@@ -128,7 +128,7 @@ class QueueStat:
     totals: QueueTotals
     upkeep: UpkeepStat
     bytes: dict[str, int] | None
-    """Memory per key, with all deques as `queues`; None if the server does not say."""
+    """Memory per key, with all deques as `queues`; None if not allowed."""
 
 
 @dataclass(frozen=True, slots=True)

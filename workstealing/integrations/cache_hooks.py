@@ -18,7 +18,7 @@ from workstealing.clock import SYSTEM_CLOCK
 from workstealing.errors import ConfigurationError
 from workstealing.integrations.conditions import checked_recruiter
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.telemetry.throttle import Throttle
+from workstealing.telemetry.observers import Throttle
 
 if TYPE_CHECKING:
     from workstealing.recruiting.async_recruiter import AsyncRecruiter

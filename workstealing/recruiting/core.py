@@ -30,8 +30,7 @@ from workstealing.recruiting.setups import Setup, Setups, in_setup, setting_up
 from workstealing.recruiting.slice import Slice
 from workstealing.recruiting.stats import JobCounts, RecruiterStats
 from workstealing.telemetry.events import Outcome, SetupFailed, SliceRefused
-from workstealing.telemetry.observer import FanOut, Observer
-from workstealing.telemetry.throttle import Throttle
+from workstealing.telemetry.observers import FanOut, Observer, Throttle
 
 __all__ = ("RecruiterCore",)
 

@@ -1,13 +1,10 @@
-"""What happened, as values, and observers that export it.
+"""What happened, as values, and observers that receive or export it.
 
-Observers never raise into the caller. Those of Prometheus, StatsD and OpenTelemetry
-need the extras of these names, and are imported when they are first used.
+Observers never raise into the caller. Those for Prometheus, StatsD and OpenTelemetry
+need the extras of these names, which are imported when an observer is made.
 """
 
 from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from workstealing.telemetry.events import (
     BreakerClosed,
@@ -18,13 +15,12 @@ from workstealing.telemetry.events import (
     SliceEnded,
     SliceRefused,
 )
-from workstealing.telemetry.logs import LoggingObserver
-from workstealing.telemetry.observer import Observer
-
-if TYPE_CHECKING:
-    from workstealing.telemetry.opentelemetry import OpenTelemetryObserver
-    from workstealing.telemetry.prometheus import PrometheusObserver
-    from workstealing.telemetry.statsd import StatsdObserver
+from workstealing.telemetry.exporters import (
+    OpenTelemetryObserver,
+    PrometheusObserver,
+    StatsdObserver,
+)
+from workstealing.telemetry.observers import LoggingObserver, Observer
 
 __all__ = (
     "BreakerClosed",
@@ -40,19 +36,3 @@ __all__ = (
     "SliceRefused",
     "StatsdObserver",
 )
-
-_MODULE_OF = {
-    "OpenTelemetryObserver": "workstealing.telemetry.opentelemetry",
-    "PrometheusObserver": "workstealing.telemetry.prometheus",
-    "StatsdObserver": "workstealing.telemetry.statsd",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULE_OF[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

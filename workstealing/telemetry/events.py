@@ -2,7 +2,7 @@
 
 | event | when |
 | --- | --- |
-| `SliceEnded` | a slice worked, found nothing, met a conflict, or failed |
+| `SliceEnded` | a slice worked, found nothing, hit a conflict, or failed |
 | `SliceRefused` | a job was drawn, but a protection kept it from running |
 | `SetupFailed` | a setup function raised; it is called again later |
 | `BreakerOpened` | a target failed and is left alone for some seconds |
@@ -48,7 +48,7 @@ class Outcome(str, Enum):
     """Refused: the store is slower than usual."""
 
     __str__ = str.__str__
-    # The one that Enum defines is several times slower, and runs in every slice.
+    # That of Enum is several times slower, and runs in every slice.
     __hash__ = str.__hash__
 
 

@@ -22,7 +22,7 @@ class ScriptedChance:
         for number in numbers:
             if not 0.0 <= number < 1.0:
                 raise ValueError(
-                    f"a number must be from 0.0 to below 1.0, not {number!r}"
+                    f"numbers must be at least 0.0 and below 1.0, got {number!r}"
                 )
         self._length = len(numbers)
         self._numbers = deque(numbers)
@@ -36,7 +36,7 @@ class ScriptedChance:
         """Return the next number of the script."""
         if not self._numbers:
             raise AssertionError(
-                f"all {self._length} scripted numbers were drawn: one more is wanted"
+                f"all {self._length} scripted numbers were drawn: script one more"
             )
         return self._numbers.popleft()
 
@@ -55,7 +55,7 @@ class ManualClock:
         """Move forward; a clock never goes back."""
         if seconds < 0:
             raise ValueError(
-                f"a clock cannot be advanced by {seconds!r} seconds: it never goes back"
+                f"seconds must be 0 or more, got {seconds!r}: a clock never goes back"
             )
         self._now += seconds
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from workstealing.testing.servers import HOST, Server, wait_until
@@ -27,6 +26,9 @@ class _ServerGroup:
     def stop(self) -> None:
         """Stop all servers."""
         self._stack.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def _add(self, server: Server) -> Server:
         # Stopped even if its start fails, so that its folder is removed.
@@ -63,14 +65,6 @@ class ClusterOfThree(_ServerGroup):
 
     def __enter__(self) -> ClusterOfThree:
         return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def _join(self) -> None:
         borders = [_SLOTS * part // 3 for part in range(4)]
@@ -124,14 +118,6 @@ class SentinelGroup(_ServerGroup):
 
     def __enter__(self) -> SentinelGroup:
         return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def _is_following(self) -> bool:
         facts = _ask(self.replica, "INFO", "replication")

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from random import SystemRandom
-from types import TracebackType
 from typing import TypeVar
 
 from workstealing.drivers.embedded import server_binary
@@ -47,8 +46,8 @@ class Server:
     """One server, on a Unix socket or, with `tcp=True`, on a free port of 127.0.0.1.
 
     Other keywords are options of its configuration: `maxmemory="2mb"`,
-    `appendonly="yes"`, `maxmemory_policy="noeviction"`. Nothing is written to disk
-    unless they say so. Use it with `with`, or call `start()` and `stop()`.
+    `appendonly="yes"`, `maxmemory_policy="noeviction"`. By default nothing is written
+    to disk. Use it with `with`, or call `start()` and `stop()`.
     """
 
     def __init__(self, *, tcp: bool = False, **options: object) -> None:
@@ -101,7 +100,7 @@ class Server:
         return self
 
     def stop(self) -> None:
-        """End it and remove its folder; harmless if it is stopped already."""
+        """End it and remove its folder; does nothing if it has been stopped."""
         if os.getpid() != self._owner:
             return
         atexit.unregister(self.stop)
@@ -128,12 +127,7 @@ class Server:
     def __enter__(self) -> Server:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _launch(self) -> None:

@@ -132,7 +132,7 @@ def test_a_queue_of_an_application_is_shown_first(
         (["--host", "::"], "can be reached by others"),
         (["--queue", "a b"], "the name of a queue must be"),
         (["--redis", "nonsense"], "a Redis URL starts with"),
-        (["app"], "'app' is not APP:QUEUE"),
+        (["app"], "'app' must be APP:QUEUE"),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_exit_code_two(
@@ -156,4 +156,4 @@ def test_a_short_token_is_refused(redis_server: Server, tmp_path: Path) -> None:
         )
 
         assert ended.exit_code == 2
-        assert "16 characters or more" in ended.output
+        assert "at least 16 characters" in ended.output

@@ -248,12 +248,12 @@ async def test_replay_puts_a_dead_letter_back(
         "/act", data=mill.form("replay", "bad"), follow_redirects=True
     )
 
-    assert "back in its inbox" in answer.text
+    assert "back in the inbox" in answer.text
     assert (await mill.queue.handle("bad").state()).state == "waiting"
     again = await browser.post(
         "/act", data=mill.form("replay", "bad"), follow_redirects=True
     )
-    assert "not a dead letter any more" in again.text
+    assert "no longer a dead letter" in again.text
 
 
 async def test_delete_forgets_a_dead_letter(
@@ -315,7 +315,7 @@ async def test_nothing_that_a_task_or_worker_says_becomes_markup(
         ("/queue", 400, "the name of a queue must be"),
         ("/queue?queue=a%20b", 400, "the name of a queue must be"),
         ("/queue?queue=q&run={}", 400, "the name of a run must be"),
-        ("/queue?queue=q&place=cellar", 400, "there is no place"),
+        ("/queue?queue=q&place=cellar", 400, "place must be one of inbox"),
         ("/task?queue=q&id=nobody", 404, "there is no task nobody"),
         ("/task?queue=q", 400, "the id of a task must be"),
         ("/nowhere", 404, "Not Found"),
@@ -392,7 +392,7 @@ async def test_a_server_that_is_away_is_told_and_the_dashboard_goes_on() -> None
         health = await client.get("/healthz")
 
     assert page.status_code == 503
-    assert "Redis is not available" in page.text
+    assert "Redis is unavailable" in page.text
     assert (api.status_code, list(api.json())) == (503, ["error"])
     assert health.status_code == 200
 

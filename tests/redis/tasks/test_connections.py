@@ -120,8 +120,7 @@ def test_the_error_after_the_end_of_input_names_the_queue_and_the_way_back(
     assert caught.value.queue == f"{key_prefix}/default"
     assert str(caught.value) == (
         f"the input of queue '{key_prefix}/default' was ended, so the task was not"
-        " submitted: queue.reopen_input(), or `workstealing queue reopen`, accepts"
-        " tasks again"
+        " submitted: call queue.reopen_input(), or run `workstealing queue reopen`"
     )
     queue.reopen_input()
     task.submit(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workstealing.cli.demo.demo_page import closing_page, promises_hold
+from workstealing.cli.demo.demo_command import closing_page, promises_hold
 from workstealing.cli.demo.story import Scene
 from workstealing.cli.tables import TextTable, plain_lines
 from workstealing.queue.inspection_calls import Counts

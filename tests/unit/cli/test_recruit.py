@@ -284,13 +284,16 @@ def test_a_loop_survives_a_job_that_fails(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["app"], "'app' is not MODULE:RECRUITER"),
+        (["app"], "'app' must be MODULE:RECRUITER"),
         (["nowhere:recruiter"], "cannot import nowhere"),
         (["app:nobody"], "app has no nobody"),
         (["app:diary"], "Path, not a Recruiter or AsyncRecruiter"),
         (["app:recruiter", "--every", "0"], "every"),
         (["app:recruiter", "--every", "nan"], "every"),
-        (["app:recruiter", "--every", "5", "--once"], "choose one"),
+        (
+            ["app:recruiter", "--every", "5", "--once"],
+            "give --once or --every, not both",
+        ),
     ],
 )
 def test_bad_input_gets_a_clear_message_and_exit_code_two(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workstealing.cli.tables import plain_lines
-from workstealing.cli.top_page import TopFrame, top_page
+from workstealing.cli.top_command import TopFrame, top_page
 from workstealing.inspecting import (
     QueueStat,
     QueueTotals,
@@ -52,7 +52,7 @@ def _stat(
         outcomes=800,
         unfinished=1239,
         backlog=1234,
-        living=2,
+        living=sum(worker.is_alive for worker in workers),
         backlog_per_worker=617.0,
         workers=workers,
         parked_abilities=(),
@@ -113,7 +113,7 @@ def test_a_server_that_is_away_leaves_the_last_numbers_on_the_screen() -> None:
     lines = _lines(frame)
 
     assert lines[1] == (
-        "REDIS NOT REACHED for 3 s, last numbers below: Connection refused"
+        "REDIS UNREACHABLE for 3 s, last numbers below: Connection refused"
     )
     assert lines[3].split()[0] == "1,200"
 

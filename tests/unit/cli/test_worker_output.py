@@ -50,7 +50,7 @@ def test_quiet_and_verbose_exclude_each_other() -> None:
     ended = CliRunner().invoke(command, ["--quiet", "--verbose"])
 
     assert ended.exit_code == 2
-    assert "choose one of --quiet and --verbose" in ended.output
+    assert "give --quiet or --verbose, not both" in ended.output
 
 
 def test_finished_tasks_are_logged_with_time_level_and_logger(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workstealing.inspecting.previews import (
+from workstealing.inspecting.listing import (
     preview_envelope,
     preview_outcome,
     reason_of,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workstealing.inspecting.queue_discovery import find_queues
+from workstealing.inspecting.inspector import find_queues
 from workstealing.inspecting.views import QueuesFound
 from workstealing.queue.steps import Nodes, RedisCommand
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workstealing.inspecting.rates import RateMeter
+from workstealing.inspecting.counting import RateMeter
 from workstealing.inspecting.views import QueueStat, QueueTotals, UpkeepStat
 
 NOTHING = QueueTotals(*[0] * 10)

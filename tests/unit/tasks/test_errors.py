@@ -38,8 +38,8 @@ def test_an_error_survives_a_pickle_and_a_copy(error: WorkStealingError) -> None
 
 def test_a_payload_that_is_too_large_says_what_to_do() -> None:
     assert str(ERRORS[2]) == (
-        "task 'resize': the payload has 2,000,000 bytes and the limit is 1,048,576:"
-        " store the data elsewhere and pass where it is"
+        "task 'resize': the payload has 2,000,000 bytes, but the limit is 1,048,576:"
+        " store the data elsewhere and pass a reference to it"
     )
 
 

@@ -13,11 +13,13 @@ from prometheus_client import CollectorRegistry
 
 from workstealing import Duty, Recruiter
 from workstealing.errors import MissingExtra
-from workstealing.telemetry.logs import LoggingObserver
-from workstealing.telemetry.observer import Observer
-from workstealing.telemetry.opentelemetry import OpenTelemetryObserver
-from workstealing.telemetry.prometheus import PrometheusObserver
-from workstealing.telemetry.statsd import StatsdObserver
+from workstealing.telemetry import (
+    LoggingObserver,
+    Observer,
+    OpenTelemetryObserver,
+    PrometheusObserver,
+    StatsdObserver,
+)
 from workstealing.testing import ManualClock
 
 

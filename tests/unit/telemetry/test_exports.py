@@ -21,13 +21,13 @@ def test_what_it_does_not_have_is_an_attribute_error() -> None:
         _ = telemetry.Nothing
 
 
-def test_a_host_that_only_enlists_imports_no_exporter() -> None:
+def test_a_host_that_only_enlists_imports_no_package_of_an_exporter() -> None:
     code = (
         "import sys, workstealing;"
-        "print([name for name in sys.modules if 'prometheus' in name])"
+        "print({'prometheus_client', 'statsd', 'opentelemetry'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
 
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "set()"

@@ -19,13 +19,13 @@ POOL = "demo"
 
 
 def make_queue(url: str, run: str) -> tuple[TaskQueue, Task[[float], float]]:
-    """Return the queue of one demo; its lease is short, so that a rescue is soon."""
+    """Return the queue of one demo, with a short lease so that rescue comes soon."""
     queue = TaskQueue("demo", url, run=run, lease=3.0)
 
     @queue.task(name="render")
     def render(seconds: float) -> float:
-        """Take some time, as rendering a page does."""
-        # Tells how many tasks were started twice, which the counts of the queue do not.
+        """Take some time, like rendering a page."""
+        # Shows how many tasks were started twice; the queue does not count that.
         parts = internals_of(queue)
         parts.driver.client.incr(f"{parts.keys.prefix}demo:started")
         time.sleep(seconds)
@@ -35,7 +35,7 @@ def make_queue(url: str, run: str) -> tuple[TaskQueue, Task[[float], float]]:
 
 
 def main() -> None:
-    """Run tasks until SIGTERM, or until the demo is gone."""
+    """Run tasks until SIGTERM, or until the demo has ended."""
     url, run, index = sys.argv[1:]
     queue, _ = make_queue(url, run)
     worker = Worker(queue, pool=POOL, index=int(index))

@@ -1,6 +1,6 @@
 "use strict";
 
-// Fetches the page anew every two seconds, and puts its living part in place of the old.
+// Fetches the page every two seconds, and replaces its live part.
 // What a reader has opened, or is about to press, is left alone.
 
 const EVERY_MS = 2000;

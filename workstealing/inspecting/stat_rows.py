@@ -1,0 +1,89 @@
+"""What every view of a queue shows of it, as texts: counts, workers, totals, upkeep.
+
+`queue stat`, `top`, the dashboard and the gauges lay these out in their own ways, but
+take titles, order and wording from here, so they agree with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from workstealing.inspecting.formatting import duration_ms
+from workstealing.inspecting.views import QueueStat, WorkerStat
+
+__all__ = (
+    "PLACE_TITLES",
+    "WORKER_TITLES",
+    "live_first",
+    "oldest_age",
+    "place_counts",
+    "totals_text",
+    "upkeep_ages",
+    "worker_row",
+)
+
+PLACE_TITLES = ("waiting", "assigned", "running", "delayed", "parked", "dead")
+"""Where a task can be before its outcome is final; fields of `QueueStat`."""
+
+WORKER_TITLES = (
+    "worker",
+    "state",
+    "deque",
+    "running",
+    "stolen",
+    "renewed",
+    "host",
+    "pid",
+)
+
+
+def place_counts(stat: QueueStat) -> dict[str, str]:
+    """Return how many tasks are in each place."""
+    return {place: f"{getattr(stat, place):,}" for place in PLACE_TITLES}
+
+
+def oldest_age(stat: QueueStat) -> str:
+    """Return how long the oldest task has been waiting; empty if none waits."""
+    if stat.oldest_at_ms is None:
+        return ""
+    return duration_ms(stat.now_ms - stat.oldest_at_ms)
+
+
+def live_first(workers: Iterable[WorkerStat]) -> list[WorkerStat]:
+    """Return the workers by name, those that are alive before those that are dead."""
+    return sorted(workers, key=lambda worker: (not worker.is_alive, worker.name))
+
+
+def worker_row(worker: WorkerStat) -> dict[str, str]:
+    """Return a worker as a row of cells, by `WORKER_TITLES`."""
+    state = "running" if worker.running else "idle"
+    if not worker.is_alive:
+        state = f"dead for {duration_ms(-worker.lease_left_ms)}"
+    cells = (
+        worker.name,
+        state,
+        f"{worker.waiting:,}",
+        f"{worker.running:,}",
+        f"{worker.stolen:,}",
+        f"{duration_ms(worker.lease_age_ms)} ago",
+        worker.host,
+        str(worker.pid or ""),
+    )
+    return dict(zip(WORKER_TITLES, cells, strict=True))
+
+
+def totals_text(stat: QueueStat) -> str:
+    """Return what has happened since the queue was created: 3 submitted, 0 done, …"""
+    return ", ".join(
+        f"{number:,} {name.replace('_', ' ')}"
+        for name, number in asdict(stat.totals).items()
+    )
+
+
+def upkeep_ages(stat: QueueStat) -> dict[str, str]:
+    """Return how long ago each duty of upkeep was last done."""
+    return {
+        duty: f"{duration_ms(stat.now_ms - at_ms)} ago"
+        for duty, at_ms in stat.upkeep.done_at_ms.items()
+    }

@@ -1,0 +1,118 @@
+"""Observers: objects that receive the events of a recruiter.
+
+An observer is called in the thread that did the work, so it must be quick. What it
+raises is logged, at most once a minute, and never reaches the host.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+from workstealing.clock import Clock
+from workstealing.telemetry.events import BreakerClosed, BreakerOpened, Event
+
+__all__ = ("FanOut", "LoggingObserver", "Observer", "Throttle")
+
+logger = logging.getLogger(__name__)
+
+_QUIET_SECONDS = 60.0
+_MOST_SUBJECTS = 1000
+
+
+class Observer(Protocol):
+    """Receives every event."""
+
+    def observe(self, event: Event) -> None:
+        """Handle one event, without blocking."""
+        ...
+
+
+class LoggingObserver:
+    """Logs each event, with its fields in `extra`, prefixed with `ws_`.
+
+    What a slice did is logged as `DEBUG`, a breaker that opens as `WARNING`. Errors of
+    jobs are logged by the recruiter, with or without this observer.
+    """
+
+    def __init__(self, logger: logging.Logger | None = None) -> None:
+        self._logger = logger or logging.getLogger("workstealing.events")
+
+    def observe(self, event: Event) -> None:
+        """Log one event."""
+        level = logging.DEBUG
+        if isinstance(event, BreakerOpened):
+            level = logging.WARNING
+        elif isinstance(event, BreakerClosed):
+            level = logging.INFO
+        if not self._logger.isEnabledFor(level):
+            return
+        values = {field.name: getattr(event, field.name) for field in fields(event)}
+        text = " ".join(f"{name}={value}" for name, value in values.items())
+        extra = {f"ws_{name}": value for name, value in values.items()}
+        self._logger.log(level, "%s %s", type(event).__name__, text, extra=extra)
+
+
+class FanOut:
+    """Passes events on to several observers, whatever these raise."""
+
+    def __init__(self, observers: Iterable[Observer], clock: Clock) -> None:
+        self._observers = tuple(observers)
+        self._clock = clock
+        self._throttle = Throttle()
+
+    def __bool__(self) -> bool:
+        return bool(self._observers)
+
+    def observe(self, event: Event) -> None:
+        """Call every observer, even if one of them raises."""
+        for observer in self._observers:
+            try:
+                observer.observe(event)
+            except Exception as error:  # noqa: BLE001 - telemetry never hurts the host
+                self._log(f"observer {type(observer).__name__}", error)
+
+    def _log(self, subject: str, error: Exception) -> None:
+        # A logging handler may raise, too, and then there is nowhere left to report it.
+        with suppress(Exception):
+            self._throttle.report(logger, subject, error, self._clock.monotonic())
+
+
+class Throttle:
+    """Logs repeated failures: the first with its traceback, then one line a minute."""
+
+    def __init__(self) -> None:
+        self._past: dict[str, _Past] = {}
+
+    def report(
+        self, logger: logging.Logger, subject: str, error: BaseException, now: float
+    ) -> None:
+        """Log a failure with its traceback, or with a count, or only count it."""
+        past = self._past.get(subject)
+        if past is None or self._is_over(past, now):
+            if len(self._past) >= _MOST_SUBJECTS:
+                self._past.clear()
+            self._past[subject] = _Past(now)
+            logger.error("%s failed: %r", subject, error, exc_info=error)
+        elif now - past.reported_at < _QUIET_SECONDS:
+            past.unreported += 1
+        else:
+            times = past.unreported + 1
+            self._past[subject] = _Past(now)
+            logger.error(
+                "%s failed %d more times, the last time with %r", subject, times, error
+            )
+
+    @staticmethod
+    def _is_over(past: _Past, now: float) -> bool:
+        """Return whether a minute has passed without a failure."""
+        return now - past.reported_at >= _QUIET_SECONDS and not past.unreported
+
+
+@dataclass(slots=True)
+class _Past:
+    reported_at: float
+    unreported: int = 0
