@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from workstealing.recruiting.job import Duty, Job
 from workstealing.recruiting.protection import Breaker, StoreGate
-from workstealing.recruiting.recruiter import Recruiter
+from workstealing.recruiting.recruiter import Recruiter, Ticker
 from workstealing.recruiting.slice import time_left
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from workstealing.recruiting.job import AsyncJob
     from workstealing.recruiting.plan import Forecast, Plan, plan
     from workstealing.recruiting.stats import JobStats, RecruiterStats
-    from workstealing.recruiting.ticker import Ticker
     from workstealing.tasks.context import ExecutionContext, Progress, current_context
     from workstealing.tasks.contract import Contract
     from workstealing.tasks.outcome import State, TaskState
@@ -131,7 +130,6 @@ _MODULES = {
     "workstealing.recruiting.job": ("AsyncJob",),
     "workstealing.recruiting.plan": ("Forecast", "Plan", "plan"),
     "workstealing.recruiting.stats": ("JobStats", "RecruiterStats"),
-    "workstealing.recruiting.ticker": ("Ticker",),
     "workstealing.tasks.submission": ("ClientContext",),
     "workstealing.tasks.context": ("ExecutionContext", "Progress", "current_context"),
     "workstealing.tasks.contract": ("Contract",),

@@ -14,7 +14,7 @@ from typing import Any
 
 from workstealing.errors import ConfigurationError
 from workstealing.integrations.conditions import When
-from workstealing.recruiting.pace import Every, pace
+from workstealing.recruiting.job import Every, pace
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("JobPlan", "QueuePlan", "SiteSettings", "read_settings")
