@@ -28,6 +28,7 @@ class WaitingWork:
         self._lock = Lock()
         self._room = Condition(self._lock)
         self._accepted = 0
+        # How many callers wait for room.
         self._blocked = 0
         self._is_closed = False
 
@@ -50,11 +51,6 @@ class WaitingWork:
     def accepted(self) -> int:
         """How much work was ever added."""
         return self._accepted
-
-    @property
-    def blocked(self) -> int:
-        """How many callers wait for room."""
-        return self._blocked
 
     @property
     def is_closed(self) -> bool:

@@ -94,9 +94,7 @@ class WorkDeques(Generic[Item]):
     def push(self, worker: Hashable, item: Item) -> None:
         """Put an item at the back of a worker's deque."""
         deque = self._deque(worker)
-        is_met = deque.lock.locked()
         with deque.lock:
-            deque.conflicts += is_met
             if not deque.is_gone:
                 deque.pushed += 1
                 deque.items.append(item)
@@ -113,9 +111,7 @@ class WorkDeques(Generic[Item]):
     def take(self, worker: Hashable) -> Item | None:
         """Take the item at the front of a worker's own deque; it is in flight then."""
         deque = self._deque(worker)
-        is_met = deque.lock.locked()
         with deque.lock:
-            deque.conflicts += is_met
             if not deque.items:
                 return None
             deque.in_flight += 1
@@ -125,9 +121,7 @@ class WorkDeques(Generic[Item]):
         """Be `done` with one item and `take` another, in one step."""
         deque = self._deques.get(worker)
         if deque is not None:
-            is_met = deque.lock.locked()
             with deque.lock:
-                deque.conflicts += is_met
                 if deque.in_flight and deque.items:
                     deque.ended += 1
                     return deque.items.popleft()
@@ -261,15 +255,6 @@ class WorkDeques(Generic[Item]):
             deques = (*self._deques.values(), *self._leaving.values())
             return self._gone_counts.stolen + sum(deque.stolen for deque in deques)
 
-    @property
-    def conflicts(self) -> int:
-        """How often a thread came to a deque while another held its lock."""
-        with self._membership:
-            deques = (*self._deques.values(), *self._leaving.values())
-            return self._gone_counts.conflicts + sum(
-                deque.conflicts for deque in deques
-            )
-
     def _replace(self, deques: dict[Hashable, WorkDeque[Item]]) -> None:
         self._deques = deques
         self._in_turn = tuple(deques.values())
@@ -287,9 +272,7 @@ class WorkDeques(Generic[Item]):
             if own.is_gone:
                 return None
             own.in_flight += 1
-        is_met = deque.lock.locked()
         with deque.lock:
-            deque.conflicts += is_met
             number = (len(deque.items) + 1) // 2 if half else min(1, len(deque.items))
             stolen = [deque.items.pop() for _ in range(number)]
             left = len(deque.items)

@@ -35,7 +35,6 @@ __all__ = (
     "slices_for_gap",
     "slices_for_throughput",
     "slices_of_interval",
-    "starvation",
     "steady_backlog",
     "untouched_quantile",
     "visits",
@@ -103,12 +102,6 @@ def drain(burst: float, slices: float, garbage: float, batch: int) -> Drain:
     mean = burst / spare
     variance = mean * (garbage / spare + batch * (capacity / spare)) / spare
     return Drain(mean, math.sqrt(variance))
-
-
-def starvation(slices: float, seconds: float) -> float:
-    """Return the probability of no slice within the next *seconds*."""
-    check_positive(slices=slices, seconds=seconds)
-    return math.exp(-slices * seconds)
 
 
 def longest_gap(slices: float, horizon: float = DAY) -> float:
