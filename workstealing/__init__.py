@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from workstealing.inspecting.inspector import AsyncInspector, Inspector
     from workstealing.pool.autoscale import Autoscale
     from workstealing.pool.pool import Pool
-    from workstealing.pool.pool_stats import PoolStats, StopReport
-    from workstealing.pool.work import Work
+    from workstealing.pool.work import PoolStats, StopReport, Work
     from workstealing.pool.work_deques import WorkDeques
     from workstealing.queue.inspection_calls import Counts
     from workstealing.recruiting.async_recruiter import AsyncRecruiter
@@ -122,9 +121,8 @@ _MODULES = {
     "workstealing.inspecting.inspector": ("AsyncInspector", "Inspector"),
     "workstealing.pool.work_deques": ("WorkDeques",),
     "workstealing.pool.pool": ("Pool",),
-    "workstealing.pool.pool_stats": ("PoolStats", "StopReport"),
     "workstealing.pool.autoscale": ("Autoscale",),
-    "workstealing.pool.work": ("Work",),
+    "workstealing.pool.work": ("PoolStats", "StopReport", "Work"),
     "workstealing.queue.inspection_calls": ("Counts",),
     "workstealing.recruiting.async_recruiter": ("AsyncRecruiter",),
     "workstealing.recruiting.job": ("AsyncJob",),

@@ -9,7 +9,7 @@ import click
 from workstealing.cli.exits import clear_errors
 from workstealing.drivers.connect import driver
 from workstealing.node.cluster import DEFAULT_SEED, Cluster
-from workstealing.node.memory_state import MemoryState
+from workstealing.node.cluster_state import MemoryState
 from workstealing.node.node import Node
 from workstealing.node.shared_state import SharedState
 

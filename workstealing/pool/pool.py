@@ -29,10 +29,9 @@ from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolFull
 from workstealing.pool.autoscale import Autoscale
-from workstealing.pool.pool_stats import PoolStats, StopReport
 from workstealing.pool.pool_thread import pool_thread_here, running_work
 from workstealing.pool.pool_threads import PoolThreads
-from workstealing.pool.work import Work
+from workstealing.pool.work import PoolStats, StopReport, Work
 
 __all__ = ("Pool",)
 

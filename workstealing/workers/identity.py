@@ -12,7 +12,7 @@ from enum import IntEnum
 from workstealing._checks import checked_queue_name, checked_whole
 from workstealing.client.task_queue import TaskQueue, parts_of
 from workstealing.errors import InvalidName
-from workstealing.pool.pool_stats import PoolStats
+from workstealing.pool.work import PoolStats
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 

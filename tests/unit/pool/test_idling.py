@@ -12,7 +12,7 @@ import pytest
 
 from workstealing import Pool
 from workstealing.errors import ConfigurationError, PoolStopped, WorkDiscarded
-from workstealing.pool.pool_stats import PoolStats
+from workstealing.pool.work import PoolStats
 from workstealing.testing import wait_until
 
 MakePool = Callable[..., Pool]
