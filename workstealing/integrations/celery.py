@@ -76,4 +76,4 @@ def _run_if_idle(recruiter: Recruiter) -> None:
     try:
         recruiter.run_now()
     except Exception:
-        logger.exception("the slice of an idle worker failed; the worker continues")
+        logger.exception("a slice of side work failed; the worker continues")

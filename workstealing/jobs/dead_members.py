@@ -4,7 +4,7 @@ A member joins, beats, and leaves; a member whose last heartbeat is more than *s
 seconds old (in the server's time) is dead, and no reader sees it any more.
 `recruited()` removes up to *batch* of them and calls `on_dead(member)` for each. The
 removal checks the heartbeat in the same step: a member that beat meanwhile stays.
-Newest servers: a lock with `PX` expires by itself, only membership needs this job.
+Newest servers: a lock with `PX` expires without help; only membership needs this job.
 
 `on_dead` is called at least once per death, and only after the removal. The recruit has
 a minute for these calls; if it dies or the hook fails, a later recruit calls it again.

@@ -1,9 +1,9 @@
 """Removes members of an index whose key no longer exists.
 
 The index is a set or a sorted set; `key_of(member)` names the key of a member, and is
-the member itself if not given. A slice draws *batch* members at random and removes
+the member itself by default. A slice draws *batch* members at random and removes
 those whose key is missing; it asks for more while a quarter of them or more are. Newest
-servers: an index of Redis Search (Redis >= 8) follows its keys by itself.
+servers: an index of Redis Search (Redis >= 8) follows its keys.
 
 Writers must write the key first and the index second, or both in one MULTI: a member
 whose key is not written yet looks like one whose key is gone. Then

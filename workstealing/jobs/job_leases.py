@@ -1,4 +1,4 @@
-"""Leases: one recruit at a time, for as long as it may take, and never for ever.
+"""Leases: one recruit at a time, for a limited time.
 
 A lease is a key with the token of its holder and a time to live. It saves work that
 would be done twice; nothing relies on it for correctness, because a slow holder may

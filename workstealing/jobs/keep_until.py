@@ -165,5 +165,7 @@ def _deadline(until: Until) -> dict[str, Any]:
     if not isinstance(until, datetime):
         return {"kind": "in", "time_ms": milliseconds(until, "until")}
     if until.tzinfo is None:
-        raise ConfigurationError(f"until needs a time zone, unlike {until!r}")
+        raise ConfigurationError(
+            f"until must be a datetime with a time zone, not {until!r}"
+        )
     return {"kind": "at", "time_ms": round(until.timestamp() * 1000)}

@@ -4,14 +4,14 @@ A slice looks at one page of keys that match a pattern (`SCAN`, about *batch* ke
 gives those without a TTL *ttl* seconds plus a random share of up to *jitter* of it, so
 that they do not expire all at once. The cursor is kept in Redis and shared; in a
 Cluster every node has its own, and slices visit the nodes in turn. Newest servers:
-none gives keys a TTL by itself; the best cure is still `SET … EX` at the writer.
+none adds a TTL to keys; the best cure is still `SET … EX` at the writer.
 
 It starts as a dry run: with `dry_run=True`, the default, nothing is changed, and
 `report()` shows how many keys would be, and some of them. Once `report().complete` is
 True and the keys are right, install it with `dry_run=False`.
 
 A key that has a TTL never gets another one: check and change are one step. A key that
-is meant to live for ever and matches the pattern is not safe: look at the report. Keys
+is meant to stay forever and matches the pattern is not safe: look at the report. Keys
 that other jobs keep have no TTL either; choose a pattern that does not match them.
 """
 

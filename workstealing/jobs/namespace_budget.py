@@ -8,7 +8,7 @@ key is gone are dropped, and keys that were not added are found by a slow `SCAN`
 servers: `maxmemory` evicts per server, never per prefix; if all keys of the server may
 be evicted, use that.
 
-What is guaranteed:
+Guaranteed:
 
 - Nothing is evicted while the index is within budget, and one recruit evicts at a time
   (others raise `Conflict`). A recruit that is slower than its lease of 10 seconds may
@@ -19,9 +19,9 @@ What is guaranteed:
   entry without a key, which is dropped later. A key that is written and added again
   meanwhile keeps its entry: only entries older than the inspection are removed.
 
-What is not: the budget is exceeded by what is written between slices, and by keys that
-were not added, until the scan finds them. Bytes are an estimate until every key was
-measured once: the mean of those measured (`MEMORY USAGE`) times the number of keys.
+Not guaranteed: the budget is exceeded by what is written between slices, and by keys
+that were not added, until the scan finds them. Bytes are an estimate until every key
+was measured once: the mean of those measured (`MEMORY USAGE`) times the number of keys.
 
 In a Cluster the keys may be in any slot; the index is in one. A slice then costs about
 one round trip per key that it inspects: choose a smaller *batch*.
@@ -166,7 +166,9 @@ class _NamespaceBudgetSteps:
             )
         budgets = [most for most in (most_keys, most_bytes) if most is not None]
         if not budgets or min(budgets) < 0:
-            raise ConfigurationError("pass most_keys or most_bytes, 0 or more")
+            raise ConfigurationError(
+                "NamespaceBudget needs most_keys= or most_bytes=, 0 or more"
+            )
         checked_key(key)
         parts = ("index", "sizes", "state", "lease")
         self._keys = {part: beside(key, part) for part in parts}

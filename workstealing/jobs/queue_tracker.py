@@ -5,7 +5,7 @@ live accounts, rows that wait for something. Slices alternate: one reads the nex
 of the table and adds its ids, the next asks the table about the ids that were checked
 the longest ago, and removes those that are gone. After a pass of both, the set equals
 the table; `add` and `remove` change single ids at once. Newest servers: none follows a
-database by itself.
+database.
 
 - An id that was added after the table was asked is never removed by that answer, so
   an id that is re-added meanwhile is not lost. Write the row first, then `add`.

@@ -207,7 +207,11 @@ class _RefreshAheadSteps:
             try:
                 _, value = yield from self._renew(name, kept.expires)
             except Exception:
-                logger.warning("kept the old value of %r", name, exc_info=True)
+                logger.warning(
+                    "%r could not be recomputed; its old value is kept",
+                    name,
+                    exc_info=True,
+                )
             else:
                 return kept.value if value is None else value
         return kept.value

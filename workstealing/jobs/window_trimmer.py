@@ -97,7 +97,7 @@ class _WindowTrimmerSteps:
         chance: Chance,
     ) -> None:
         if not keys:
-            raise ConfigurationError("pass at least one key to trim")
+            raise ConfigurationError("WindowTrimmer needs at least one key to trim")
         if unit not in ("s", "ms"):
             raise ConfigurationError(f"unit must be 's' or 'ms', not {unit!r}")
         self._keys = tuple(map(checked_key, keys))
@@ -134,5 +134,5 @@ def _bound(age: float | timedelta | None, length: int | None) -> tuple[str, int]
     if age is not None and length is None:
         return "age", milliseconds(age, "age")
     if age is not None or length is None:
-        raise ConfigurationError("pass either age= or length=")
+        raise ConfigurationError("WindowTrimmer needs age= or length=, and not both")
     return "length", checked_whole(length, "length", 0)

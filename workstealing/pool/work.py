@@ -119,7 +119,7 @@ class Work(Future[T]):
         return super().cancel() if threads is None else threads.withdraw(self)
 
     def finish(self, value: T) -> None:
-        """Be done."""
+        """Mark as done."""
         self._let_go()
         try:
             self.set_result(value)
@@ -128,7 +128,7 @@ class Work(Future[T]):
             return
 
     def fail(self, error: BaseException) -> None:
-        """Be failed."""
+        """Mark as failed."""
         self._let_go()
         try:
             self.set_exception(error)
@@ -136,11 +136,11 @@ class Work(Future[T]):
             return
 
     def end_interrupted(self) -> None:
-        """Be discarded while it ran."""
+        """Mark as discarded while it ran."""
         self.fail(_Discarded(f"work {self.id} was interrupted"))
 
     def end_not_begun(self) -> None:
-        """Be discarded, by the thread that claimed it.
+        """Mark as discarded; called by the thread that claimed it.
 
         What it would have called is kept, so that it can be submitted elsewhere.
         """
@@ -150,12 +150,12 @@ class Work(Future[T]):
             self.set_running_or_notify_cancel()
 
     def end_claimed(self) -> bool:
-        """Be discarded, if it was claimed and has not begun yet; tell whether."""
+        """Mark as discarded if it has not begun yet; return whether that is so."""
         return super().cancel()
 
     def end_in_child(self) -> None:
-        """Be discarded in a forked child, where no thread will ever run it."""
-        # The old one may be held for ever, by a thread that exists in the parent only.
+        """Mark as discarded in a forked child, where no thread will ever run it."""
+        # A thread that exists only in the parent may hold the old one.
         self._condition = LazyCondition()  # type: ignore[assignment]
         if self.running():
             self.end_interrupted()
@@ -177,7 +177,7 @@ class Work(Future[T]):
         if self.cancelled():
             return _Discarded(f"work {self.id} was discarded before it began")
         if isinstance(error, FutureTimeout) and not self.done():
-            return _Late(f"work {self.id} is still {self.status()}: wait longer")
+            return _Late(f"work {self.id} is still {self.status()}: wait longer for it")
         return None
 
 

@@ -4,7 +4,7 @@ Items are opaque (but not None). An item is waiting in exactly one deque, or in 
 with the worker that took it, until that worker is `done` with it or hands it back. So
 nothing is lost and nothing is handed out twice while workers come and go.
 
-Each deque has a lock of its own, held for a few steps: nothing here leans on the GIL.
+Each deque has a lock of its own, held for a few steps: nothing here relies on the GIL.
 A lock is taken inside another only if the outer one is that of the membership.
 """
 
@@ -118,7 +118,7 @@ class WorkDeques(Generic[Item]):
             return deque.items.popleft()
 
     def done_and_take(self, worker: Hashable) -> Item | None:
-        """Be `done` with one item and `take` another, in one step."""
+        """Finish one item (`done`) and `take` another, in one step."""
         deque = self._deques.get(worker)
         if deque is not None:
             with deque.lock:
@@ -181,7 +181,7 @@ class WorkDeques(Generic[Item]):
             self._end_flight(worker, deque)
 
     def drop(self, item: Item) -> bool:
-        """Take an item out of whichever deque it waits in; tell whether it was found.
+        """Take an item out of whichever deque it waits in; return whether it was found.
 
         One that is on its way between two deques is not found.
         """

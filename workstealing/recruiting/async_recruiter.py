@@ -42,7 +42,7 @@ class AsyncRecruiter(RecruiterCore):
 
         Returns `Duty.RECRUITED` if a job did some work now. `Duty.DISMISSED` is the
         normal case: no job was drawn, or the one that was had nothing to do, failed, or
-        was held back to protect the host (`stats()` tells these apart).
+        was held back to protect the host (`stats()` has a count of each).
 
         Args:
             spare: how many seconds the caller can spare, if less than the deadline.
@@ -168,7 +168,7 @@ class AsyncTicker:
             try:
                 await self._run_now()
             except Exception:
-                logger.exception("a slice of side work failed; the ticker goes on")
+                logger.exception("a slice of side work failed; the ticker continues")
 
 
 async def _run_round(drawn: Slice) -> Any:

@@ -48,7 +48,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 T = TypeVar("T")
 
 _DEFAULT_BREAKER = Breaker()
-# With a store gate, at least one call in so many reports its round trip to it.
+# With a store gate, at least every 64th call reports its round trip to it.
 _LONGEST_STRIDE_WITH_GATE = 64
 
 
@@ -134,7 +134,7 @@ class RecruiterCore:
                 the job's own `target`, or its name.
 
         Raises:
-            ConfigurationError: one of its subclasses says what is wrong.
+            ConfigurationError: or a subclass that names what is wrong.
         """
         installed = InstalledJob.of(
             job,
@@ -159,11 +159,11 @@ class RecruiterCore:
         name: str | None = None,
         target: str | None = None,
     ) -> Callable[[Function], Function]:
-        """Install the decorated function, by its own name unless one is given."""
+        """Install the decorated function, under *name* or its own name."""
         if function is not None:
             raise ConfigurationError(
-                "how often? a job needs its rate: write @recruiter.job(rate=0.001),"
-                " or @recruiter.job(every=30.0), with parentheses"
+                "@recruiter.job needs parentheses and a pace: write"
+                " @recruiter.job(rate=0.001) or @recruiter.job(every=30.0)"
             )
 
         def install(function: Function) -> Function:
@@ -244,7 +244,7 @@ class RecruiterCore:
         """Give a draw up: the host that was not dismissed has no moment after all.
 
         Otherwise the next call would certainly be drawn, and hosts that do have a
-        moment would work more often than the rates say.
+        moment would work more often than their rates.
         """
         try:
             with self._lock:

@@ -1,7 +1,7 @@
 """What side work is: a `Job`, the `Duty` that it returns, and how often it is wanted.
 
-That is its pace: a share of all `enlist()` calls (`rate=`), or one slice per so many
-seconds and process (`every=`).
+That is its pace: a share of all `enlist()` calls (`rate=`), or one slice every
+few seconds in each process (`every=`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Every = float | timedelta
 class Duty(IntEnum):
     """Whether a moment was used: returned by a job, and by `enlist()`.
 
-    A *job* returns what it did: `DISMISSED` says "I had nothing to do". `enlist()`
-    returns what the caller's moment was used for: `DISMISSED` says "no work was done".
+    A *job* returns what it did: `DISMISSED` means "I had nothing to do". `enlist()`
+    returns what the caller's moment was used for: `DISMISSED` means "no work was done".
     That is the normal case, since most calls are not drawn. It is also returned if a
     job was drawn and had nothing to do, raised, or was refused to protect the host;
-    `stats()` and telemetry tell these apart, as `Outcome`. `enlist()` never returns
+    `stats()` and telemetry distinguish these, as `Outcome`. `enlist()` never returns
     `MORE`.
     """
 
@@ -100,13 +100,16 @@ Pace = PerCall | PerTime
 def pace(rate: float | None, every: Every | None) -> Pace:
     """Return the pace that a user asked for, checked."""
     if rate is not None and every is not None:
-        raise AmbiguousPace("give rate= (per call) or every= (seconds), not both")
+        raise AmbiguousPace(
+            "a job takes rate= (share of calls) or every= (seconds), not both"
+        )
     if rate is not None:
         return PerCall(checked_rate(rate))
     if every is not None:
         return PerTime(checked_interval(every))
     raise AmbiguousPace(
-        "how often? give rate= (share of calls, 0.0-1.0) or every= (seconds)"
+        "a job needs a pace: give rate= (share of calls, 0.0 to 1.0) or every="
+        " (seconds)"
     )
 
 

@@ -31,7 +31,7 @@ _running: ContextVar[bool] = ContextVar("workstealing_setup", default=False)
 
 
 def in_setup() -> bool:
-    """Tell whether the caller is a setup function."""
+    """Return whether the caller is a setup function."""
     return _running.get()
 
 
@@ -70,7 +70,7 @@ class Setups:
         self.due_at = now + self.retry_seconds if self._pending else None
 
     def reset(self, now: float) -> bool:
-        """Make all due again, in a forked child; tell whether there are any."""
+        """Make all due again, in a forked child; return whether there are any."""
         self._pending = list(self._all)
         self._in_progress = False
         self.due_at = now if self._pending else None

@@ -36,7 +36,7 @@ class Lottery:
     Args:
         roster: the installed jobs; `refresh()` when they or their rates change.
         chance: where randomness comes from.
-        longest_stride: look at the lottery after so many calls at the latest.
+        longest_stride: look at the lottery after this many calls at the latest.
     """
 
     def __init__(

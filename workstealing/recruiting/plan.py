@@ -38,14 +38,14 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What to expect of a pace at so many *calls* of the fleet per second."""
+    """What to expect of a pace at a number of *calls* of the fleet per second."""
 
     calls: float
     slices: float
     """Slices per second, over the whole fleet."""
     backlog: Backlog
     late: float
-    """The share of items that get older than what is too stale."""
+    """The share of items that get older than *stale* seconds."""
     longest_gap: float
     """The longest time without a slice in one horizon, on average."""
     drain: Drain
@@ -98,7 +98,7 @@ def plan(
         failure: tolerated probability of such a gap in one *horizon*.
         horizon: seconds.
         slice_seconds: how long a slice lasts.
-        burst: items that come at once; the forecast says how long they take.
+        burst: items that come at once; the forecast has how long they take.
         calls_per_request: enlist calls of one request of the host.
 
     Raises:

@@ -190,7 +190,7 @@ def untouched_quantile(rate: float, calls_per_request: float = 1.0) -> float:
 
     A share p = *rate* * *calls_per_request* of the requests does a slice. Quantile q of
     the latency is then at most the former quantile q / (1 - p), as long as q is below
-    1 - p, which is what is returned; beyond it are the slices.
+    1 - p, which is returned; beyond it are the slices.
     """
     check_positive(rate=rate, calls_per_request=calls_per_request)
     return max(0.0, 1 - rate * calls_per_request)

@@ -37,7 +37,7 @@ class Recruiter(RecruiterCore):
 
         Returns `Duty.RECRUITED` if a job did some work now. `Duty.DISMISSED` is the
         normal case: no job was drawn, or the one that was had nothing to do, failed, or
-        was held back to protect the host (`stats()` tells these apart).
+        was held back to protect the host (`stats()` has a count of each).
 
         Args:
             spare: how many seconds the caller can spare, if less than the deadline.
@@ -72,7 +72,8 @@ class Recruiter(RecruiterCore):
         """Enlist each time after the decorated function has returned."""
         if inspect.iscoroutinefunction(function):
             raise ConfigurationError(
-                "a slice would block the event loop: use AsyncRecruiter.enlists"
+                f"{function!r} is a coroutine function, and a slice would block the"
+                " event loop: use AsyncRecruiter.enlists"
             )
 
         @wraps(function)
@@ -174,4 +175,4 @@ class Ticker:
             try:
                 self._run_now()
             except Exception:
-                logger.exception("a slice of side work failed; the ticker goes on")
+                logger.exception("a slice of side work failed; the ticker continues")
