@@ -75,7 +75,7 @@ def test_cancelling_the_last_work_makes_a_pool_idle(
 def test_work_cannot_wait_for_its_own_pool_to_be_idle(make_pool: MakePool) -> None:
     pool = make_pool(1)
 
-    with pytest.raises(ConfigurationError, match="outside of the pool"):
+    with pytest.raises(ConfigurationError, match="outside the pool"):
         pool.execute(pool.wait_idle).result(10)
 
 
