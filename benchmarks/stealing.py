@@ -98,6 +98,22 @@ class _Items(deque[int]):
             time.sleep(0)
 
 
+class _CountingLock:
+    """A lock that counts how often a thread came while another held it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.met = 0
+
+    def __enter__(self) -> None:
+        is_met = self._lock.locked()
+        self._lock.acquire()
+        self.met += is_met
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 def _locked(thieves: int, *, lingers: bool) -> tuple[float, float]:
     """Count how often someone saw another at the deque: thieves behind, in front."""
     before = sys.getswitchinterval()
@@ -119,7 +135,10 @@ def _locked(thieves: int, *, lingers: bool) -> tuple[float, float]:
 def _met(thieves: int, items: deque[int]) -> float:
     names = [f"thief {number}" for number in range(thieves)]
     deques: WorkDeques[int] = WorkDeques(["owner", *names])
-    deques._deques["owner"].items = items
+    owned = deques._deques["owner"]
+    owned.items = items
+    lock = _CountingLock()
+    owned.lock = lock  # type: ignore[assignment]
     for item in range(_JOBS):
         deques.push("owner", item)
     begun = threading.Barrier(thieves + 1)
@@ -141,7 +160,7 @@ def _met(thieves: int, items: deque[int]) -> float:
     for thread in threads:
         thread.join()
     assert deques.all_idle
-    return deques.conflicts / _JOBS * 1000
+    return lock.met / _JOBS * 1000
 
 
 def _claims(length: int) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from workstealing.recruiting.job import Duty, Job
 from workstealing.recruiting.protection import Breaker, StoreGate
-from workstealing.recruiting.recruiter import Recruiter
+from workstealing.recruiting.recruiter import Recruiter, Ticker
 from workstealing.recruiting.slice import time_left
 
 if TYPE_CHECKING:
@@ -32,15 +32,13 @@ if TYPE_CHECKING:
     from workstealing.inspecting.inspector import AsyncInspector, Inspector
     from workstealing.pool.autoscale import Autoscale
     from workstealing.pool.pool import Pool
-    from workstealing.pool.pool_stats import PoolStats, StopReport
-    from workstealing.pool.work import Work
+    from workstealing.pool.work import PoolStats, StopReport, Work
     from workstealing.pool.work_deques import WorkDeques
     from workstealing.queue.inspection_calls import Counts
     from workstealing.recruiting.async_recruiter import AsyncRecruiter
     from workstealing.recruiting.job import AsyncJob
     from workstealing.recruiting.plan import Forecast, Plan, plan
     from workstealing.recruiting.stats import JobStats, RecruiterStats
-    from workstealing.recruiting.ticker import Ticker
     from workstealing.tasks.context import ExecutionContext, Progress, current_context
     from workstealing.tasks.contract import Contract
     from workstealing.tasks.outcome import State, TaskState
@@ -125,15 +123,13 @@ _MODULES = {
     "workstealing.inspecting.inspector": ("AsyncInspector", "Inspector"),
     "workstealing.pool.work_deques": ("WorkDeques",),
     "workstealing.pool.pool": ("Pool",),
-    "workstealing.pool.pool_stats": ("PoolStats", "StopReport"),
     "workstealing.pool.autoscale": ("Autoscale",),
-    "workstealing.pool.work": ("Work",),
+    "workstealing.pool.work": ("PoolStats", "StopReport", "Work"),
     "workstealing.queue.inspection_calls": ("Counts",),
     "workstealing.recruiting.async_recruiter": ("AsyncRecruiter",),
     "workstealing.recruiting.job": ("AsyncJob",),
     "workstealing.recruiting.plan": ("Forecast", "Plan", "plan"),
     "workstealing.recruiting.stats": ("JobStats", "RecruiterStats"),
-    "workstealing.recruiting.ticker": ("Ticker",),
     "workstealing.tasks.submission": ("ClientContext",),
     "workstealing.tasks.context": ("ExecutionContext", "Progress", "current_context"),
     "workstealing.tasks.contract": ("Contract",),

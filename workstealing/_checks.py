@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from numbers import Real
 from threading import TIMEOUT_MAX
@@ -44,6 +44,7 @@ __all__ = (
     "checked_time",
     "checked_timeout",
     "checked_whole",
+    "did_you_mean",
     "is_text",
     "milliseconds",
 )
@@ -291,6 +292,16 @@ def checked_text(text: Any, what: str = "a name") -> str:
     if isinstance(text, str) and is_text(text):
         return text
     raise ConfigurationError(f"{what} must be a string of text, not {text!r}")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that an unknown one resembles, if any; case aside."""
+    # Costly to import, and only an error needs it.
+    from difflib import get_close_matches
+
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), by_lower, 1)
+    return by_lower[near[0]] if near else None
 
 
 def is_text(text: str) -> bool:

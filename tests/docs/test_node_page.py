@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workstealing.node.cluster import Cluster
-from workstealing.node.memory_state import MemoryState
+from workstealing.node.cluster_state import MemoryState
 from workstealing.node.messages import ErrorCode, Request
 from workstealing.node.node import Node
 

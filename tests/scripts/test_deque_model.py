@@ -23,8 +23,12 @@ from hypothesis.stateful import (
 
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import UnknownWorker
-from workstealing.node.cluster_state import ClusterState, StolenJob, WorkerLoad
-from workstealing.node.memory_state import MemoryState
+from workstealing.node.cluster_state import (
+    ClusterState,
+    MemoryState,
+    StolenJob,
+    WorkerLoad,
+)
 from workstealing.node.shared_state import SharedState
 from workstealing.queue.worker_calls import steal
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workstealing.drivers.sync_driver import Driver
-from workstealing.node.node_calls import place, snatch
-from workstealing.node.shared_state import SharedState
+from workstealing.node.shared_state import SharedState, place, snatch
 
 NEW = b'{"priority": 1}'
 

@@ -17,7 +17,7 @@ from workstealing.cli.web_command import web_command
 from workstealing.cli.worker_command import worker_command
 from workstealing.drivers.connect import driver
 from workstealing.node.cluster import DEFAULT_SEED, Cluster
-from workstealing.node.memory_state import MemoryState
+from workstealing.node.cluster_state import MemoryState
 from workstealing.node.node import Node
 from workstealing.node.shared_state import SharedState
 

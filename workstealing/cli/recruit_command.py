@@ -13,7 +13,7 @@ import click
 from workstealing.cli.options import imported_object
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.async_recruiter import AsyncRecruiter
-from workstealing.recruiting.pace import pace
+from workstealing.recruiting.job import pace
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.telemetry.events import Outcome
 

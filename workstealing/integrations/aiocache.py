@@ -2,7 +2,7 @@
 
 aiocache passes a plugin the duration of a read. If that was a round trip to Redis, it
 goes to `enlist(rtt=…)`, for the store gate. The timeout of a cache includes its
-plugins, so a slice gets at most half of what is left of it.
+plugins, so a slice gets at most half of its remainder.
 """
 
 from __future__ import annotations

@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from workstealing.integrations.conditions import checked_recruiter
-from workstealing.recruiting.async_recruiter import AsyncRecruiter
-from workstealing.recruiting.async_ticker import AsyncTicker
-from workstealing.recruiting.pace import Every
+from workstealing.recruiting.async_recruiter import AsyncRecruiter, AsyncTicker
+from workstealing.recruiting.job import Every
 
 __all__ = ("enlist_after_tasks",)
 

@@ -17,7 +17,7 @@ from celery.signals import task_postrun
 from celery.worker import state
 
 from workstealing.integrations.conditions import checked_recruiter
-from workstealing.recruiting.pace import Every, checked_interval
+from workstealing.recruiting.job import Every, checked_interval
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("enlist_after_tasks",)
@@ -76,4 +76,4 @@ def _run_if_idle(recruiter: Recruiter) -> None:
     try:
         recruiter.run_now()
     except Exception:
-        logger.exception("the slice of an idle worker failed; the worker continues")
+        logger.exception("a slice of side work failed; the worker continues")

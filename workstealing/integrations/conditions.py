@@ -144,7 +144,7 @@ def checked_recruiter(
 
 
 def enlist_after_request(recruiter: Recruiter, took: float) -> Duty:
-    """Enlist after a request that took so many seconds."""
+    """Enlist after a request that took *took* seconds."""
     if recruiter.would_dismiss():
         return Duty.DISMISSED
     token = _took.set(took)

@@ -12,9 +12,8 @@ from typing import Any
 from dramatiq import Broker, Middleware, Worker
 
 from workstealing.integrations.conditions import checked_recruiter
-from workstealing.recruiting.pace import Every, checked_interval
-from workstealing.recruiting.recruiter import Recruiter
-from workstealing.recruiting.ticker import Ticker
+from workstealing.recruiting.job import Every, checked_interval
+from workstealing.recruiting.recruiter import Recruiter, Ticker
 
 __all__ = ("DramatiqEnlistMiddleware",)
 

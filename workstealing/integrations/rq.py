@@ -38,7 +38,7 @@ class RqEnlistMixin:
     recruiter: ClassVar[Recruiter]
     """What to enlist with."""
     idle_every: ClassVar[int | None] = 5
-    """An idle worker runs a slice every so many whole seconds; None leaves it alone."""
+    """Whole seconds between two slices of an idle worker; None runs none."""
 
     _is_asked_to_stop = False
 
@@ -83,6 +83,6 @@ class RqEnlistMixin:
             run()
         except Exception:
             if not self._is_asked_to_stop:
-                logger.exception("a worker could not enlist; it continues")
+                logger.exception("a slice of side work failed; the worker continues")
         if self._is_asked_to_stop:
             raise _StopRequested

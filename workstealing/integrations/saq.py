@@ -11,9 +11,8 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from workstealing.integrations.conditions import checked_recruiter
-from workstealing.recruiting.async_recruiter import AsyncRecruiter
-from workstealing.recruiting.async_ticker import AsyncTicker
-from workstealing.recruiting.pace import Every
+from workstealing.recruiting.async_recruiter import AsyncRecruiter, AsyncTicker
+from workstealing.recruiting.job import Every
 
 __all__ = ("enlist_after_tasks",)
 

@@ -43,7 +43,7 @@ class StarletteEnlistMiddleware(AsgiEnlist):
         return self.answer(scope, receive, send)
 
 
-# Servers ask, to tell an ASGI 3 application from an ASGI 2 one.
+# Servers look at this to distinguish an ASGI 3 application from an ASGI 2 one.
 if sys.version_info >= (3, 12):
     inspect.markcoroutinefunction(StarletteEnlistMiddleware.__call__)
 else:

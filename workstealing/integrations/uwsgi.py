@@ -84,7 +84,7 @@ class UwsgiEnlistMiddleware:
         if self._earlier is not None:
             self._earlier()
         # None after a request that no job was drawn for, that raised, or that uWSGI
-        # answered by itself.
+        # answered without the application.
         request = self._notes.__dict__.pop("request", None)
         if request is None:
             return

@@ -31,15 +31,15 @@ from workstealing._checks import checked_batch, checked_text, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict
-from workstealing.jobs.hooks import call_hook
-from workstealing.jobs.job_keys import (
-    beside,
-    checked_key,
-    text,
-)
+from workstealing.jobs.job_keys import beside, checked_key, text
 from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
-from workstealing.queue.scripts import load_script
+from workstealing.jobs.redis_job import (
+    AsyncRedisJob,
+    RedisJob,
+    call_hook,
+    call_script,
+    duty_of,
+)
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
@@ -123,8 +123,13 @@ class _CounterFlushSteps:
     ) -> None:
         self._counters = checked_key(key)
         self._taken = beside(key, "taken")
-        self._batch_id = beside(key, "batch")
         self._lease = beside(key, "lease")
+        self._keys = {
+            "counters": self._counters,
+            "taken": self._taken,
+            "batch": beside(key, "batch"),
+            "lease": self._lease,
+        }
         self._sink = sink
         self._batch = checked_batch(batch)
         self._lease_ms = milliseconds(lease, "lease")
@@ -159,24 +164,18 @@ class _CounterFlushSteps:
         yield from ask(self._forget(batch_id, token))
 
     def _take(self, token: str) -> Call[list[Any]]:
-        script = load_script(__package__, "counter_take")
-        return Call(
-            script,
-            script.keys(
-                counters=self._counters,
-                taken=self._taken,
-                batch=self._batch_id,
-                lease=self._lease,
-            ),
-            script.arguments(most=self._batch, token=token, lease_ms=self._lease_ms),
+        return call_script(
+            "counter_take",
+            self._keys,
             list,
             is_raw=True,
+            most=self._batch,
+            token=token,
+            lease_ms=self._lease_ms,
         )
 
     def _forget(self, batch_id: str, token: str) -> Call[bool]:
-        script = load_script(__package__, "counter_done")
-        keys = script.keys(taken=self._taken, batch=self._batch_id, lease=self._lease)
-        return Call(script, keys, script.arguments(id=batch_id, token=token), bool)
+        return call_script("counter_done", self._keys, bool, id=batch_id, token=token)
 
 
 def _counts(flat: list[Any]) -> dict[str, int]:

@@ -4,7 +4,7 @@ A member joins, beats, and leaves; a member whose last heartbeat is more than *s
 seconds old (in the server's time) is dead, and no reader sees it any more.
 `recruited()` removes up to *batch* of them and calls `on_dead(member)` for each. The
 removal checks the heartbeat in the same step: a member that beat meanwhile stays.
-Newest servers: a lock with `PX` expires by itself, only membership needs this job.
+Newest servers: a lock with `PX` expires without help; only membership needs this job.
 
 `on_dead` is called at least once per death, and only after the removal. The recruit has
 a minute for these calls; if it dies or the hook fails, a later recruit calls it again.
@@ -24,15 +24,15 @@ from typing import Any
 from workstealing._checks import checked_batch, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.jobs.hooks import call_for_each
-from workstealing.jobs.job_keys import (
-    Value,
-    beside,
-    checked_key,
+from workstealing.jobs.job_keys import Value, beside, checked_key
+from workstealing.jobs.redis_job import (
+    AsyncRedisJob,
+    RedisJob,
+    call_for_each,
+    call_script,
+    duty_of,
 )
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
-from workstealing.queue.scripts import load_script
-from workstealing.queue.steps import Argument, Call, Flow, RedisCommand, ask
+from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncDeadMembers", "DeadMembers")
@@ -122,30 +122,36 @@ class _DeadMembersSteps:
         batch: int,
         on_dead: Callable[[Value], Any] | None,
     ) -> None:
-        self._members = checked_key(key)
-        self._unreported = beside(key, "unreported")
+        self._keys = {
+            "members": checked_key(key),
+            "unreported": beside(key, "unreported"),
+        }
         self._silence_ms = milliseconds(silence, "silence")
         self._batch = checked_batch(batch)
         self._on_dead = on_dead
 
     def join(self, member: Value) -> Call[bool]:
-        return self._call("members_join", bool, silence=self._silence_ms, member=member)
+        return self._heard_of("members_join", member)
 
     def beat(self, member: Value) -> Call[bool]:
-        return self._call("members_beat", bool, silence=self._silence_ms, member=member)
+        return self._heard_of("members_beat", member)
 
     def leave(self, member: Value) -> RedisCommand[bool]:
-        return RedisCommand(("ZREM", self._members, member), parse=bool)
+        return RedisCommand(("ZREM", self._keys["members"], member), parse=bool)
 
     def members(self) -> Call[list[Value]]:
-        return self._call("members_alive", list)
+        return call_script("members_alive", self._keys, list)
 
     def remove_dead(self) -> Flow[Duty]:
         claim_ms = 0 if self._on_dead is None else _CLAIM_MS
-        script = load_script(__package__, "members_remove_dead")
-        keys = script.keys(members=self._members, unreported=self._unreported)
-        arguments = script.arguments(most=self._batch, claim_ms=claim_ms)
-        claim, *dead = yield from ask(Call(script, keys, arguments, list))
+        call = call_script(
+            "members_remove_dead",
+            self._keys,
+            list,
+            most=self._batch,
+            claim_ms=claim_ms,
+        )
+        claim, *dead = yield from ask(call)
         if self._on_dead is not None:
             reported, error = yield from call_for_each(self._on_dead, zip(dead))
             if reported:
@@ -155,13 +161,10 @@ class _DeadMembersSteps:
         return duty_of(len(dead), self._batch)
 
     def _forget(self, claim: int, members: list[Value]) -> Call[int]:
-        script = load_script(__package__, "members_reported")
-        arguments = script.arguments(claim=claim, members=members)
-        return Call(script, script.keys(unreported=self._unreported), arguments, int)
+        return call_script(
+            "members_reported", self._keys, int, claim=claim, members=members
+        )
 
-    def _call(
-        self, name: str, parse: Callable[[Any], Any], **arguments: Argument
-    ) -> Call[Any]:
-        script = load_script(__package__, name)
-        keys = script.keys(members=self._members)
-        return Call(script, keys, script.arguments(**arguments), parse)
+    def _heard_of(self, script: str, member: Value) -> Call[bool]:
+        until = self._silence_ms
+        return call_script(script, self._keys, bool, silence=until, member=member)

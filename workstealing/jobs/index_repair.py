@@ -1,9 +1,9 @@
 """Removes members of an index whose key no longer exists.
 
 The index is a set or a sorted set; `key_of(member)` names the key of a member, and is
-the member itself if not given. A slice draws *batch* members at random and removes
+the member itself by default. A slice draws *batch* members at random and removes
 those whose key is missing; it asks for more while a quarter of them or more are. Newest
-servers: an index of Redis Search (Redis >= 8) follows its keys by itself.
+servers: an index of Redis Search (Redis >= 8) follows its keys.
 
 Writers must write the key first and the index second, or both in one MULTI: a member
 whose key is not written yet looks like one whose key is gone. Then
@@ -28,15 +28,13 @@ from workstealing._checks import checked_batch
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import RedisError
-from workstealing.jobs.hooks import hook_errors
-from workstealing.jobs.job_keys import (
-    Value,
-    checked_key,
-    pairs,
-    slot_of,
+from workstealing.jobs.job_keys import Value, checked_key, pairs, slot_of
+from workstealing.jobs.redis_job import (
+    AsyncRedisJob,
+    RedisJob,
+    call_script,
+    hook_errors,
 )
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob
-from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import (
     SINGLE,
     Call,
@@ -106,10 +104,10 @@ class _IndexRepairSteps:
         apart = {member: key for member, key in keys.items() if member not in together}
         removed = 0
         if together:
-            script = load_script(__package__, "index_repair")
-            keys_of = script.keys(index=self._index, keys=together.values())
-            arguments = script.arguments(members=together)
-            removed += yield from ask(Call(script, keys_of, arguments, int))
+            touched = {"index": self._index, "keys": together.values()}
+            removed += yield from ask(
+                call_script("index_repair", touched, int, members=together)
+            )
         if apart:
             removed += yield from self._repair_apart(apart, scores)
         if removed * 4 >= len(scores) > 0:
@@ -153,9 +151,7 @@ class _IndexRepairSteps:
     def _call(
         self, name: str, parse: Callable[[Any], Any], **arguments: Any
     ) -> Call[Any]:
-        script = load_script(__package__, name)
-        keys = script.keys(index=self._index)
-        return Call(script, keys, script.arguments(**arguments), parse)
+        return call_script(name, {"index": self._index}, parse, **arguments)
 
 
 def _exists(key: str) -> RedisCommand[bool]:

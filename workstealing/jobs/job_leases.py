@@ -1,4 +1,4 @@
-"""Leases: one recruit at a time, for as long as it may take, and never for ever.
+"""Leases: one recruit at a time, for a limited time.
 
 A lease is a key with the token of its holder and a time to live. It saves work that
 would be done twice; nothing relies on it for correctness, because a slow holder may
@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from workstealing.errors import RedisError
-from workstealing.queue.scripts import load_script
+from workstealing.jobs.redis_job import call_script
 from workstealing.queue.steps import Call, Flow, ask
 
 __all__ = ("AbandonedLeases", "new_token", "release", "releasing_on_error")
@@ -36,8 +36,7 @@ def new_token() -> str:
 def release(*leases: tuple[str, str]) -> Call[int]:
     """Release leases, each with its token, if they are still ours."""
     keys, tokens = zip(*leases, strict=True)
-    script = load_script(__package__, "lease_release")
-    return Call(script, script.keys(leases=keys), script.arguments(tokens=tokens), int)
+    return call_script("lease_release", {"leases": keys}, int, tokens=tokens)
 
 
 def releasing_on_error(lease: str, token: str, flow: Flow[T]) -> Flow[T]:

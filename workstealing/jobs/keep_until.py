@@ -22,15 +22,8 @@ from workstealing._checks import checked_batch, checked_text, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError
-from workstealing.jobs.job_keys import (
-    Value,
-    beside,
-    checked_key,
-    sendable,
-    texts,
-)
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
-from workstealing.queue.scripts import load_script
+from workstealing.jobs.job_keys import Value, beside, checked_key, sendable, texts
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
 from workstealing.queue.steps import Call, Flow, ask
 from workstealing.recruiting.job import Duty
 
@@ -143,19 +136,17 @@ class _KeepUntilSteps:
         return self._call("keep_delete", name, bool, only=only)
 
     def sweep(self) -> Flow[Duty]:
-        due = load_script(__package__, "keep_due")
-        most = due.arguments(most=self._batch)
-        keys = due.keys(deadlines=self._deadlines)
-        call = Call(due, keys, most, texts, is_raw=True)
-        names = yield from ask(call)
+        due = {"due": self._deadlines}
+        names = yield from ask(
+            call_script("names_due", due, texts, is_raw=True, most=self._batch)
+        )
         if not names:
             return Duty.DISMISSED
         # A script may not build key names, so the first step returns them.
-        sweep = load_script(__package__, "keep_sweep")
-        values = map(self._value, names)
-        keys = sweep.keys(deadlines=self._deadlines, values=values)
-        arguments = sweep.arguments(names=map(sendable, names))
-        removed = yield from ask(Call(sweep, keys, arguments, int))
+        keys = {"deadlines": self._deadlines, "values": map(self._value, names)}
+        removed = yield from ask(
+            call_script("keep_sweep", keys, int, names=map(sendable, names))
+        )
         return duty_of(removed, self._batch)
 
     def _value(self, name: str) -> str:
@@ -164,10 +155,9 @@ class _KeepUntilSteps:
     def _call(
         self, script: str, name: str, parse: Callable[[Any], Any], **arguments: Any
     ) -> Call[Any]:
-        lua = load_script(__package__, script)
         value = self._value(checked_text(name))
-        keys = lua.keys(value=value, deadlines=self._deadlines)
-        return Call(lua, keys, lua.arguments(name=name, **arguments), parse)
+        keys = {"value": value, "deadlines": self._deadlines}
+        return call_script(script, keys, parse, name=name, **arguments)
 
 
 def _deadline(until: Until) -> dict[str, Any]:
@@ -175,5 +165,7 @@ def _deadline(until: Until) -> dict[str, Any]:
     if not isinstance(until, datetime):
         return {"kind": "in", "time_ms": milliseconds(until, "until")}
     if until.tzinfo is None:
-        raise ConfigurationError(f"until needs a time zone, unlike {until!r}")
+        raise ConfigurationError(
+            f"until must be a datetime with a time zone, not {until!r}"
+        )
     return {"kind": "at", "time_ms": round(until.timestamp() * 1000)}

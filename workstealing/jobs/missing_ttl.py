@@ -4,14 +4,14 @@ A slice looks at one page of keys that match a pattern (`SCAN`, about *batch* ke
 gives those without a TTL *ttl* seconds plus a random share of up to *jitter* of it, so
 that they do not expire all at once. The cursor is kept in Redis and shared; in a
 Cluster every node has its own, and slices visit the nodes in turn. Newest servers:
-none gives keys a TTL by itself; the best cure is still `SET … EX` at the writer.
+none adds a TTL to keys; the best cure is still `SET … EX` at the writer.
 
 It starts as a dry run: with `dry_run=True`, the default, nothing is changed, and
 `report()` shows how many keys would be, and some of them. Once `report().complete` is
 True and the keys are right, install it with `dry_run=False`.
 
 A key that has a TTL never gets another one: check and change are one step. A key that
-is meant to live for ever and matches the pattern is not safe: look at the report. Keys
+is meant to stay forever and matches the pattern is not safe: look at the report. Keys
 that other jobs keep have no TTL either; choose a pattern that does not match them.
 """
 
@@ -25,15 +25,9 @@ from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError, Conflict
-from workstealing.jobs.job_keys import (
-    Value,
-    beside,
-    by_slot,
-    checked_key,
-)
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob
+from workstealing.jobs.job_keys import Value, beside, by_slot, checked_key
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script
 from workstealing.jobs.shared_scan import SharedScan
-from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
@@ -183,9 +177,7 @@ class _MissingTTLSteps:
 
     def _give(self, keys: list[Value]) -> Flow[list[Value]]:
         ttls = tuple(self._draw_ttl() for _ in keys)
-        script = load_script(__package__, "ttl_give")
-        arguments = script.arguments(ttls=ttls)
-        call = Call(script, script.keys(keys=keys), arguments, list)
+        call = call_script("ttl_give", {"keys": keys}, list, ttls=ttls)
         positions = yield from ask(call)
         return [keys[position] for position in positions]
 
@@ -195,6 +187,5 @@ class _MissingTTLSteps:
         return round(self._ttl_ms * (1 + self._jitter * self._chance.random()))
 
     def _remember(self, keys: list[Value]) -> Call[int]:
-        script = load_script(__package__, "ttl_sample")
-        arguments = script.arguments(most=_SAMPLES, found=keys)
-        return Call(script, script.keys(samples=self._samples), arguments, int)
+        samples = {"samples": self._samples}
+        return call_script("ttl_sample", samples, int, most=_SAMPLES, found=keys)

@@ -8,7 +8,7 @@ key is gone are dropped, and keys that were not added are found by a slow `SCAN`
 servers: `maxmemory` evicts per server, never per prefix; if all keys of the server may
 be evicted, use that.
 
-What is guaranteed:
+Guaranteed:
 
 - Nothing is evicted while the index is within budget, and one recruit evicts at a time
   (others raise `Conflict`). A recruit that is slower than its lease of 10 seconds may
@@ -19,9 +19,9 @@ What is guaranteed:
   entry without a key, which is dropped later. A key that is written and added again
   meanwhile keeps its entry: only entries older than the inspection are removed.
 
-What is not: the budget is exceeded by what is written between slices, and by keys that
-were not added, until the scan finds them. Bytes are an estimate until every key was
-measured once: the mean of those measured (`MEMORY USAGE`) times the number of keys.
+Not guaranteed: the budget is exceeded by what is written between slices, and by keys
+that were not added, until the scan finds them. Bytes are an estimate until every key
+was measured once: the mean of those measured (`MEMORY USAGE`) times the number of keys.
 
 In a Cluster the keys may be in any slot; the index is in one. A slice then costs about
 one round trip per key that it inspects: choose a smaller *batch*.
@@ -30,29 +30,23 @@ one round trip per key that it inspects: choose a smaller *batch*.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from workstealing._checks import checked_batch, is_text
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError, Conflict
-from workstealing.jobs.job_keys import (
-    Value,
-    beside,
-    by_slot,
-    checked_key,
-)
+from workstealing.jobs.job_keys import Value, beside, by_slot, checked_key
 from workstealing.jobs.job_leases import (
     AbandonedLeases,
     new_token,
     release,
     releasing_on_error,
 )
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script
 from workstealing.jobs.shared_scan import SharedScan
-from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, Flow, Nodes, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
@@ -155,16 +149,6 @@ class _KeyInspection:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class _BudgetKeys:
-    """The keys of a namespace, by the names in the headers of the scripts."""
-
-    index: str
-    sizes: str
-    state: str
-    lease: str
-
-
 class _NamespaceBudgetSteps:
     """The steps of both classes: what they ask of Redis."""
 
@@ -182,16 +166,16 @@ class _NamespaceBudgetSteps:
             )
         budgets = [most for most in (most_keys, most_bytes) if most is not None]
         if not budgets or min(budgets) < 0:
-            raise ConfigurationError("pass most_keys or most_bytes, 0 or more")
-        self._keys = _BudgetKeys(
-            index=beside(checked_key(key), "index"),
-            sizes=beside(key, "sizes"),
-            state=beside(key, "state"),
-            lease=beside(key, "lease"),
-        )
+            raise ConfigurationError(
+                "NamespaceBudget needs most_keys= or most_bytes=, 0 or more"
+            )
+        checked_key(key)
+        parts = ("index", "sizes", "state", "lease")
+        self._keys = {part: beside(key, part) for part in parts}
+        self._lease = self._keys["lease"]
         scan = beside(key, "scan")
         # The keys of the job may have the prefix too, and must not be evicted.
-        ours = (*astuple(self._keys), scan)
+        ours = (*self._keys.values(), scan)
         self._ours = {*ours, *(name.encode() for name in ours)}
         self._most = (
             -1 if most_keys is None else most_keys,
@@ -203,7 +187,7 @@ class _NamespaceBudgetSteps:
         self._scan = SharedScan(scan, _GLOB.sub(r"\\\1", prefix) + "*", batch)
 
     def add(self, keys: Iterable[Value]) -> Call[int]:
-        return self._call("budget_add", int, keys=keys)
+        return call_script("budget_add", self._keys, int, keys=keys)
 
     def touch(self, keys: Iterable[Value]) -> Flow[int]:
         touched = 0
@@ -212,18 +196,19 @@ class _NamespaceBudgetSteps:
         return touched
 
     def usage(self) -> Call[Usage]:
-        return self._call("budget_usage", lambda flat: Usage(*flat))
+        return call_script("budget_usage", self._keys, lambda flat: Usage(*flat))
 
     def enforce(self) -> Flow[Duty]:
         yield from self._abandoned.release_all()
         token = new_token()
-        lease = self._keys.lease
-        return (yield from self._abandoned.watching(lease, token, self._enforce(token)))
+        work = self._enforce(token)
+        return (yield from self._abandoned.watching(self._lease, token, work))
 
     def _enforce(self, token: str) -> Flow[Duty]:
         most_keys, most_bytes = self._most
-        call = self._call(
+        call = call_script(
             "budget_turn",
+            self._keys,
             list,
             most_keys=most_keys,
             most_bytes=most_bytes,
@@ -239,10 +224,9 @@ class _NamespaceBudgetSteps:
             return _duty(dropped, more=dropped * 4 >= self._batch)
         if verdict != _OVER:
             return (yield from self._add_unknown())
-        duty = yield from releasing_on_error(
-            self._keys.lease, token, self._evict(asked, drawn)
-        )
-        yield from ask(release((self._keys.lease, token)))
+        work = self._evict(asked, drawn)
+        duty = yield from releasing_on_error(self._lease, token, work)
+        yield from ask(release((self._lease, token)))
         return duty
 
     def _evict(self, asked: int, drawn: list[Value]) -> Flow[Duty]:
@@ -253,9 +237,9 @@ class _NamespaceBudgetSteps:
         gone: list[Value] = []
         for group in by_slot(by_key, nodes):
             seen = tuple(by_key[key].coldness for key in group)
-            script = load_script(__package__, "budget_evict")
-            names, arguments = script.keys(keys=group), script.arguments(seen=seen)
-            verdicts = yield from ask(Call(script, names, arguments, list))
+            verdicts = yield from ask(
+                call_script("budget_evict", {"keys": group}, list, seen=seen)
+            )
             gone += [
                 key for key, evicted in zip(group, verdicts, strict=True) if evicted
             ]
@@ -269,10 +253,10 @@ class _NamespaceBudgetSteps:
         """Inspect keys and update the index; return those that exist."""
         inspected: list[_KeyInspection] = []
         for group in by_slot(drawn, Nodes.parse((yield Nodes()))):
-            script = load_script(__package__, "budget_inspect")
-            measure = script.arguments(measure=self._measure)
-            call = Call(script, script.keys(keys=group), measure, list)
-            flat = yield from ask(call)
+            measure, keys = self._measure, {"keys": group}
+            flat = yield from ask(
+                call_script("budget_inspect", keys, list, measure=measure)
+            )
             inspected += map(_KeyInspection, group, flat[::2], flat[1::2])
         seen = [part for one in inspected for part in (one.key, one.size)]
         dropped, *left = yield from ask(self._update(asked, seen))
@@ -285,7 +269,7 @@ class _NamespaceBudgetSteps:
         fresh: list[Value] = []
         if keys:
             asked, *fresh = yield from ask(
-                self._call("budget_add_found", list, keys=keys)
+                call_script("budget_add_found", self._keys, list, keys=keys)
             )
         if fresh:
             # A key that was evicted after the page was read must not stay.
@@ -312,16 +296,14 @@ class _NamespaceBudgetSteps:
         return 0 <= most_keys < keys or 0 <= most_bytes < size
 
     def _update(self, asked: int, seen: list[Any]) -> Call[list[int]]:
-        return self._call(
-            "budget_update", list, asked=asked, measure=self._measure, seen=seen
+        return call_script(
+            "budget_update",
+            self._keys,
+            list,
+            asked=asked,
+            measure=self._measure,
+            seen=seen,
         )
-
-    def _call(
-        self, name: str, parse: Callable[[Any], Any], **arguments: Any
-    ) -> Call[Any]:
-        script = load_script(__package__, name, ("index", "sizes", "state", "lease"))
-        keys = script.keys(self._keys)
-        return Call(script, keys, script.arguments(**arguments), parse)
 
 
 def _duty(done: int, *, more: bool) -> Duty:

@@ -34,16 +34,14 @@ from workstealing._checks import (
 )
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.jobs.hooks import call_hook
-from workstealing.jobs.job_keys import (
-    Value,
-    beside,
-    checked_key,
-    pairs,
-    text,
+from workstealing.jobs.job_keys import Value, beside, checked_key, pairs, text
+from workstealing.jobs.redis_job import (
+    AsyncRedisJob,
+    RedisJob,
+    call_hook,
+    call_script,
+    duty_of,
 )
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
-from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
@@ -153,8 +151,12 @@ class _PendingReclaimSteps:
         consumer: str,
     ) -> None:
         self._stream = checked_key(stream)
-        self._cursor = beside(stream, f"reclaim:{group}")
         self._dead = beside(stream, f"dead:{group}")
+        self._keys = {
+            "stream": self._stream,
+            "cursor": beside(stream, f"reclaim:{group}"),
+            "dead": self._dead,
+        }
         self._group = checked_text(group)
         self._handle = handle
         self._limits = limits
@@ -185,27 +187,27 @@ class _PendingReclaimSteps:
         return duty_of(found, self._limits.batch)
 
     def _claim(self) -> Call[list[Any]]:
-        script = load_script(__package__, "reclaim_claim")
-        arguments = script.arguments(
+        return call_script(
+            "reclaim_claim",
+            self._keys,
+            list,
             group=self._group,
             consumer=self._consumer,
             idle=self._limits.idle_ms,
             most=self._limits.batch,
         )
-        keys = script.keys(stream=self._stream, cursor=self._cursor)
-        return Call(script, keys, arguments, list)
 
     def _give_up(self, entry: _PendingEntry) -> Call[bool]:
-        script = load_script(__package__, "reclaim_give_up")
-        arguments = script.arguments(
+        return call_script(
+            "reclaim_give_up",
+            self._keys,
+            bool,
             group=self._group,
             id=entry.id,
             deliveries=entry.deliveries,
             most=self._limits.dead,
             fields=entry.parts,
         )
-        keys = script.keys(stream=self._stream, dead=self._dead)
-        return Call(script, keys, arguments, bool)
 
 
 def _entries(flat: list[Any]) -> list[_PendingEntry]:

@@ -5,7 +5,7 @@ live accounts, rows that wait for something. Slices alternate: one reads the nex
 of the table and adds its ids, the next asks the table about the ids that were checked
 the longest ago, and removes those that are gone. After a pass of both, the set equals
 the table; `add` and `remove` change single ids at once. Newest servers: none follows a
-database by itself.
+database.
 
 - An id that was added after the table was asked is never removed by that answer, so
   an id that is re-added meanwhile is not lost. Write the row first, then `add`.
@@ -22,22 +22,13 @@ not UTF-8 cannot be one of the table, and is removed without asking.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from workstealing._checks import checked_batch, checked_text, is_text
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.jobs.hooks import call_hook
-from workstealing.jobs.job_keys import (
-    beside,
-    checked_key,
-    sendable,
-    text,
-    texts,
-)
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob
-from workstealing.queue.scripts import load_script
+from workstealing.jobs.job_keys import beside, checked_key, sendable, text, texts
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_hook, call_script
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
@@ -130,14 +121,6 @@ class AsyncQueueTracker(AsyncRedisJob):
         return await self._driver.run(self._steps.follow())
 
 
-@dataclass(frozen=True, slots=True)
-class _TrackerKeys:
-    """The keys of a tracker, by the names in the headers of the scripts."""
-
-    ids: str
-    state: str
-
-
 class _QueueTrackerSteps:
     """The steps of both classes: what they ask of Redis and of the table."""
 
@@ -149,7 +132,7 @@ class _QueueTrackerSteps:
         batch: int,
     ) -> None:
         self._key = checked_key(key)
-        self._keys = _TrackerKeys(ids=key, state=beside(key, "tracking"))
+        self._keys = {"ids": key, "state": beside(key, "tracking")}
         self._next_rows = next_rows
         self._still_there = still_there
         self._batch = checked_batch(batch)
@@ -212,14 +195,7 @@ class _QueueTrackerSteps:
     def _call(
         self, name: str, parse: Callable[[Any], Any], **arguments: Any
     ) -> Call[Any]:
-        script = load_script(__package__, name, ("ids", "state"))
-        return Call(
-            script,
-            script.keys(self._keys),
-            script.arguments(**arguments),
-            parse,
-            is_raw=True,
-        )
+        return call_script(name, self._keys, parse, is_raw=True, **arguments)
 
 
 def _checked_ids(ids: Iterable[Id]) -> list[str]:

@@ -33,19 +33,16 @@ from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict, HookFailed
-from workstealing.jobs.hooks import call_hook
-from workstealing.jobs.job_keys import (
-    Value,
-    beside,
-    checked_key,
-    sendable,
-    text,
-    texts,
-)
+from workstealing.jobs.job_keys import Value, beside, checked_key, sendable, text, texts
 from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
+from workstealing.jobs.redis_job import (
+    AsyncRedisJob,
+    RedisJob,
+    call_hook,
+    call_script,
+    duty_of,
+)
 from workstealing.jobs.xfetch import XFETCH, XFetch
-from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
@@ -210,7 +207,11 @@ class _RefreshAheadSteps:
             try:
                 _, value = yield from self._renew(name, kept.expires)
             except Exception:
-                logger.warning("kept the old value of %r", name, exc_info=True)
+                logger.warning(
+                    "%r could not be recomputed; its old value is kept",
+                    name,
+                    exc_info=True,
+                )
             else:
                 return kept.value if value is None else value
         return kept.value
@@ -283,14 +284,11 @@ class _RefreshAheadSteps:
         return value
 
     def _due_names(self) -> Call[list[str]]:
-        script = load_script(__package__, "fresh_due")
-        most = script.arguments(most=self._batch)
-        return Call(script, script.keys(due=self._due), most, texts, is_raw=True)
+        due = {"due": self._due}
+        return call_script("names_due", due, texts, is_raw=True, most=self._batch)
 
     def _read(self, name: str) -> Call[_CachedValue | None]:
-        script = load_script(__package__, "fresh_get")
-        keys = script.keys(value=self._value(name))
-        return Call(script, keys, script.arguments(), _kept)
+        return call_script("fresh_get", {"value": self._value(name)}, _kept)
 
     def _value(self, name: str) -> str:
         return sendable(beside(self._key, f"value:{name}"))
@@ -301,9 +299,9 @@ class _RefreshAheadSteps:
     def _call(
         self, script: str, parse: Callable[[Any], Any], name: str, **rest: Any
     ) -> Call[Any]:
-        lua = load_script(__package__, script)
-        keys = lua.keys(value=self._value(name), due=self._due, lease=self._lease(name))
-        return Call(lua, keys, lua.arguments(name=sendable(name), **rest), parse)
+        value, lease = self._value(name), self._lease(name)
+        keys = {"value": value, "due": self._due, "lease": lease}
+        return call_script(script, keys, parse, name=sendable(name), **rest)
 
 
 def _kept(flat: list[Any]) -> _CachedValue | None:

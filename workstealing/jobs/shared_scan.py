@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.jobs.job_keys import Value, text
-from workstealing.queue.scripts import load_script
+from workstealing.jobs.redis_job import call_script
 from workstealing.queue.steps import Call, Flow, Nodes, RedisCommand, ask
 
 __all__ = ("ScanPage", "SharedScan")
@@ -39,16 +39,14 @@ class SharedScan:
     """Visits all keys of a pattern again and again, a page of one node at a time."""
 
     def __init__(self, state: str, pattern: str, count: int) -> None:
-        self._state = state
+        self._keys = {"state": state}
         self._pattern = pattern
         self._count = count
 
     def page(self) -> Flow[ScanPage]:
         """Read the next page."""
         nodes = Nodes.parse((yield Nodes()))
-        script = load_script(__package__, "scan_turn")
-        state = script.keys(state=self._state)
-        call = Call(script, state, script.arguments(nodes=nodes), list)
+        call = call_script("scan_turn", self._keys, list, nodes=nodes)
         position, place = yield from ask(call)
         node, place = nodes[position], text(place)
         done, cursor = place.split(":")
@@ -60,15 +58,16 @@ class SharedScan:
     def advance(self, page: ScanPage, counts: Mapping[str, int]) -> Call[bool]:
         """Advance the position and add *counts*; False if another recruit was first."""
         flat = tuple(part for pair in counts.items() for part in pair)
-        script = load_script(__package__, "scan_advance")
-        arguments = script.arguments(
+        return call_script(
+            "scan_advance",
+            self._keys,
+            bool,
             node=page.node,
             place=page.place,
             following=page.following,
             over=int(page.ends_pass),
             counts=flat,
         )
-        return Call(script, script.keys(state=self._state), arguments, bool)
 
     def counts(self) -> Flow[tuple[dict[str, int], bool]]:
         """Return the counts of the last pass, and whether it was complete.
@@ -76,7 +75,7 @@ class SharedScan:
         For a node whose first pass is not complete, these are the counts so far.
         """
         nodes = Nodes.parse((yield Nodes()))
-        state = yield from ask(RedisCommand(("HGETALL", self._state), _decoded))
+        state = yield from ask(RedisCommand(("HGETALL", self._keys["state"]), _decoded))
         sums: dict[str, int] = {}
         complete = True
         for node in nodes:

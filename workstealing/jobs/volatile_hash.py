@@ -26,15 +26,14 @@ from typing import Any
 from workstealing._checks import checked_batch, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.jobs.hooks import call_for_each
-from workstealing.jobs.job_keys import (
-    Value,
-    beside,
-    checked_key,
-    pairs,
+from workstealing.jobs.job_keys import Value, beside, checked_key, pairs
+from workstealing.jobs.redis_job import (
+    AsyncRedisJob,
+    RedisJob,
+    call_for_each,
+    call_script,
+    duty_of,
 )
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, duty_of
-from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, Flow, ask
 from workstealing.recruiting.job import Duty
 
@@ -125,7 +124,7 @@ class _VolatileHashSteps:
     def __init__(
         self, key: str, batch: int, on_expire: Callable[[Value, Value], Any] | None
     ) -> None:
-        self._keys = (checked_key(key), beside(key, "expires"))
+        self._keys = {"map": checked_key(key), "expires": beside(key, "expires")}
         self._batch = checked_batch(batch)
         self._on_expire = on_expire
         # Only a slice can call the hook, so the server must not expire fields.
@@ -135,22 +134,27 @@ class _VolatileHashSteps:
         return self._expiring("hash_set", ttl, field=field, value=value)
 
     def get(self, field: Value) -> Call[Value | None]:
-        return self._call(
-            "hash_get", lambda flat: flat[1] if flat else None, fields=(field,)
+        return call_script(
+            "hash_get",
+            self._keys,
+            lambda flat: flat[1] if flat else None,
+            fields=(field,),
         )
 
     def get_all(self) -> Call[dict[Value, Value]]:
-        return self._call("hash_get", pairs, fields=())
+        return call_script("hash_get", self._keys, pairs, fields=())
 
     def touch(self, field: Value, ttl: float | timedelta) -> Flow[bool]:
         return self._expiring("hash_touch", ttl, field=field)
 
     def delete(self, fields: tuple[Value, ...]) -> Call[int]:
-        return self._call("hash_delete", int, fields=fields)
+        return call_script("hash_delete", self._keys, int, fields=fields)
 
     def sweep(self) -> Flow[Duty]:
         has_hook = int(self._on_expire is not None)
-        call = self._call("hash_sweep", list, most=self._batch, has_hook=has_hook)
+        call = call_script(
+            "hash_sweep", self._keys, list, most=self._batch, has_hook=has_hook
+        )
         removed, *flat = yield from ask(call)
         if self._on_expire is not None:
             _, error = yield from call_for_each(self._on_expire, pairs(flat).items())
@@ -159,19 +163,13 @@ class _VolatileHashSteps:
         return duty_of(removed, self._batch)
 
     def _expiring(
-        self, script: str, ttl: float | timedelta, **arguments: Value
+        self, script: str, ttl: float | timedelta, **arguments: Any
     ) -> Flow[bool]:
         # The script finds out: only the server that runs it knows its commands.
         ttl_ms, native = milliseconds(ttl), int(self._native)
-        call = self._call(script, list, native=native, ttl=ttl_ms, **arguments)
+        call = call_script(
+            script, self._keys, list, native=native, ttl=ttl_ms, **arguments
+        )
         answer, native = yield from ask(call)
         self._native = bool(native)
         return bool(answer)
-
-    def _call(
-        self, name: str, parse: Callable[[Any], Any], **arguments: Any
-    ) -> Call[Any]:
-        script = load_script(__package__, name)
-        fields, expires = self._keys
-        keys = script.keys(map=fields, expires=expires)
-        return Call(script, keys, script.arguments(**arguments), parse)

@@ -16,19 +16,16 @@ that consumers have not acknowledged are trimmed as well.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from workstealing._checks import checked_batch, checked_whole, milliseconds
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError
-from workstealing.jobs.job_keys import (
-    checked_key,
-)
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob
-from workstealing.queue.scripts import load_script
-from workstealing.queue.steps import Call, Flow, ask
+from workstealing.jobs.job_keys import checked_key
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script
+from workstealing.queue.steps import Flow, ask
 from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncWindowTrimmer", "WindowTrimmer")
@@ -100,26 +97,25 @@ class _WindowTrimmerSteps:
         chance: Chance,
     ) -> None:
         if not keys:
-            raise ConfigurationError("pass at least one key to trim")
+            raise ConfigurationError("WindowTrimmer needs at least one key to trim")
         if unit not in ("s", "ms"):
             raise ConfigurationError(f"unit must be 's' or 'ms', not {unit!r}")
         self._keys = tuple(map(checked_key, keys))
         self._chance = chance
         self._full: str | None = None
-        self._script = load_script(__package__, "window_trim")
         by, bound = _bound(age, length)
-        self._arguments = self._script.arguments(
-            by=by,
-            bound=bound,
-            most=checked_batch(batch),
-            unit=1 if unit == "ms" else 1000,
-        )
+        self._arguments: dict[str, Any] = {
+            "by": by,
+            "bound": bound,
+            "most": checked_batch(batch),
+            "unit": 1 if unit == "ms" else 1000,
+        }
 
     def trim(self) -> Flow[Duty]:
         key = self._draw()
-        keys = self._script.keys(window=key)
-        call = Call(self._script, keys, self._arguments, tuple)
-        removed, more = yield from ask(call)
+        removed, more = yield from ask(
+            call_script("window_trim", {"window": key}, tuple, **self._arguments)
+        )
         self._full = key if more else None
         if more:
             return Duty.MORE
@@ -138,5 +134,5 @@ def _bound(age: float | timedelta | None, length: int | None) -> tuple[str, int]
     if age is not None and length is None:
         return "age", milliseconds(age, "age")
     if age is not None or length is None:
-        raise ConfigurationError("pass either age= or length=")
+        raise ConfigurationError("WindowTrimmer needs age= or length=, and not both")
     return "length", checked_whole(length, "length", 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workstealing.node.cluster import Cluster
-from workstealing.node.memory_state import MemoryState
+from workstealing.node.cluster_state import MemoryState
 from workstealing.node.node import Node
 
 __all__ = ("Cluster", "MemoryState", "Node")

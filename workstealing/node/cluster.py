@@ -75,7 +75,7 @@ class Cluster:
                     return self._check()
                 case _:
                     raise RequestRefused(
-                        ErrorCode.NOT_SUPPORTED, f"there is no {request.type!r}"
+                        ErrorCode.NOT_SUPPORTED, f"there is no request {request.type!r}"
                     )
         except UnknownWorker as error:
             problem = str(error).removesuffix(": add() it")

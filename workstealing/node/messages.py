@@ -4,8 +4,8 @@ Each request is a type of its own, checked when it is read. Unknown fields are i
 so that newer clients can talk to older nodes.
 
 An error has a code for programs and a text for people. The codes are those of
-Maelstrom. 0 is the only one that leaves open whether the request was carried out; with
-all others it was not.
+Maelstrom. Only with code 0 the request may have been carried out; with all others it
+was not.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def understood(body: Mapping[str, Any]) -> Request:
     if kind not in _REQUESTS:
         raise RequestRefused(
             ErrorCode.NOT_SUPPORTED,
-            f"there is no {kind[:80]!r}: send {', '.join(_REQUESTS)}",
+            f"there is no request {kind[:80]!r}: send {', '.join(_REQUESTS)}",
         )
     try:
         request = msgspec.convert(body, _REQUESTS[kind])

@@ -3,7 +3,7 @@
 It is a queue like any other, called `node`: its jobs are tasks, its deques are those of
 workers, by the same scripts. So `workstealing queue tree --queue node` shows it. Its
 workers are names, not processes: they have no lease to renew, and stay until they are
-removed.
+removed. Two scripts are the node's own, `place` and `snatch`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from itertools import count
 
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import UnknownWorker
-from workstealing.node import node_calls
 from workstealing.node.cluster_state import StolenJob, WorkerLoad
 from workstealing.queue.inspection_calls import counts
-from workstealing.queue.keys import QueueKeys
+from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.listing_calls import (
     CHUNK,
     describe_workers,
@@ -25,11 +24,13 @@ from workstealing.queue.listing_calls import (
     summarize,
 )
 from workstealing.queue.producer_calls import submit
+from workstealing.queue.replies import text, texts
 from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Call, RedisCommand
 from workstealing.queue.worker_calls import Exchanged, exchange, join, leave, release
 from workstealing.tasks.attempt import Delivery, Report
 
-__all__ = ("QUEUE", "SharedState")
+__all__ = ("QUEUE", "SharedState", "place", "snatch")
 
 QUEUE = "node"
 """The queue whose keys hold the state."""
@@ -40,6 +41,8 @@ _ABOUT: dict[str, list[str]] = {"abilities": []}
 _LEASE_MS = 10 * 365 * 86_400_000
 _ENVELOPE = b'{"v":1,"name":"node.job","version":1,"payload":{}}'
 _BATCH = 500
+
+_script = queue_scripts(__package__)
 
 
 class SharedState:
@@ -54,20 +57,21 @@ class SharedState:
 
     def initialise(self) -> None:
         """Remember that there was an `init`."""
-        self._do(node_calls.initialise(self._keys))
+        self._do(RedisCommand(("HSET", self._keys.control, "initialised", 1), int))
 
     def is_initialised(self) -> bool:
         """Return whether there ever was an `init`."""
-        return self._do(node_calls.is_initialised(self._keys))
+        parts = ("HEXISTS", self._keys.control, "initialised")
+        return self._do(RedisCommand(parts, bool))
 
     def workers(self) -> list[str]:
         """Return the names of all workers."""
-        names = self._do(node_calls.names(self._keys.workers))
+        names = self._do(_members(self._keys.workers))
         return sorted(names)
 
     def loaded(self) -> list[str]:
         """Return the workers that have jobs waiting."""
-        names = self._do(node_calls.names(self._keys.loads))
+        names = self._do(_members(self._keys.loads))
         return sorted(names)
 
     def loads(self, workers: Sequence[str]) -> dict[str, WorkerLoad]:
@@ -116,8 +120,9 @@ class SharedState:
     def steal(self, victim: str, thief: str) -> StolenJob | None:
         """Take the job at the back of a victim's deque; None if there is none."""
         while True:
-            job = self._do(node_calls.last_of(self._keys, victim))
-            left = self._do(node_calls.snatch(self._keys, victim, thief, job))
+            last = ("LINDEX", self._keys.deque(victim), -1)
+            job = self._do(RedisCommand(last, lambda reply: text(reply or "")))
+            left = self._do(snatch(self._keys, victim, thief, job))
             if left >= 0:
                 return StolenJob(job, left)
             if left == -1:
@@ -172,7 +177,7 @@ class SharedState:
         return exchanged
 
     def _place(self, worker: str, jobs: Sequence[str]) -> tuple[str, ...]:
-        placed = self._do(node_calls.place(self._keys, worker, jobs, _ENVELOPE))
+        placed = self._do(place(self._keys, worker, jobs, _ENVELOPE))
         if placed is None:
             raise _unknown(worker)
         return placed
@@ -193,7 +198,44 @@ class SharedState:
                 shares.setdefault(worker, []).append(job)
             for worker, jobs in shares.items():
                 # If it was removed meanwhile, they stay, and the next round finds them.
-                self._do(node_calls.place(self._keys, worker, jobs))
+                self._do(place(self._keys, worker, jobs))
+
+
+def place(
+    keys: QueueKeys, worker: str, jobs: Sequence[str], envelope: bytes = b""
+) -> Call[tuple[str, ...] | None]:
+    """Put jobs at the back of a deque; return those placed, None without the worker.
+
+    Without an envelope, only jobs that wait in the inbox are placed.
+    """
+
+    def parse(reply: Sequence[object]) -> tuple[str, ...] | None:
+        verdict, *placed = texts(reply)
+        return tuple(placed) if verdict == "ok" else None
+
+    script = _script("place")
+    return Call(
+        script,
+        script.keys(keys, deque=keys.deque(worker), inbox=keys.inboxes[1]),
+        script.arguments(worker=worker, envelope=envelope, ids=jobs),
+        parse,
+    )
+
+
+def snatch(keys: QueueKeys, victim: str, thief: str, job: str) -> Call[int]:
+    """Take the last job of a victim; return how many are left, or an error code."""
+    script = _script("snatch")
+    return Call(
+        script,
+        script.keys(keys, deque=keys.deque(victim), running=keys.running(thief)),
+        script.arguments(victim=victim, thief=thief, id=job),
+        int,
+    )
+
+
+def _members(key: str) -> RedisCommand[tuple[str, ...]]:
+    """Return all members of a sorted set."""
+    return RedisCommand(("ZRANGE", key, 0, -1), texts)
 
 
 def _unknown(worker: str) -> UnknownWorker:

@@ -1,6 +1,6 @@
 """How many workers a pool should have: decisions, and the thread that asks for them.
 
-One `Autoscale` says what the user wants, of a `Pool` or of a `WorkerPool`. The scalers
+One `Autoscale` holds what the user wants, of a `Pool` or of a `WorkerPool`. The scalers
 decide, and are pure: they are passed the time. `WaitScaler` is for a `Pool`, which
 knows how long its work has waited; `BacklogScaler` is for a `WorkerPool`, which knows
 how many tasks of its queue are due. Both grow soon and shrink late, so that the number
@@ -31,8 +31,8 @@ class Autoscale:
         wait: seconds that work may wait before workers are added. `Pool` only.
         step: how many workers are added at once. `Pool` only.
         idle: seconds without need for a worker before it leaves. Both pools: in a
-            `Pool`, the worker had nothing to do for so long; in a `WorkerPool`, fewer
-            workers would have been enough for so long.
+            `Pool`, the worker had nothing to do for that time; in a `WorkerPool`, fewer
+            workers would have been enough.
         backlog: tasks per worker, due and not ended, that are fine; more add workers.
             `WorkerPool` only.
     """
@@ -53,7 +53,7 @@ class Autoscale:
         checked_whole(self.backlog, "backlog", 1)
         if self.most < self.least:
             raise ConfigurationError(
-                f"most must be >= least: {self.most} is below {self.least}"
+                f"most must be >= least ({self.least}), not {self.most}"
             )
 
 
@@ -83,7 +83,7 @@ class WaitScaler:
         return due - now if due > now else self.rule.wait
 
     def may_leave(self, now: float, workers: int, least: int) -> bool:
-        """Tell whether a worker that was idle for `idle` seconds is not needed."""
+        """Return whether a worker that was idle for `idle` seconds is not needed."""
         return workers > least and now - self._grown_at >= self.rule.idle
 
     def _due(self, oldest_at: float) -> float:

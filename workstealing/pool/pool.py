@@ -2,7 +2,7 @@
 
 Each worker has a deque of its own. Work submitted from outside is spread; work that is
 submitted by work goes to the deque of its worker; a worker without work steals from the
-others. So short and long work balance by themselves.
+others. So short and long work balance out.
 
 Accepted work is run once, or reported as not begun, or discarded on request; nothing is
 dropped silently, whatever the pool is scaled to meanwhile. Running work can be asked to
@@ -28,10 +28,9 @@ from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolFull
 from workstealing.pool.autoscale import Autoscale
-from workstealing.pool.pool_stats import PoolStats, StopReport
 from workstealing.pool.pool_thread import pool_thread_here, running_work
 from workstealing.pool.pool_threads import PoolThreads
-from workstealing.pool.work import Work
+from workstealing.pool.work import PoolStats, StopReport, Work
 
 __all__ = ("Pool",)
 
@@ -143,15 +142,15 @@ class Pool(Executor):
 
         Args:
             hot: also interrupt what runs.
-            timeout: seconds to wait for what runs; None waits for ever. May be called
-                again for what is left.
+            timeout: seconds to wait for what runs; None waits without limit. May be
+                called again for what is left.
         """
         return self._threads.shielded(self._stop, hot, checked_timeout(timeout))
 
     def scale(
         self, workers: int, *, hot: bool = False, timeout: float | None = 1.0
     ) -> StopReport:
-        """Have that many workers from now on.
+        """Change the number of workers.
 
         Those that leave finish what they run, and what waits for them goes to others.
 
@@ -175,7 +174,9 @@ class Pool(Executor):
             timeout: seconds to wait for what was interrupted.
         """
         if isinstance(ids, str):
-            raise ConfigurationError(f"discard() takes several ids: write [{ids!r}]")
+            raise ConfigurationError(
+                f"discard() takes a list of ids, not a string: write [{ids!r}]"
+            )
         seconds = checked_timeout(timeout)
         return self._threads.shielded(self._discard, tuple(ids), hot, seconds)
 
@@ -198,8 +199,8 @@ class Pool(Executor):
         """Wait until the pool is idle; False if it was not in time."""
         if pool_thread_here(self._threads) is not None:
             raise ConfigurationError(
-                "a pool is never idle while its own work waits for that: call"
-                " wait_idle() outside of the pool"
+                "wait_idle() was called by work of the pool, which would wait for"
+                " itself: call it from outside the pool"
             )
         return self._threads.wait_until_idle(checked_timeout(timeout))
 
@@ -253,7 +254,9 @@ class Pool(Executor):
         kwargs: dict[str, Any],
     ) -> Work[T]:
         if not callable(function):
-            raise ConfigurationError(f"{function!r} cannot be called")
+            raise ConfigurationError(
+                f"a pool runs functions, not {function!r}: pass something callable"
+            )
         work = Work(self._threads, function, args, kwargs)
         self._threads.submit(work, timeout)
         return work

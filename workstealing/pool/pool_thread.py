@@ -157,7 +157,7 @@ class WakeUp:
         self._lock.acquire()
 
     def set(self) -> None:
-        """Wake the thread, now or as soon as it sleeps; twice is as good as once."""
+        """Wake the thread, now or as soon as it sleeps; twice is the same as once."""
         with suppress(RuntimeError):
             self._lock.release()
 
@@ -189,7 +189,7 @@ class Sleepers:
             return None
 
     def add(self, wake_up: WakeUp) -> None:
-        """Be one of them; then look at the deques again, and `sleep` or `remove`."""
+        """Add a thread; then it looks at the deques again, to `sleep` or `remove`."""
         with self._lock:
             self._wake_ups.append(wake_up)
 
@@ -205,7 +205,7 @@ class Sleepers:
         return True
 
     def remove(self, wake_up: WakeUp) -> None:
-        """Be awake without having been woken."""
+        """Take out a thread that did not sleep after all."""
         with self._lock:
             if wake_up in self._wake_ups:
                 self._wake_ups.remove(wake_up)

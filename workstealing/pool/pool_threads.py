@@ -128,7 +128,7 @@ class PoolThreads:
         return True
 
     def add(self, number: int) -> None:
-        """Start that many threads more."""
+        """Start more threads."""
         for _ in range(number):
             with self._lock:
                 if self.waiting.is_closed:
@@ -144,7 +144,7 @@ class PoolThreads:
                 self._threads[thread.number] = thread
 
     def resize(self, number: int) -> list[PoolThread]:
-        """Have that many threads; return those that leave."""
+        """Change the number of threads; return those that leave."""
         with self._resizing:
             self.least, me = number, pool_thread_here(self)
             self.add(max(0, number - self.total))
@@ -296,7 +296,7 @@ class PoolThreads:
                 self._idle.notify_all()
 
     def _reset_after_fork(self) -> None:
-        """Be empty and stopped, in a forked child."""
+        """Empty and stop the pool, in a forked child."""
         threads = (*self._threads.values(), *self._leaving.values())
         works = [*self.waiting.left_by_parent(), *running_work(threads)]
         forget_current_thread()

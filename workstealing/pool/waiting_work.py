@@ -2,7 +2,7 @@
 
 This is the truth about waiting work: the first to claim a piece of it, be it a worker,
 a caller that cancels or a pool that stops, is the only one to have it. The deques only
-say where a worker finds it.
+hold where a worker finds it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class WaitingWork:
         self._lock = Lock()
         self._room = Condition(self._lock)
         self._accepted = 0
+        # How many callers wait for room.
         self._blocked = 0
         self._is_closed = False
 
@@ -50,11 +51,6 @@ class WaitingWork:
     def accepted(self) -> int:
         """How much work was ever added."""
         return self._accepted
-
-    @property
-    def blocked(self) -> int:
-        """How many callers wait for room."""
-        return self._blocked
 
     @property
     def is_closed(self) -> bool:
@@ -119,7 +115,7 @@ class WaitingWork:
             return works
 
     def left_by_parent(self) -> list[Work[Any]]:
-        """Return what waits, in a forked child, where the lock may be held for ever."""
+        """Return what waits, in a forked child, where nobody may release the lock."""
         return list(self._by_id.values())
 
     def _wait_for_room(self, timeout: float | None) -> None:

@@ -1,15 +1,17 @@
 """One piece of work: what to call, how far it is, and how it ended.
 
 It is a `concurrent.futures.Future`, so everything that waits for futures (`wait`,
-`as_completed`, asyncio) can wait for it.
+`as_completed`, asyncio) can wait for it. What a pool reports of its work is here too:
+its numbers at one moment, and what a stop did.
 """
 
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
 from enum import Enum
 from threading import Condition
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +22,7 @@ from workstealing.errors import ResultTimeout, WorkDiscarded
 if TYPE_CHECKING:
     from workstealing.pool.pool_threads import PoolThreads
 
-__all__ = ("LazyCondition", "Work", "WorkStatus")
+__all__ = ("LazyCondition", "PoolStats", "StopReport", "Work", "WorkStatus")
 
 T = TypeVar("T")
 
@@ -117,7 +119,7 @@ class Work(Future[T]):
         return super().cancel() if threads is None else threads.withdraw(self)
 
     def finish(self, value: T) -> None:
-        """Be done."""
+        """Mark as done."""
         self._let_go()
         try:
             self.set_result(value)
@@ -126,7 +128,7 @@ class Work(Future[T]):
             return
 
     def fail(self, error: BaseException) -> None:
-        """Be failed."""
+        """Mark as failed."""
         self._let_go()
         try:
             self.set_exception(error)
@@ -134,11 +136,11 @@ class Work(Future[T]):
             return
 
     def end_interrupted(self) -> None:
-        """Be discarded while it ran."""
+        """Mark as discarded while it ran."""
         self.fail(_Discarded(f"work {self.id} was interrupted"))
 
     def end_not_begun(self) -> None:
-        """Be discarded, by the thread that claimed it.
+        """Mark as discarded; called by the thread that claimed it.
 
         What it would have called is kept, so that it can be submitted elsewhere.
         """
@@ -148,12 +150,12 @@ class Work(Future[T]):
             self.set_running_or_notify_cancel()
 
     def end_claimed(self) -> bool:
-        """Be discarded, if it was claimed and has not begun yet; tell whether."""
+        """Mark as discarded if it has not begun yet; return whether that is so."""
         return super().cancel()
 
     def end_in_child(self) -> None:
-        """Be discarded in a forked child, where no thread will ever run it."""
-        # The old one may be held for ever, by a thread that exists in the parent only.
+        """Mark as discarded in a forked child, where no thread will ever run it."""
+        # A thread that exists only in the parent may hold the old one.
         self._condition = LazyCondition()  # type: ignore[assignment]
         if self.running():
             self.end_interrupted()
@@ -175,8 +177,55 @@ class Work(Future[T]):
         if self.cancelled():
             return _Discarded(f"work {self.id} was discarded before it began")
         if isinstance(error, FutureTimeout) and not self.done():
-            return _Late(f"work {self.id} is still {self.status()}: wait longer")
+            return _Late(f"work {self.id} is still {self.status()}: wait longer for it")
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStats:
+    """A pool at one moment."""
+
+    workers: int = 0
+    """Workers: threads, slots or processes."""
+    running: int = 0
+    """Work, or tasks, that run now."""
+    waiting: int = 0
+    """Work, or tasks that are due, not begun yet."""
+    stolen: int = 0
+    """Work, or tasks, ever taken from the deque of another worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """What `stop()`, `scale()` or `discard()` of a `Pool` did to its work."""
+
+    not_begun: tuple[Work[Any], ...] = ()
+    """Taken out before it began, in the order it was submitted. It is discarded; its
+    `function`, `arguments` and `keywords` are kept, to be submitted to another pool."""
+    interrupted: tuple[Work[Any], ...] = ()
+    """Stopped while it ran; it is discarded."""
+    running: tuple[Work[Any], ...] = ()
+    """Still running: it was not interrupted, or cannot be, as inside a C call."""
+    unknown: tuple[str, ...] = ()
+    """Ids of no work that waits or runs: it has ended, or was never in this pool."""
+
+    @classmethod
+    def of(
+        cls,
+        running: Iterable[Work[Any]],
+        *,
+        not_begun: Iterable[Work[Any]] = (),
+        unknown: Iterable[str] = (),
+    ) -> StopReport:
+        """Sort what ran when the stop began by how far it is now."""
+        # Without what was cancelled just before it would have run.
+        ran = [(work, work.status()) for work in running if not work.cancelled()]
+        return cls(
+            tuple(not_begun),
+            tuple(work for work, status in ran if status is WorkStatus.DISCARDED),
+            tuple(work for work, _ in ran if not work.done()),
+            tuple(unknown),
+        )
 
 
 class LazyCondition(RLock):  # type: ignore[misc]  # final in typeshed only

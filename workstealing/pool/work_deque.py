@@ -16,20 +16,18 @@ Item = TypeVar("Item")
 class DequeCounts:
     """What was ever counted at a deque."""
 
-    __slots__ = ("conflicts", "ended", "pushed", "stolen")
+    __slots__ = ("ended", "pushed", "stolen")
 
     def __init__(self) -> None:
         self.pushed = 0
         self.ended = 0
         self.stolen = 0
-        self.conflicts = 0
 
     def add(self, other: DequeCounts) -> None:
         """Add the counts of a deque that is gone."""
         self.pushed += other.pushed
         self.ended += other.ended
         self.stolen += other.stolen
-        self.conflicts += other.conflicts
 
 
 class WorkDeque(DequeCounts, Generic[Item]):

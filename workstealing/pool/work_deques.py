@@ -4,7 +4,7 @@ Items are opaque (but not None). An item is waiting in exactly one deque, or in 
 with the worker that took it, until that worker is `done` with it or hands it back. So
 nothing is lost and nothing is handed out twice while workers come and go.
 
-Each deque has a lock of its own, held for a few steps: nothing here leans on the GIL.
+Each deque has a lock of its own, held for a few steps: nothing here relies on the GIL.
 A lock is taken inside another only if the outer one is that of the membership.
 """
 
@@ -94,9 +94,7 @@ class WorkDeques(Generic[Item]):
     def push(self, worker: Hashable, item: Item) -> None:
         """Put an item at the back of a worker's deque."""
         deque = self._deque(worker)
-        is_met = deque.lock.locked()
         with deque.lock:
-            deque.conflicts += is_met
             if not deque.is_gone:
                 deque.pushed += 1
                 deque.items.append(item)
@@ -113,21 +111,17 @@ class WorkDeques(Generic[Item]):
     def take(self, worker: Hashable) -> Item | None:
         """Take the item at the front of a worker's own deque; it is in flight then."""
         deque = self._deque(worker)
-        is_met = deque.lock.locked()
         with deque.lock:
-            deque.conflicts += is_met
             if not deque.items:
                 return None
             deque.in_flight += 1
             return deque.items.popleft()
 
     def done_and_take(self, worker: Hashable) -> Item | None:
-        """Be `done` with one item and `take` another, in one step."""
+        """Finish one item (`done`) and `take` another, in one step."""
         deque = self._deques.get(worker)
         if deque is not None:
-            is_met = deque.lock.locked()
             with deque.lock:
-                deque.conflicts += is_met
                 if deque.in_flight and deque.items:
                     deque.ended += 1
                     return deque.items.popleft()
@@ -187,7 +181,7 @@ class WorkDeques(Generic[Item]):
             self._end_flight(worker, deque)
 
     def drop(self, item: Item) -> bool:
-        """Take an item out of whichever deque it waits in; tell whether it was found.
+        """Take an item out of whichever deque it waits in; return whether it was found.
 
         One that is on its way between two deques is not found.
         """
@@ -261,15 +255,6 @@ class WorkDeques(Generic[Item]):
             deques = (*self._deques.values(), *self._leaving.values())
             return self._gone_counts.stolen + sum(deque.stolen for deque in deques)
 
-    @property
-    def conflicts(self) -> int:
-        """How often a thread came to a deque while another held its lock."""
-        with self._membership:
-            deques = (*self._deques.values(), *self._leaving.values())
-            return self._gone_counts.conflicts + sum(
-                deque.conflicts for deque in deques
-            )
-
     def _replace(self, deques: dict[Hashable, WorkDeque[Item]]) -> None:
         self._deques = deques
         self._in_turn = tuple(deques.values())
@@ -287,9 +272,7 @@ class WorkDeques(Generic[Item]):
             if own.is_gone:
                 return None
             own.in_flight += 1
-        is_met = deque.lock.locked()
         with deque.lock:
-            deque.conflicts += is_met
             number = (len(deque.items) + 1) // 2 if half else min(1, len(deque.items))
             stolen = [deque.items.pop() for _ in range(number)]
             left = len(deque.items)

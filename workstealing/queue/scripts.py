@@ -157,6 +157,11 @@ class Declared:
                 sizes[name] = int(size)
         return cls(types, sizes, tail)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in the order of the wire."""
+        return (*self.types, *((self.tail,) if self.tail else ()))
+
     def in_lua(self, table: Literal["KEYS", "ARGV"]) -> dict[str, str]:
         """Return what each name means in the script."""
         values: dict[str, str] = {}
@@ -180,7 +185,7 @@ class Declared:
 
         It reads those that are *shared* from its first argument, if there are any.
         """
-        names = (*self.types, *((self.tail,) if self.tail else ()))
+        names = self.names
         own = [each for each in names if each not in shared]
         parameters = ["shared", "/"] if shared else []
         parameters += ["*", *own] if own else []

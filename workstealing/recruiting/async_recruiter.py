@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import wraps
-from threading import Event
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from workstealing.errors import ConfigurationError
-from workstealing.recruiting.async_ticker import AsyncTicker
 from workstealing.recruiting.core import RecruiterCore
-from workstealing.recruiting.job import Duty
-from workstealing.recruiting.pace import Every
+from workstealing.recruiting.job import Duty, Every, checked_interval
 from workstealing.recruiting.slice import Slice, time_left
 from workstealing.telemetry.events import Outcome
 
-__all__ = ("AsyncRecruiter",)
+__all__ = ("AsyncRecruiter", "AsyncTicker")
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class AsyncRecruiter(RecruiterCore):
 
         Returns `Duty.RECRUITED` if a job did some work now. `Duty.DISMISSED` is the
         normal case: no job was drawn, or the one that was had nothing to do, failed, or
-        was held back to protect the host (`stats()` tells these apart).
+        was held back to protect the host (`stats()` has a count of each).
 
         Args:
             spare: how many seconds the caller can spare, if less than the deadline.
@@ -131,14 +131,53 @@ class AsyncRecruiter(RecruiterCore):
             self._end_setups()
 
 
+class AsyncTicker:
+    """A task that runs a slice every few seconds, for hosts without traffic."""
+
+    def __init__(self, run_now: Callable[[], Awaitable[object]], every: Every) -> None:
+        self._run_now = run_now
+        self._every = checked_interval(every)
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the task runs."""
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> AsyncTicker:
+        """Start the task, unless it runs; needs a running event loop."""
+        if not self.is_running:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        return self
+
+    async def stop(self) -> None:
+        """End the task at once, and cancel the slice in flight."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def __aenter__(self) -> AsyncTicker:
+        return self.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._every)
+            try:
+                await self._run_now()
+            except Exception:
+                logger.exception("a slice of side work failed; the ticker continues")
+
+
 async def _run_round(drawn: Slice) -> Any:
     job = drawn.job
     limit = None if drawn.deadline is None else time_left()
     if job.is_coroutine:
         answer: Any = job.recruited()
         return await asyncio.wait_for(answer, limit)
-    # Set by the thread itself, which may outlive this event loop.
-    done = job.thread_done = Event()
+    done = job.begin_thread()
     run = copy_context().run
 
     def recruited() -> Any:

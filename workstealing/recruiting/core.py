@@ -21,14 +21,20 @@ from workstealing._forking import reset_in_children
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError
-from workstealing.recruiting.job_discovery import load_jobs, load_plugins
+from workstealing.recruiting.job import Every, pace
+from workstealing.recruiting.job_sources import (
+    Setup,
+    Setups,
+    in_setup,
+    load_jobs,
+    load_plugins,
+    setting_up,
+)
 from workstealing.recruiting.lottery import Lottery
-from workstealing.recruiting.pace import Every, pace
 from workstealing.recruiting.protection import Breaker, SliceGuard, StoreGate
 from workstealing.recruiting.roster import InstalledJob, Roster
-from workstealing.recruiting.setups import Setup, Setups, in_setup, setting_up
 from workstealing.recruiting.slice import Slice
-from workstealing.recruiting.stats import JobCounts, RecruiterStats
+from workstealing.recruiting.stats import RecruiterStats
 from workstealing.telemetry.events import Outcome, SetupFailed, SliceRefused
 from workstealing.telemetry.observers import FanOut, Observer, Throttle
 
@@ -38,9 +44,10 @@ logger = logging.getLogger(__name__)
 
 Self = TypeVar("Self", bound="RecruiterCore")
 Function = TypeVar("Function", bound=Callable[..., Any])
+T = TypeVar("T")
 
 _DEFAULT_BREAKER = Breaker()
-# With a store gate, at least one call in so many reports its round trip to it.
+# With a store gate, at least every 64th call reports its round trip to it.
 _LONGEST_STRIDE_WITH_GATE = 64
 
 
@@ -93,8 +100,7 @@ class RecruiterCore:
         self._lock = RLock()
         self._reported_calls = 0
         self._faults = 0
-        # What `enlist()` steps through: the calls that are dismissed before the next
-        # look at the lottery.
+        # What `enlist()` steps through; `_move` replaces it.
         self._stride = self._lottery.stride
         reset_in_children(self, RecruiterCore._reset_after_fork)
 
@@ -127,7 +133,7 @@ class RecruiterCore:
                 the job's own `target`, or its name.
 
         Raises:
-            ConfigurationError: one of its subclasses says what is wrong.
+            ConfigurationError: or a subclass that names what is wrong.
         """
         installed = InstalledJob.of(
             job,
@@ -152,11 +158,11 @@ class RecruiterCore:
         name: str | None = None,
         target: str | None = None,
     ) -> Callable[[Function], Function]:
-        """Install the decorated function, by its own name unless one is given."""
+        """Install the decorated function, under *name* or its own name."""
         if function is not None:
             raise ConfigurationError(
-                "how often? a job needs its rate: write @recruiter.job(rate=0.001),"
-                " or @recruiter.job(every=30.0), with parentheses"
+                "@recruiter.job needs parentheses and a pace: write"
+                " @recruiter.job(rate=0.001) or @recruiter.job(every=30.0)"
             )
 
         def install(function: Function) -> Function:
@@ -237,14 +243,13 @@ class RecruiterCore:
         """Give a draw up: the host that was not dismissed has no moment after all.
 
         Otherwise the next call would certainly be drawn, and hosts that do have a
-        moment would work more often than the rates say.
+        moment would work more often than their rates.
         """
         try:
             with self._lock:
-                if self._lottery.is_drawn and not self._setups.in_progress:
-                    self._lottery.discard()
-                    self._lottery.draw(self._clock.monotonic(), self._setups.due_at)
-                    self._stride = self._lottery.stride
+                if not self._setups.in_progress:
+                    now = self._clock.monotonic()
+                    self._move(self._lottery.skip, now, self._setups.due_at)
         except Exception as error:  # noqa: BLE001 - nothing reaches the host
             self._fault(error)
 
@@ -254,13 +259,7 @@ class RecruiterCore:
             now = self._clock.monotonic()
             if rtt is not None:
                 self._guard.note_round_trip(rtt, now)
-            if not self._lottery.is_drawn:
-                self._lottery.draw(now, self._setups.due_at)
-                self._stride = self._lottery.stride
-            for _ in self._stride:
-                return None  # a new stride, perhaps by another thread, dismisses it
-            job = self._lottery.end_stride(now, self._setups.due_at)
-            self._stride = self._lottery.stride
+            job = self._move(self._lottery.next_job, now, self._setups.due_at)
             if job is None:
                 return None
             job.drawn_at = now
@@ -293,15 +292,14 @@ class RecruiterCore:
             return obstacle
 
     def _begin(self, job: InstalledJob, now: float, spare: float | None) -> Slice:
-        job.running = True
+        job.begin_slice()
         return Slice(job, self._clock, now, self._guard.limit(spare))
 
     def _end_slice(self, ended: Slice) -> None:
         """Count a slice, charge it for its time, and report it."""
         job = ended.job
         with self._lock:
-            job.running = False
-            job.counts.add_slice(ended)
+            job.end_slice(ended)
             changes = self._guard.settle(ended)
             calls = self._unreported_calls() if self._is_observed else 0
         if ended.outcome is Outcome.ERROR and ended.error is not None:
@@ -352,11 +350,18 @@ class RecruiterCore:
             self._redraw()
 
     def _redraw(self) -> None:
-        if self._setups.in_progress:
-            self._lottery.pause()
-        else:
-            self._lottery.refresh()
+        is_paused = self._setups.in_progress
+        self._move(self._lottery.pause if is_paused else self._lottery.refresh)
+
+    def _move(self, move: Callable[..., T], *times: float | None) -> T:
+        """Let the lottery move on, and `enlist()` step through the stride it has then.
+
+        `enlist()` reads the stride from here: going by the lottery would be a second
+        attribute to look up for every dismissed call.
+        """
+        result = move(*times)
         self._stride = self._lottery.stride
+        return result
 
     def _unreported_calls(self) -> int:
         calls = self._lottery.calls
@@ -381,9 +386,7 @@ class RecruiterCore:
         now = self._clock.monotonic()
         has_setups = self._setups.reset(now)
         for job in self._roster:
-            job.running = False
-            job.thread_done = None
-            job.counts = JobCounts()
+            job.forget_parent()
             self._lottery.schedule(job, now)
             if job.by_setup and has_setups:
                 self._roster.remove(job.name)

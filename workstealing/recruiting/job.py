@@ -1,22 +1,45 @@
-"""What side work is: a `Job`, and the `Duty` that it returns."""
+"""What side work is: a `Job`, the `Duty` that it returns, and how often it is wanted.
+
+That is its pace: a share of all `enlist()` calls (`rate=`), or one slice every
+few seconds in each process (`every=`).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable
+from dataclasses import dataclass
+from datetime import timedelta
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
-__all__ = ("AsyncJob", "Duty", "Job")
+from workstealing._checks import checked_rate, checked_seconds
+from workstealing.chance import Chance
+from workstealing.errors import AmbiguousPace, InvalidInterval
+
+__all__ = (
+    "AsyncJob",
+    "Duty",
+    "Every",
+    "Job",
+    "Pace",
+    "PerCall",
+    "PerTime",
+    "checked_interval",
+    "pace",
+)
+
+Every = float | timedelta
 
 
 class Duty(IntEnum):
     """Whether a moment was used: returned by a job, and by `enlist()`.
 
-    A *job* returns what it did: `DISMISSED` says "I had nothing to do". `enlist()`
-    returns what the caller's moment was used for: `DISMISSED` says "no work was done".
+    A *job* returns what it did: `DISMISSED` means "I had nothing to do". `enlist()`
+    returns what the caller's moment was used for: `DISMISSED` means "no work was done".
     That is the normal case, since most calls are not drawn. It is also returned if a
     job was drawn and had nothing to do, raised, or was refused to protect the host;
-    `stats()` and telemetry tell these apart, as `Outcome`. `enlist()` never returns
+    `stats()` and telemetry distinguish these, as `Outcome`. `enlist()` never returns
     `MORE`.
     """
 
@@ -47,3 +70,53 @@ class AsyncJob(Protocol):
     def recruited(self) -> Awaitable[Duty | None]:
         """Do one slice; None counts as `Duty.RECRUITED`."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class PerCall:
+    """A share of all `enlist()` calls."""
+
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class PerTime:
+    """One slice per *every* seconds and process, on average."""
+
+    every: float
+
+    def wait(self, chance: Chance) -> float:
+        """Draw the seconds until the next slice.
+
+        Exponential, hence memoryless: a draw may be thrown away at any moment without
+        changing the rate, and processes that started together drift apart.
+        """
+        return -self.every * math.log1p(-chance.random())
+
+
+Pace = PerCall | PerTime
+
+
+def pace(rate: float | None, every: Every | None) -> Pace:
+    """Return the pace that a user asked for, checked."""
+    if rate is not None and every is not None:
+        raise AmbiguousPace(
+            "a job takes rate= (share of calls) or every= (seconds), not both"
+        )
+    if rate is not None:
+        return PerCall(checked_rate(rate))
+    if every is not None:
+        return PerTime(checked_interval(every))
+    raise AmbiguousPace(
+        "a job needs a pace: give rate= (share of calls, 0.0 to 1.0) or every="
+        " (seconds)"
+    )
+
+
+def checked_interval(every: Every) -> float:
+    """Return the seconds of an interval.
+
+    Raises:
+        InvalidInterval: it is not above 0 seconds.
+    """
+    return checked_seconds(every, "every=", error=InvalidInterval)

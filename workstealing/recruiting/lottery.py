@@ -6,7 +6,9 @@ of R. Both draws together give each job exactly its rate.
 
 A stride is a number of calls that are dismissed without a look at the lottery, held as
 a C iterator: stepping it is all that a dismissed call costs. Draws are memoryless, so
-one may be thrown away at any time (when a rate changes, in a forked child) and redrawn.
+one may be thrown away at any time (when a rate changes, in a forked child). Until the
+next one, the stride is empty: the next call finds its end at once, and draws then, when
+it knows the time. So changing fifty rates in a row costs one draw.
 """
 
 from __future__ import annotations
@@ -17,8 +19,7 @@ from itertools import accumulate, repeat
 from operator import length_hint
 
 from workstealing.chance import Chance
-from workstealing.recruiting.job import Duty
-from workstealing.recruiting.pace import PerCall, PerTime
+from workstealing.recruiting.job import Duty, PerCall, PerTime
 from workstealing.recruiting.roster import InstalledJob, Roster
 
 __all__ = ("Lottery", "StrideClock")
@@ -35,7 +36,7 @@ class Lottery:
     Args:
         roster: the installed jobs; `refresh()` when they or their rates change.
         chance: where randomness comes from.
-        longest_stride: look at the lottery after so many calls at the latest.
+        longest_stride: look at the lottery after this many calls at the latest.
     """
 
     def __init__(
@@ -67,54 +68,36 @@ class Lottery:
         self._drawable = [job for job, _ in drawable]
         self._cumulative = list(accumulate(rate for _, rate in drawable))
         self._total = min(1.0, math.fsum(rate for _, rate in drawable))
-        self.discard()
-
-    def discard(self) -> None:
-        """Throw the draw away; the next call draws again."""
-        self._ended_calls = self.calls
-        self._gap = None
-        self._find_soonest()
-        self._begin(0)
-        self.is_drawn = False
+        self._discard()
 
     def pause(self) -> None:
         """Dismiss every call until `refresh()`."""
-        self.discard()
+        self._discard()
         self._begin(_FOREVER)
 
     def forget_calls(self) -> None:
         """Count from zero again; throws the draw away."""
-        self.discard()
+        self._discard()
         self._ended_calls = 0
 
-    def draw(self, now: float, wake_at: float | None) -> None:
-        """Begin a stride, up to the next recruit or the next look at the clock.
+    def next_job(self, now: float, wake_at: float | None) -> InstalledJob | None:
+        """Return the job that a call is drawn for, which found its stride at its end.
 
+        None dismisses the call. Its stride may have been empty because there was no
+        draw, and another thread may have begun the next one: both are looked at here.
         *wake_at* is a moment at which the caller wants its clock read, if any.
         """
-        if self._gap is None and self._total > 0.0:
-            self._gap = self._draw_gap()
-        length = self._longest if self._gap is None else min(self._gap, self._longest)
-        if self._soonest is not None and (
-            wake_at is None or self._soonest.due_at < wake_at
-        ):
-            wake_at = self._soonest.due_at
-        if wake_at is not None:
-            length = min(length, self._stride_clock.calls(wake_at - now, now))
-        self._begin(length)
+        if not self._is_drawn:
+            self._draw(now, wake_at)
+        for _ in self.stride:
+            return None
+        return self._end_stride(now, wake_at)
 
-    def end_stride(self, now: float, wake_at: float | None) -> InstalledJob | None:
-        """Return the job that the call which ended a stride is drawn for, if any.
-
-        Also begins the next stride.
-        """
-        self._ended_calls += self._length + 1
-        job = None if self._gap is None else self._end_gap(self._gap)
-        if job is None and self._soonest is not None and now >= self._soonest.due_at:
-            job = self._soonest
-            self.schedule(job, now)
-        self.draw(now, wake_at)
-        return job
+    def skip(self, now: float, wake_at: float | None) -> None:
+        """Replace a draw that cannot be used; at once, as the next call goes by it."""
+        if self._is_drawn:
+            self._discard()
+            self._draw(now, wake_at)
 
     def schedule(self, job: InstalledJob, now: float) -> None:
         """Draw when a job with an interval is due next."""
@@ -126,6 +109,40 @@ class Lottery:
         """Return the job that was drawn least recently; one of rate 0 never."""
         wanted = [job for job in self._roster if job.pace != PerCall(0.0)]
         return min(wanted, key=lambda job: job.drawn_at, default=None)
+
+    def _discard(self) -> None:
+        """Throw the draw away; the next call draws again."""
+        self._ended_calls = self.calls
+        self._gap = None
+        self._find_soonest()
+        self._begin(0)
+        self._is_drawn = False
+
+    def _end_stride(self, now: float, wake_at: float | None) -> InstalledJob | None:
+        """Return the job that the call which ended a stride is drawn for, if any.
+
+        Also begins the next stride.
+        """
+        self._ended_calls += self._length + 1
+        job = None if self._gap is None else self._end_gap(self._gap)
+        if job is None and self._soonest is not None and now >= self._soonest.due_at:
+            job = self._soonest
+            self.schedule(job, now)
+        self._draw(now, wake_at)
+        return job
+
+    def _draw(self, now: float, wake_at: float | None) -> None:
+        """Begin a stride, up to the next recruit or the next look at the clock."""
+        if self._gap is None and self._total > 0.0:
+            self._gap = self._draw_gap()
+        length = self._longest if self._gap is None else min(self._gap, self._longest)
+        if self._soonest is not None and (
+            wake_at is None or self._soonest.due_at < wake_at
+        ):
+            wake_at = self._soonest.due_at
+        if wake_at is not None:
+            length = min(length, self._stride_clock.calls(wake_at - now, now))
+        self._begin(length)
 
     def _draw_gap(self) -> int:
         """Draw how many calls to dismiss before the next recruit."""
@@ -152,7 +169,7 @@ class Lottery:
     def _begin(self, length: int) -> None:
         self._length = length
         self.stride = repeat(Duty.DISMISSED, length)
-        self.is_drawn = True
+        self._is_drawn = True
 
 
 _MOST_CALLS = 256

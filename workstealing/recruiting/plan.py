@@ -8,7 +8,7 @@ rates and shares of wall time add up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from workstealing.errors import ConfigurationError
@@ -38,14 +38,14 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What to expect of a pace at so many *calls* of the fleet per second."""
+    """What to expect of a pace at a number of *calls* of the fleet per second."""
 
     calls: float
     slices: float
     """Slices per second, over the whole fleet."""
     backlog: Backlog
     late: float
-    """The share of items that get older than what is too stale."""
+    """The share of items that get older than *stale* seconds."""
     longest_gap: float
     """The longest time without a slice in one horizon, on average."""
     drain: Drain
@@ -98,15 +98,14 @@ def plan(
         failure: tolerated probability of such a gap in one *horizon*.
         horizon: seconds.
         slice_seconds: how long a slice lasts.
-        burst: items that come at once; the forecast says how long they take.
+        burst: items that come at once; the forecast has how long they take.
         calls_per_request: enlist calls of one request of the host.
 
     Raises:
         ConfigurationError: a number makes no sense, or no rate up to 1.0 is enough.
     """
-    _within_reason(
-        calls_day=calls_day,
-        calls_night=calls_night,
+    _within_reason(calls_day=calls_day, calls_night=calls_night)
+    host = _PlannedHost(
         processes=processes,
         garbage=garbage,
         batch=batch,
@@ -128,38 +127,57 @@ def plan(
         why = f"keep gaps below {stale:g} s"
         shortest = _rounded(gap_kept(quiet, horizon, failure), ROUND_CEILING)
         raise _out_of_reach(quiet, for_gap, why, f"Raise stale to {shortest:g} s")
-
-    def forecast(calls: float, slices: float) -> Forecast:
-        backlog = steady_backlog(slices, garbage, batch)
-        return Forecast(
-            calls=calls,
-            slices=slices,
-            backlog=backlog,
-            late=backlog.late(stale),
-            longest_gap=longest_gap(slices, horizon),
-            drain=drain(burst, slices, garbage, batch),
-            share=share_of_wall_time(slices, processes, slice_seconds),
-            untouched=untouched_quantile(min(1.0, slices / calls), calls_per_request),
-            overlap=overlap(slices, slice_seconds),
-        )
-
-    def forecast_by_time(calls: float) -> Forecast | None:
-        if not every:
-            return None
-        return forecast(calls, slices_of_interval(every, calls, processes))
-
     rate = min(1.0, _rounded(needed / quiet, ROUND_CEILING))
     every = _rounded(interval_for_slices(needed, quiet, processes), ROUND_FLOOR)
     return Plan(
         rate=rate,
         rate_for_gap=for_gap / quiet,
         rate_for_throughput=for_throughput / quiet,
-        day=forecast(calls_day, calls_day * rate),
-        night=forecast(calls_night, calls_night * rate),
+        day=host.forecast(calls_day, calls_day * rate),
+        night=host.forecast(calls_night, calls_night * rate),
         every=every or None,
-        every_day=forecast_by_time(calls_day),
-        every_night=forecast_by_time(calls_night),
+        every_day=host.forecast_by_time(calls_day, every),
+        every_night=host.forecast_by_time(calls_night, every),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedHost:
+    """What a forecast depends on besides the pace; see `plan()` for the fields."""
+
+    processes: int
+    garbage: float
+    batch: int
+    stale: float
+    horizon: float
+    slice_seconds: float
+    burst: float
+    calls_per_request: float
+
+    def __post_init__(self) -> None:
+        _within_reason(**asdict(self))
+
+    def forecast(self, calls: float, slices: float) -> Forecast:
+        """Return what to expect of *slices* among *calls*, both per second."""
+        backlog = steady_backlog(slices, self.garbage, self.batch)
+        share_of_calls = min(1.0, slices / calls)
+        return Forecast(
+            calls=calls,
+            slices=slices,
+            backlog=backlog,
+            late=backlog.late(self.stale),
+            longest_gap=longest_gap(slices, self.horizon),
+            drain=drain(self.burst, slices, self.garbage, self.batch),
+            share=share_of_wall_time(slices, self.processes, self.slice_seconds),
+            untouched=untouched_quantile(share_of_calls, self.calls_per_request),
+            overlap=overlap(slices, self.slice_seconds),
+        )
+
+    def forecast_by_time(self, calls: float, every: float) -> Forecast | None:
+        """Return what to expect of `every=`; None if it is 0, which no job takes."""
+        if not every:
+            return None
+        return self.forecast(calls, slices_of_interval(every, calls, self.processes))
 
 
 def _out_of_reach(

@@ -35,7 +35,6 @@ __all__ = (
     "slices_for_gap",
     "slices_for_throughput",
     "slices_of_interval",
-    "starvation",
     "steady_backlog",
     "untouched_quantile",
     "visits",
@@ -103,12 +102,6 @@ def drain(burst: float, slices: float, garbage: float, batch: int) -> Drain:
     mean = burst / spare
     variance = mean * (garbage / spare + batch * (capacity / spare)) / spare
     return Drain(mean, math.sqrt(variance))
-
-
-def starvation(slices: float, seconds: float) -> float:
-    """Return the probability of no slice within the next *seconds*."""
-    check_positive(slices=slices, seconds=seconds)
-    return math.exp(-slices * seconds)
 
 
 def longest_gap(slices: float, horizon: float = DAY) -> float:
@@ -197,7 +190,7 @@ def untouched_quantile(rate: float, calls_per_request: float = 1.0) -> float:
 
     A share p = *rate* * *calls_per_request* of the requests does a slice. Quantile q of
     the latency is then at most the former quantile q / (1 - p), as long as q is below
-    1 - p, which is what is returned; beyond it are the slices.
+    1 - p, which is returned; beyond it are the slices.
     """
     check_positive(rate=rate, calls_per_request=calls_per_request)
     return max(0.0, 1 - rate * calls_per_request)

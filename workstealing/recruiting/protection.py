@@ -47,11 +47,11 @@ class Breaker:
         first = checked_seconds(self.first, "first")
         if checked_seconds(self.most, "most") < first:
             raise ConfigurationError(
-                f"most must be >= first: {self.most!r} is below {self.first!r}"
+                f"most must be >= first ({self.first!r}), not {self.most!r}"
             )
 
     def pause(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures in a row."""
+        """Return the seconds to wait after a number of failures in a row."""
         return min(self.most, self.first * 2.0 ** min(failures - 1, 60))
 
 
@@ -92,9 +92,11 @@ class SliceGuard:
         now: float,
     ) -> None:
         if not isinstance(breaker, Breaker | None):
-            raise ConfigurationError(f"breaker= takes a Breaker, not {breaker!r}")
+            raise ConfigurationError(
+                f"breaker must be a Breaker or None, not {breaker!r}"
+            )
         if not isinstance(gate, StoreGate | None):
-            raise ConfigurationError(f"gate= takes a StoreGate, not {gate!r}")
+            raise ConfigurationError(f"gate must be a StoreGate or None, not {gate!r}")
         self._deadline = (
             None if deadline is None else checked_seconds(deadline, "deadline")
         )
@@ -115,7 +117,7 @@ class SliceGuard:
         return self.obstacle(job, now)
 
     def obstacle(self, job: InstalledJob, now: float) -> Outcome | None:
-        """Return why a job cannot run even if there is all the time in the world."""
+        """Return why a job cannot run, however much time there is."""
         if job.is_busy or inside_slice():
             return Outcome.BUSY
         admit = self._breakers.admit
@@ -176,7 +178,7 @@ class DebtBucket:
         self._filled_at = now
 
     def admits(self, now: float) -> bool:
-        """Tell whether there is no debt."""
+        """Return whether there is no debt."""
         if self._share is None:
             return True
         self._fill(self._share, now)
@@ -215,7 +217,7 @@ class Breakers:
         return bool(self._failures)
 
     def admit(self, target: str, now: float) -> bool:
-        """Tell whether the target may be tried; a failed one gets one try at a time."""
+        """Return whether a target may be tried; a failed one gets one try at a time."""
         if self._breaker is None or target not in self._failures:
             return True
         if now < self._open_until[target]:
@@ -235,7 +237,7 @@ class Breakers:
         return pause
 
     def succeeded(self, target: str) -> bool:
-        """Close the breaker; tell whether the target had failed before."""
+        """Close the breaker; return whether the target had failed before."""
         self._open_until.pop(target, None)
         return self._failures.pop(target, None) is not None
 
@@ -279,7 +281,7 @@ class _GateState:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Tell whether an error means that a target is away, not that a job is wrong.
+    """Return whether an error means that a target is away, not that a job is wrong.
 
     Clients name these errors alike but share no class, so the names decide.
     """

@@ -7,20 +7,22 @@ When no job is drawn, which is nearly always, it costs less than two empty metho
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from threading import Event, Thread, current_thread
 from typing import ParamSpec, TypeVar
 
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.core import RecruiterCore
-from workstealing.recruiting.job import Duty
-from workstealing.recruiting.pace import Every
+from workstealing.recruiting.job import Duty, Every, checked_interval
 from workstealing.recruiting.slice import Slice
-from workstealing.recruiting.ticker import Ticker
 from workstealing.telemetry.events import Outcome
 
-__all__ = ("Recruiter",)
+__all__ = ("Recruiter", "Ticker")
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,7 +37,7 @@ class Recruiter(RecruiterCore):
 
         Returns `Duty.RECRUITED` if a job did some work now. `Duty.DISMISSED` is the
         normal case: no job was drawn, or the one that was had nothing to do, failed, or
-        was held back to protect the host (`stats()` tells these apart).
+        was held back to protect the host (`stats()` has a count of each).
 
         Args:
             spare: how many seconds the caller can spare, if less than the deadline.
@@ -70,7 +72,8 @@ class Recruiter(RecruiterCore):
         """Enlist each time after the decorated function has returned."""
         if inspect.iscoroutinefunction(function):
             raise ConfigurationError(
-                "a slice would block the event loop: use AsyncRecruiter.enlists"
+                f"{function!r} is a coroutine function, and a slice would block the"
+                " event loop: use AsyncRecruiter.enlists"
             )
 
         @wraps(function)
@@ -120,3 +123,56 @@ class Recruiter(RecruiterCore):
                     function(self)
         finally:
             self._end_setups()
+
+
+class Ticker:
+    """A daemon thread that runs a slice every few seconds, for hosts without traffic.
+
+    Start and stop are safe at any time and in any order. A forked child has no ticker:
+    start one there, for instance in a setup function.
+    """
+
+    def __init__(self, run_now: Callable[[], object], every: Every) -> None:
+        self._run_now = run_now
+        self._every = checked_interval(every)
+        self._stopping = Event()
+        self._thread: Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the thread runs, in this process."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> Ticker:
+        """Start the thread, unless it runs."""
+        if not self.is_running or self._stopping.is_set():
+            self._stopping = Event()
+            self._thread = Thread(
+                target=self._run,
+                args=(self._stopping,),
+                name="workstealing-ticker",
+                daemon=True,
+            )
+            self._thread.start()
+        return self
+
+    def stop(self, timeout: float | None = 5.0) -> None:
+        """End the thread after the slice in flight, and wait for that."""
+        self._stopping.set()
+        thread = self._thread
+        # A job may stop the ticker that it runs on, which cannot wait for itself.
+        if thread is not None and thread is not current_thread() and self.is_running:
+            thread.join(timeout)
+
+    def __enter__(self) -> Ticker:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self, stopping: Event) -> None:
+        while not stopping.wait(self._every):
+            try:
+                self._run_now()
+            except Exception:
+                logger.exception("a slice of side work failed; the ticker continues")

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workstealing._checks import checked_job_name
 from workstealing.errors import (
@@ -19,9 +19,11 @@ from workstealing.errors import (
     RateExceeded,
     UnknownJob,
 )
-from workstealing.recruiting.job import Duty
-from workstealing.recruiting.pace import Pace, PerCall, PerTime
+from workstealing.recruiting.job import Duty, Pace, PerCall, PerTime
 from workstealing.recruiting.stats import JobCounts, JobStats
+
+if TYPE_CHECKING:
+    from workstealing.recruiting.slice import Slice
 
 __all__ = ("InstalledJob", "Recruited", "Roster", "slice_of")
 
@@ -43,14 +45,13 @@ class InstalledJob:
     """What it depends on; jobs of one target share a breaker."""
     by_setup: bool
     """Installed by a setup function, which will install it again after a fork."""
-    own_target: str = ""
+    own_target: str = field(init=False)
     """What fails when the job itself is wrong, not what it depends on."""
-    due_at: float = math.inf
-    drawn_at: float = -math.inf
-    running: bool = False
-    thread_done: Event | None = None
-    """Set when a plain function that an event loop sent to a thread has returned."""
-    counts: JobCounts = field(default_factory=JobCounts)
+    due_at: float = field(init=False, default=math.inf)
+    drawn_at: float = field(init=False, default=-math.inf)
+    counts: JobCounts = field(init=False, default_factory=JobCounts)
+    _has_slice: bool = field(init=False, default=False)
+    _thread_done: Event | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.own_target = f"job:{self.name}"
@@ -85,8 +86,31 @@ class InstalledJob:
     @property
     def is_busy(self) -> bool:
         """Whether a slice is in flight, or a thread that an event loop gave up on."""
-        done = self.thread_done
-        return self.running or (done is not None and not done.is_set())
+        done = self._thread_done
+        return self._has_slice or (done is not None and not done.is_set())
+
+    def begin_slice(self) -> None:
+        """Note that a slice is in flight."""
+        self._has_slice = True
+
+    def begin_thread(self) -> Event:
+        """Note that a thread runs the job; it sets the event when it is done.
+
+        An event loop may give the thread up, and even end before it does.
+        """
+        done = self._thread_done = Event()
+        return done
+
+    def end_slice(self, ended: Slice) -> None:
+        """Count a slice that has ended."""
+        self._has_slice = False
+        self.counts.add_slice(ended)
+
+    def forget_parent(self) -> None:
+        """Forget, in a forked child, what runs and was counted in the parent."""
+        self._has_slice = False
+        self._thread_done = None
+        self.counts = JobCounts()
 
     def stats(self, now: float) -> JobStats:
         """Return a snapshot of what was counted."""

@@ -34,7 +34,7 @@ def time_left() -> float:
 
 
 def inside_slice() -> bool:
-    """Tell whether the caller is itself part of a slice."""
+    """Return whether the caller is itself part of a slice."""
     running = _current.get()
     # A task that a slice started inherits its context, and may outlive it.
     return running is not None and not running.over
@@ -101,7 +101,7 @@ class Slice:
         )
 
     def goes_on(self, answer: object) -> bool:
-        """Take what one round returned; tell whether there is time for another."""
+        """Take what one round returned; return whether there is time for another."""
         self.rounds += 1
         duty = _read(self.job.name, answer)
         if duty is not Duty.DISMISSED:
@@ -150,5 +150,5 @@ def _read(job: str, answer: object) -> Duty:
     if inspect.iscoroutine(answer):
         answer.close()
     raise InvalidDuty(
-        f"job {job!r} returned {answer!r}: return a Duty, or None for RECRUITED"
+        f"job {job!r} must return a Duty, or None for RECRUITED, not {answer!r}"
     )

@@ -7,14 +7,18 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
-from workstealing._checks import checked_seconds, checked_task_name, checked_whole
+from workstealing._checks import (
+    checked_seconds,
+    checked_task_name,
+    checked_whole,
+    did_you_mean,
+)
 from workstealing.errors import ConfigurationError, NotATask, PayloadInvalid
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.json_values import Json, encode_value
@@ -136,8 +140,8 @@ def define(
 def refuse_options(whose: str, unknown: Iterable[str], known: Sequence[str]) -> None:
     """Say which option there is not, which one was meant, and which there are."""
     for name in unknown:
-        near = get_close_matches(name, known, 1)
-        meant = f" did you mean {near[0]}=?" if near else ""
+        near = did_you_mean(name, known)
+        meant = f" did you mean {near}=?" if near else ""
         raise ConfigurationError(
             f"{whose} has no option {name}=:{meant} It takes {', '.join(known)}"
         )

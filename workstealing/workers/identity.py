@@ -13,7 +13,7 @@ from workstealing._checks import checked_queue_name, checked_whole
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import InvalidName
-from workstealing.pool.pool_stats import PoolStats
+from workstealing.pool.work import PoolStats
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 

@@ -76,7 +76,7 @@ def test_the_name_is_needed_where_there_are_several(site: Manage) -> None:
 
     refused = site("workstealing_queue", "stat", MORE=queues)
     assert refused.returncode == 2
-    assert "The settings have parcels, letters" in refused.stderr
+    assert "the settings have parcels, letters" in refused.stderr
 
 
 def test_a_wrong_option_is_refused_in_one_line(site: Manage) -> None:

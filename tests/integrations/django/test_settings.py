@@ -62,7 +62,10 @@ def test_everything_can_be_said() -> None:
         ({"WHEN": "sometimes"}, "WORKSTEALING[\"WHEN\"]: write 'always', 'fine',"),
         ({"JOBS": ["a.b"]}, 'WORKSTEALING["JOBS"]: write a dictionary'),
         ({"JOBS": {"a": {}}}, 'WORKSTEALING["JOBS"]["a"]["job"]: write the dotted'),
-        ({"JOBS": {"a": {"job": "b.c"}}}, 'WORKSTEALING["JOBS"]["a"]: how often?'),
+        (
+            {"JOBS": {"a": {"job": "b.c"}}},
+            'WORKSTEALING["JOBS"]["a"]: a job needs a pace',
+        ),
         ({"JOBS": {"a": {"job": "b.c", "rate": 2}}}, 'WORKSTEALING["JOBS"]["a"]: a '),
         (
             {"JOBS": {n: {"job": "b.c", "rate": 0.6} for n in "ab"}},

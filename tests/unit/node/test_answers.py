@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from workstealing.node.cluster import Cluster
-from workstealing.node.memory_state import MemoryState
+from workstealing.node.cluster_state import MemoryState
 from workstealing.node.messages import ErrorCode
 from workstealing.node.node import LONGEST, Node
 

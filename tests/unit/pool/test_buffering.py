@@ -15,7 +15,7 @@ Until = Callable[..., bool]
 
 
 def _is_waiting_for_room(pool: Pool) -> bool:
-    return pool._threads.waiting.blocked > 0
+    return pool._threads.waiting._blocked > 0
 
 
 def test_a_full_buffer_blocks_until_there_is_room(

@@ -224,21 +224,6 @@ def test_done_without_anything_in_flight_is_refused() -> None:
         deques.hand_back("a", "1")
 
 
-def test_who_meets_another_at_a_deque_is_counted() -> None:
-    deques = _filled(a="1")
-    deque = deques._deques["a"]
-    taken = []
-    deque.lock.acquire()
-    thread = threading.Thread(target=lambda: taken.append(deques.take("a")))
-    thread.start()
-    thread.join(0.05)
-    deque.lock.release()
-    thread.join(10)
-
-    assert taken == ["1"]
-    assert deques.conflicts == 1
-
-
 def test_nothing_is_lost_and_nothing_given_twice_under_threads() -> None:
     deques: WorkDeques[int] = WorkDeques(range(4))
     seen: list[list[int]] = [[] for _ in range(8)]

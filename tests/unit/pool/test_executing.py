@@ -332,7 +332,7 @@ def test_a_worker_outlives_a_result_that_someone_else_has_set(
 
 @pytest.mark.parametrize("garbage", [None, 3, "abs"])
 def test_what_cannot_be_called_is_refused(make_pool: MakePool, garbage: object) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be called"):
+    with pytest.raises(ConfigurationError, match="pass something callable"):
         make_pool(1).execute(garbage)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from workstealing import Pool
 from workstealing.errors import ConfigurationError, PoolStopped, WorkDiscarded
-from workstealing.pool.pool_stats import PoolStats
+from workstealing.pool.work import PoolStats
 from workstealing.testing import wait_until
 
 MakePool = Callable[..., Pool]
@@ -75,7 +75,7 @@ def test_cancelling_the_last_work_makes_a_pool_idle(
 def test_work_cannot_wait_for_its_own_pool_to_be_idle(make_pool: MakePool) -> None:
     pool = make_pool(1)
 
-    with pytest.raises(ConfigurationError, match="outside of the pool"):
+    with pytest.raises(ConfigurationError, match="outside the pool"):
         pool.execute(pool.wait_idle).result(10)
 
 

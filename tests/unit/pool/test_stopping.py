@@ -255,7 +255,7 @@ def test_ids_of_work_that_is_over_or_never_was_are_told(make_pool: MakePool) -> 
 
 
 def test_one_id_is_no_list_of_ids(make_pool: MakePool) -> None:
-    with pytest.raises(ConfigurationError, match="several ids"):
+    with pytest.raises(ConfigurationError, match="a list of ids"):
         make_pool(1).discard("pool-1-1")
 
 

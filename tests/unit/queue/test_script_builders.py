@@ -8,7 +8,7 @@ import pytest
 
 import workstealing.node
 import workstealing.queue
-from workstealing.node import node_calls
+from workstealing.node import shared_state
 from workstealing.queue import (
     inspection_calls,
     listing_calls,
@@ -36,8 +36,8 @@ BUILT: tuple[Call[object], ...] = (
     listing_calls.memory_usage([KEYS.task, KEYS.lock]),
     listing_calls.ranked(KEYS.later, most=9, latest=True),
     listing_calls.summarize(KEYS, ["t", "u"], most=9),
-    node_calls.place(KEYS, "w.0", ["t", "u"], b"{}"),
-    node_calls.snatch(KEYS, "v.0", "w.0", "t"),
+    shared_state.place(KEYS, "w.0", ["t", "u"], b"{}"),
+    shared_state.snatch(KEYS, "v.0", "w.0", "t"),
     producer_calls.cancel(KEYS, SETTINGS, "t", "w.0", b"{}"),
     producer_calls.end_input(KEYS, ended=True),
     producer_calls.replay(KEYS, "t", drop=True),

@@ -202,5 +202,5 @@ def test_a_script_is_read_once() -> None:
 
 def test_helpers_of_the_queue_serve_other_packages() -> None:
     assert (
-        "local function now_ms()" in load_script("workstealing.jobs", "keep_due").text
+        "local function now_ms()" in load_script("workstealing.jobs", "names_due").text
     )

@@ -23,7 +23,6 @@ from workstealing.recruiting.plan_formulas import (
     slices_for_gap,
     slices_for_throughput,
     slices_of_interval,
-    starvation,
     steady_backlog,
     untouched_quantile,
 )
@@ -127,12 +126,6 @@ def test_the_drain_of_a_burst_is_the_one_that_was_simulated() -> None:
 
 def test_no_burst_is_drained_at_once() -> None:
     assert drain(0, 3.0, 10, 20) == plan_formulas.Drain(0, 0)
-
-
-def test_starvation_becomes_less_probable_with_each_second() -> None:
-    assert starvation(0.5, 2) == pytest.approx(math.exp(-1))
-    assert starvation(1e-9, 1) == pytest.approx(1)
-    assert starvation(1e300, 1e300) == 0
 
 
 @given(slices=any_positive, horizon=any_positive)

@@ -2,7 +2,7 @@
 
 `INSTALLED_APPS = ["workstealing.integrations.django", …]`, the setting `WORKSTEALING`,
 and `"workstealing.integrations.django.DjangoEnlistMiddleware"` as the first of
-`MIDDLEWARE`. The page docs/integrations/django.md says the rest.
+`MIDDLEWARE`. The rest is in docs/integrations/django.md.
 
 The names that settings refer to are imported when they are asked for: Django imports
 this package before its apps are ready, `TaskBackend` needs Django 6.0, and

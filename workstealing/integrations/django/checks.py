@@ -14,7 +14,7 @@ from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as Caution
 from django.utils.module_loading import import_string
 
-from workstealing.integrations.django.autodiscover import skipped
+from workstealing.integrations.django.apps import skipped
 from workstealing.integrations.django.caches import EnlistCacheMixin
 from workstealing.integrations.django.middleware import DjangoEnlistMiddleware
 from workstealing.integrations.django.site import EMBEDDED, get_settings

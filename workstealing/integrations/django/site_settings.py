@@ -1,6 +1,6 @@
 """The setting `WORKSTEALING`: read and checked once, when the site starts.
 
-An error names the key and says what to write. Nothing is connected, and no module of
+An error names the key and what to write. Nothing is connected, and no module of
 the site is imported.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
+from workstealing._checks import did_you_mean
 from workstealing.errors import ConfigurationError
 from workstealing.integrations.conditions import When
-from workstealing.recruiting.pace import Every, pace
+from workstealing.recruiting.job import Every, pace
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("JobPlan", "QueuePlan", "SiteSettings", "read_settings")
@@ -172,9 +172,8 @@ def _mapping(
         if not isinstance(name, str):
             raise ConfigurationError(f"{key}: keys must be strings, not {name!r}")
         if known is not None and name not in known:
-            near = get_close_matches(name.upper(), map(str.upper, known), 1, 0.5)
-            meant = [word for word in known if [word.upper()] == near]
-            hint = f"did you mean {meant[0]!r}? " if meant else ""
+            near = did_you_mean(name, known)
+            hint = f"did you mean {near!r}? " if near else ""
             raise ConfigurationError(
                 f"{key} has no key {name!r}: {hint}It takes {', '.join(known)}"
             )

@@ -1,5 +1,5 @@
 --- needs: usage
--- Tell how large the namespace is.
+-- Return how large the namespace is.
 --
 -- KEY index  zset  key -> when it was last entered, ms
 -- KEY sizes  hash  key -> bytes when last measured

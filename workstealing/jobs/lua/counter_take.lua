@@ -25,7 +25,7 @@ if not id then
   local counted = {}
   for _, name in ipairs(names) do
     local count = redis.call('HGET', counters, name)
-    -- What is no count is not ours: it stays, and keeps the others from nothing.
+    -- A value that is not a count is not ours: it stays, and does not stop the others.
     if #count <= 20 and string.match(count, '^%-?%d+$') then
       redis.call('HSET', taken, name, count)
       counted[#counted + 1] = name

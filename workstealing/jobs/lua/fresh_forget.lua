@@ -1,7 +1,7 @@
 -- Forget one value; what is being computed for it now will be discarded.
 --
 -- KEY value  hash  value, took, expires, by, read
--- KEY due    zset  name -> when to compute it anew, ms
+-- KEY due    zset  name -> when to recompute it, ms
 -- KEY lease  str   token of the process that computes
 -- ARG name  str
 --

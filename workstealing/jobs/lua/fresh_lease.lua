@@ -2,7 +2,7 @@
 -- Take the lease to compute one value, if it still needs to be computed.
 --
 -- KEY value  hash  value, took, expires, by, read
--- KEY due    zset  name -> when to compute it anew, ms
+-- KEY due    zset  name -> when to recompute it, ms
 -- KEY lease  str   token of the process that computes
 -- ARG name      str
 -- ARG token     str  ours

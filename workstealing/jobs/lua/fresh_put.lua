@@ -2,7 +2,7 @@
 -- Keep a computed value, if the lease to compute it is still ours.
 --
 -- KEY value  hash  value, took, expires, by, read
--- KEY due    zset  name -> when to compute it anew, ms
+-- KEY due    zset  name -> when to recompute it, ms
 -- KEY lease  str   token of the process that computes
 -- ARG name      str
 -- ARG token     str  ours
@@ -10,7 +10,7 @@
 -- ARG started   int  when computing began, ms
 -- ARG ttl_ms    int
 -- ARG stale_ms  int  to keep it after that
--- ARG ahead_ms  int  before it expires that slices compute it anew
+-- ARG ahead_ms  int  before it expires that slices recompute it
 --
 -- Reply: 1 if it was kept, 0 if it was discarded.
 

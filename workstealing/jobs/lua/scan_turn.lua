@@ -1,5 +1,5 @@
 --- needs: despite_full
--- Choose by turns the node to scan, and say how far its scan has come.
+-- Choose by turns the node to scan, and return how far its scan has come.
 --
 -- KEY state  hash  turn, place|<node> -> pass:cursor, counts
 -- ARGS nodes  str  names

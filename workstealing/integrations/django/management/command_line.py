@@ -1,37 +1,72 @@
 """Runs commands of `workstealing` as management commands, on queues of the settings.
 
-The command line, and the processes of a pool, find a queue by `MODULE:NAME`, so each
-queue of the settings becomes a global of this module. A child process that looks one up
-sets Django up first.
+The command line, and the processes of a pool, find a recruiter or a queue by
+`MODULE:NAME`, so those of the site are globals of this module. A child process that
+looks up a queue sets Django up first.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import django
 from django.apps import apps
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
 
 from workstealing.errors import ConfigurationError, MissingExtra
-from workstealing.integrations.django.site import get_queue, get_settings
+from workstealing.integrations.django.site import (
+    get_queue,
+    get_recruiter,
+    get_settings,
+)
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ("queue_reference", "require_command_line", "run_command")
+__all__ = ("RECRUITER", "ForwardingCommand", "queue_reference")
+
+RECRUITER = f"{__name__}:recruiter"
+"""The `MODULE:NAME` of the recruiter of the site."""
 
 _PREFIX = "queue_"
 
 
-def require_command_line() -> None:
-    """Raise unless the packages of the command line are installed."""
-    for package in ("click", "rich"):
-        if find_spec(package) is None:
-            raise CommandError(str(MissingExtra(package, "cli")))
+class ForwardingCommand(BaseCommand):
+    """A management command that passes its arguments to a command of `workstealing`."""
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Run the command; its errors become Django's, with the same exit code."""
+        for package in ("click", "rich"):
+            if find_spec(package) is None:
+                raise CommandError(str(MissingExtra(package, "cli")))
+        import click
+
+        command = self.command()
+        # Django has read these, wherever they stand.
+        parser = ArgumentParser(add_help=False, allow_abbrev=False)
+        parser.add_argument("--settings")
+        parser.add_argument("--pythonpath")
+        words = parser.parse_known_args(self.words(options))[1]
+        try:
+            command.main(
+                words,
+                prog_name=f"manage.py workstealing_{command.name}",
+                standalone_mode=False,
+            )
+        except click.ClickException as error:
+            raise CommandError(
+                error.format_message(), returncode=error.exit_code
+            ) from None
+
+    def command(self) -> click.Command:
+        """Import the command, which needs the packages of the command line."""
+        raise NotImplementedError
+
+    def words(self, options: dict[str, Any]) -> list[str]:
+        """Return what `workstealing` would be given on its command line."""
+        raise NotImplementedError
 
 
 def queue_reference(name: str | None) -> str:
@@ -39,7 +74,7 @@ def queue_reference(name: str | None) -> str:
     known = tuple(get_settings().queues)
     if name is None and len(known) != 1:
         raise CommandError(
-            f"which queue? The settings have {', '.join(known)}"
+            f"name a queue: the settings have {', '.join(known)}"
             if known
             else 'no queue is configured: set WORKSTEALING["QUEUES"] = {"name": {}}',
             returncode=2,
@@ -55,22 +90,9 @@ def queue_reference(name: str | None) -> str:
     return f"{__name__}:{variable}"
 
 
-def run_command(command: click.Command, words: Sequence[str], name: str) -> None:
-    """Run a command; its errors become Django's, with the same exit code."""
-    import click
-
-    # Django has read these, wherever they stand.
-    parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--settings")
-    parser.add_argument("--pythonpath")
-    _, own = parser.parse_known_args(words)
-    try:
-        command.main(own, prog_name=f"manage.py {name}", standalone_mode=False)
-    except click.ClickException as error:
-        raise CommandError(error.format_message(), returncode=error.exit_code) from None
-
-
 def __getattr__(variable: str) -> Any:
+    if variable == "recruiter":
+        return get_recruiter()
     # Only a child process gets here: its parent has called queue_reference().
     if variable.startswith(_PREFIX):
         if not apps.ready:

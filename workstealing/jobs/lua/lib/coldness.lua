@@ -1,5 +1,5 @@
 -- How little a key is used: seconds idle or, where an LFU policy hides those, 255
--- less its frequency. It grows by itself and falls with each use. No key: false.
+-- less its frequency. It grows with time and falls with each use. No key: false.
 local function coldness(key)
   local idle = redis.pcall('OBJECT', 'IDLETIME', key)
   if type(idle) == 'table' and idle.err then

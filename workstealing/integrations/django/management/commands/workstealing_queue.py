@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from argparse import REMAINDER
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from workstealing.integrations.django.management.command_line import (
+    ForwardingCommand,
     queue_reference,
-    require_command_line,
-    run_command,
 )
+
+if TYPE_CHECKING:
+    import click
 
 __all__ = ("Command", "ManageQueue")
 
 
-class ManageQueue(BaseCommand):
+class ManageQueue(ForwardingCommand):
     """`workstealing queue` for a queue of the settings."""
 
     help = (
@@ -32,16 +34,19 @@ class ManageQueue(BaseCommand):
             "words", nargs=REMAINDER, help="The name of a queue, and options."
         )
 
-    def handle(self, *_: Any, **options: Any) -> None:
-        """Call the command line."""
-        require_command_line()
+    def command(self) -> click.Command:
+        """Import `workstealing queue`."""
         from workstealing.cli.queue_command import queue_command
 
+        return queue_command
+
+    def words(self, options: dict[str, Any]) -> list[str]:
+        """Return the arguments of `workstealing queue`."""
         what, words = options["what"], list(options["words"])
         if what != "add" and "--help" not in words:
             is_named = bool(words) and not words[0].startswith("-")
             words.insert(0, queue_reference(words.pop(0) if is_named else None))
-        run_command(queue_command, [what, *words], "workstealing_queue")
+        return [what, *words]
 
 
 Command = ManageQueue

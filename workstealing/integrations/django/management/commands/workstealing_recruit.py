@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from workstealing.integrations.django.management.command_line import (
-    require_command_line,
-    run_command,
+    RECRUITER,
+    ForwardingCommand,
 )
-from workstealing.integrations.django.site import get_recruiter
-from workstealing.recruiting.recruiter import Recruiter
+
+if TYPE_CHECKING:
+    import click
 
 __all__ = ("Command", "ManageRecruit")
 
 
-class ManageRecruit(BaseCommand):
+class ManageRecruit(ForwardingCommand):
     """`workstealing recruit` for the recruiter of the site."""
 
     help = (
         "Run a slice of each job, whatever its rate and the budget; with --every, do so"
         " until stopped."
     )
-    recruiter: ClassVar[Recruiter]
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the options of `workstealing recruit`."""
         parser.add_argument(
-            "--every", type=float, help="A round every so many seconds, until SIGTERM."
+            "--every", type=float, help="Seconds between two rounds, until SIGTERM."
         )
 
-    def handle(self, *_: Any, **options: Any) -> None:
-        """Call the command line."""
-        require_command_line()
+    def command(self) -> click.Command:
+        """Import `workstealing recruit`."""
         from workstealing.cli.recruit_command import recruit_command
 
-        ManageRecruit.recruiter = get_recruiter()
+        return recruit_command
+
+    def words(self, options: dict[str, Any]) -> list[str]:
+        """Return the arguments of `workstealing recruit`."""
         every = options["every"]
         often = ["--once"] if every is None else ["--every", str(every)]
-        run_command(
-            recruit_command,
-            [f"{__name__}:ManageRecruit.recruiter", *often],
-            "workstealing_recruit",
-        )
+        return [RECRUITER, *often]
 
 
 Command = ManageRecruit

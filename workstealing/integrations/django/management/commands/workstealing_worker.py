@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from argparse import REMAINDER
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from workstealing.integrations.django.management.command_line import (
+    ForwardingCommand,
     queue_reference,
-    require_command_line,
-    run_command,
 )
+
+if TYPE_CHECKING:
+    import click
 
 __all__ = ("Command", "ManageWorker")
 
 
-class ManageWorker(BaseCommand):
+class ManageWorker(ForwardingCommand):
     """`workstealing worker` for a queue of the settings."""
 
     help = (
@@ -29,14 +31,15 @@ class ManageWorker(BaseCommand):
         parser.add_argument("queue", help="The name of the queue.")
         parser.add_argument("words", nargs=REMAINDER, help="Options of the worker.")
 
-    def handle(self, *_: Any, **options: Any) -> None:
-        """Call the command line."""
-        require_command_line()
+    def command(self) -> click.Command:
+        """Import `workstealing worker`."""
         from workstealing.cli.worker_command import worker_command
 
-        reference = queue_reference(options["queue"])
-        words = [reference, *options["words"]]
-        run_command(worker_command, words, "workstealing_worker")
+        return worker_command
+
+    def words(self, options: dict[str, Any]) -> list[str]:
+        """Return the arguments of `workstealing worker`."""
+        return [queue_reference(options["queue"]), *options["words"]]
 
 
 Command = ManageWorker

@@ -1,7 +1,7 @@
 --- needs: clock
--- Name the values that should be computed anew, the most urgent first.
+-- Return the names whose time has come, the earliest first.
 --
--- KEY due  zset  name -> when to compute it anew, ms
+-- KEY due  zset  name -> when it is due, ms
 -- ARG most  int  upper bound on names
 --
 -- Reply: names.
