@@ -18,12 +18,12 @@ demo: .venv/demo-ready
 # What needs neither a server nor long samples, in under a minute on two processors:
 # logic, and the scripts on fakeredis.
 quick: .venv/test-ready
-	$(BIN)/python -m pytest -q -n $(PROCESSORS) tests/unit tests/scripts \
+	$(BIN)/python -m pytest -q -n $(PROCESSORS) --dist worksteal tests/unit tests/scripts \
 		--ignore=tests/unit/cli --ignore=tests/unit/recruiting/test_shares.py \
 		-k 'not embedded and not model'
 
 test: .venv/test-ready
-	$(BIN)/python -m pytest -n $(TESTERS)
+	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal
 
 check: .venv/test-ready
 	$(BIN)/ruff format --check .

@@ -222,7 +222,7 @@ def test_a_signal_lets_what_runs_finish_and_takes_no_more(
     process.send_signal(number)
     assert process.stderr is not None
     lines = iter(process.stderr.readline, "")
-    assert any(f"{number.name}: finishing what runs" in line for line in lines)
+    assert any(f"{number.name}: finishing running tasks" in line for line in lines)
     (app / "go").touch()
     _, errors = process.communicate(timeout=30)
 
@@ -407,12 +407,12 @@ def test_a_second_signal_hands_back_what_runs_with_the_code_of_the_signal(
 
     process.send_signal(number)
     lines = iter(process.stderr.readline, "")
-    assert any("finishing what runs" in line for line in lines)
+    assert any("finishing running tasks" in line for line in lines)
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
 
     assert process.returncode == 128 + number
-    assert f"{number.name} again: what runs is cut off" in errors
+    assert f"{number.name} again: stopping at once" in errors
     assert not (app / "ended").exists()
     assert queue.handle("running").state().state == "waiting"
     assert (queue.counts().leases, queue.counts().assigned) == ({}, 0)
