@@ -36,10 +36,8 @@ class BackgroundLogger:
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
-
-    def is_enabled(self, level: int) -> bool:
-        """Return whether records of that level go anywhere."""
-        return self._logger.isEnabledFor(level)
+        self.is_enabled = self._logger.isEnabledFor
+        """Whether records of a level go anywhere; asked once per task."""
 
     def debug(self, message: str, *arguments: object) -> None:
         """Log at DEBUG."""

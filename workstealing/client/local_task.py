@@ -16,7 +16,12 @@ import msgspec
 from workstealing._interrupt import Interruptible, deliver_until_ended
 from workstealing.queue.producer_calls import Cancelled
 from workstealing.tasks.attempt import Attempt, Delivery, Report, Unroutable
-from workstealing.tasks.context import Progress, control_of, encode_checkpoint
+from workstealing.tasks.context import (
+    Progress,
+    TaskNotes,
+    control_of,
+    encode_checkpoint,
+)
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.output_capture import Capture, LogRecord
 from workstealing.tasks.runner import AttemptOutput, TaskRunner
@@ -106,9 +111,9 @@ class LocalTask:
         """Begin it: in this process nothing is run twice."""
         return True
 
-    def attach(self, attempt: Attempt) -> None:
-        """Let the attempt show its progress and save checkpoints."""
-        control_of(attempt.context).make_notes = lambda: self._notes
+    def notes(self, attempt: Attempt) -> TaskNotes:  # noqa: ARG002 - it has only one
+        """Return where the task shows its progress and saves checkpoints."""
+        return self._notes
 
     def capture(self, attempt: Attempt) -> Capture:
         """Keep what the attempt logs and prints."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
+
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import Envelope
@@ -19,8 +21,7 @@ __all__ = ("Attempt", "Delivery", "Ending", "Report", "Unroutable", "Verdict")
 Verdict = Literal["done", "cancelled", "failed", "dead", "forged", "retry", "back"]
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True, gc=False):
     """A task that Redis gave to a worker, with the token that its report must name."""
 
     id: str
@@ -29,8 +30,7 @@ class Delivery:
     envelope: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True, gc=False):
     """How a task has ended, or why it goes back to the queue."""
 
     id: str

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
 from contextvars import ContextVar, Token
 from datetime import datetime
 from typing import Any, Protocol, TextIO, final
@@ -172,32 +171,25 @@ class AttemptControl:
     Any thread may set a flag, once; it is never cleared, and read without a lock.
     """
 
-    __slots__ = (
-        "_notes",
-        "is_cancelled",
-        "is_lease_lost",
-        "make_notes",
-        "stderr",
-        "stdout",
-    )
-
-    def __init__(self) -> None:
-        self.is_cancelled = False
-        """Somebody asked for the task to be cancelled."""
-        self.is_lease_lost = False
-        """Another worker may run the task already."""
-        self.stdout: Any = None
-        """Where the task prints, if not to the process's own streams."""
-        self.stderr: Any = None
-        self.make_notes: Callable[[], TaskNotes] | None = None
-        """Makes the place for its notes, when it first has any."""
-        self._notes: TaskNotes | None = None
+    # On the class: most attempts never differ from it, and one is made per task.
+    is_cancelled = False
+    """Somebody asked for the task to be cancelled."""
+    is_lease_lost = False
+    """Another worker may run the task already."""
+    stdout: Any = None
+    """Where the task prints, if not to the process's own streams."""
+    stderr: Any = None
+    attempt: Any = None
+    """What its notes are about."""
+    output: NotesKeeper | None = None
+    """Who keeps them."""
+    _notes: TaskNotes | None = None
 
     @property
     def notes(self) -> TaskNotes | None:
         """Where the task keeps its notes; None if nobody keeps any."""
-        if self._notes is None and self.make_notes is not None:
-            self._notes = self.make_notes()
+        if self._notes is None and self.output is not None:
+            self._notes = self.output.notes(self.attempt)
         return self._notes
 
     @property
@@ -209,6 +201,13 @@ class AttemptControl:
 def control_of(context: ExecutionContext) -> AttemptControl:
     """Return what a worker sets about an attempt; tasks have no use for it."""
     return context._control  # noqa: SLF001 - hidden from tasks, not from workers
+
+
+class NotesKeeper(Protocol):
+    """Keeps the notes of attempts, for a worker."""
+
+    def notes(self, attempt: Any) -> TaskNotes:
+        """Return the place for the notes of an attempt, when it first has any."""
 
 
 class TaskNotes(Protocol):

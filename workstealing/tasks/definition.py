@@ -53,11 +53,12 @@ class TaskDefinition:
     restart: Restart = "always"
     permission: str | None = None
     """What its caller must be allowed, where a policy is set."""
+    ability: str = field(init=False)
+    """How a worker announces that it can run this: `name@version`."""
 
-    @property
-    def ability(self) -> str:
-        """Return how a worker announces that it can run this: `name@version`."""
-        return f"{self.name}@{self.version}"
+    def __post_init__(self) -> None:
+        # Once, since every report names it.
+        object.__setattr__(self, "ability", f"{self.name}@{self.version}")
 
     @property
     def abilities(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ format version. Nobody rewrites an envelope: what changes in the life of a task
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import msgspec
@@ -91,7 +92,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Read an envelope that anybody may have written."""
         try:
             read = _DECODE(envelope)
-            checked_task_name(read.name)
+            _check_name(read.name)
         except (*NOT_JSON, InvalidName) as error:
             raise _refusal(envelope, error) from error
         if memoryview(read.payload)[0] != _OPENING_BRACE:
@@ -122,6 +123,8 @@ class EnvelopeTemplate:
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(Envelope).decode
 _OPENING_BRACE = ord("{")
+# A queue has few names of tasks, and each is read again and again.
+_check_name = lru_cache(maxsize=1024)(checked_task_name)
 
 
 class _Format(msgspec.Struct):

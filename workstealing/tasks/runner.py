@@ -39,7 +39,13 @@ from workstealing.tasks.attempt import (
     Unroutable,
     Verdict,
 )
-from workstealing.tasks.context import ExecutionContext, control_of, enter, leave
+from workstealing.tasks.context import (
+    ExecutionContext,
+    TaskNotes,
+    control_of,
+    enter,
+    leave,
+)
 from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
 
@@ -47,6 +53,7 @@ __all__ = ("AttemptOutput", "TaskRunner", "end_if_forked")
 
 logger = BackgroundLogger(__name__)
 
+_getpid = os.getpid
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -60,8 +67,8 @@ class AttemptOutput(Protocol):
         """
         ...
 
-    def attach(self, attempt: Attempt) -> None:
-        """Let the attempt show its progress and save checkpoints."""
+    def notes(self, attempt: Attempt) -> TaskNotes:
+        """Return where the attempt shows its progress and saves checkpoints."""
         ...
 
     def capture(self, attempt: Attempt) -> AbstractContextManager[object]:
@@ -141,7 +148,8 @@ class TaskRunner:
                     return None
             except RedisError as error:
                 return self._not_begun(attempt, error)
-        output.attach(attempt)
+        control = control_of(attempt.context)
+        control.attempt, control.output = attempt, output
         token = enter(attempt.context)
         try:
             if attempt.envelope.log:
@@ -157,8 +165,9 @@ class TaskRunner:
             report = self._returned(attempt, value)
         finally:
             leave(token)
-        end_if_forked(self._pid)
-        if control_of(attempt.context).has_notes:
+        if _getpid() != self._pid:
+            end_if_forked(self._pid)
+        if control.has_notes:
             output.settle(attempt, report)
         return report
 
@@ -173,7 +182,8 @@ class TaskRunner:
                     return None
             except RedisError as error:
                 return self._not_begun(attempt, error)
-        output.attach(attempt)
+        control = control_of(attempt.context)
+        control.attempt, control.output = attempt, output
         token = enter(attempt.context)
         try:
             if attempt.envelope.log:
@@ -190,7 +200,7 @@ class TaskRunner:
         finally:
             leave(token)
         end_if_forked(self._pid)
-        if control_of(attempt.context).has_notes:
+        if control.has_notes:
             await asyncio.to_thread(output.settle, attempt, report)
         return report
 

@@ -20,12 +20,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from threading import Condition, Lock
 
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
 
 __all__ = ("BATCH_SECONDS", "LARGEST_BATCH", "Batching", "InFlight")
+
+_ID = attrgetter("id")
 
 BATCH_SECONDS = 0.05
 # More than that does not fit into one call of a script.
@@ -185,7 +188,7 @@ class InFlight:
     def take(self, deliveries: Sequence[Delivery], cancelled: Iterable[str]) -> int:
         """Hold more tasks; return how many idle slots can begin something."""
         with self._mutex:
-            self._held.update(delivery.id for delivery in deliveries)
+            self._held.update(map(_ID, deliveries))
             self._waiting.extend(deliveries)
             self._is_plenty = bool(deliveries)
             self._exchanged_at = self._clock.monotonic()
@@ -209,7 +212,7 @@ class InFlight:
     def delivered(self, reports: Sequence[Report]) -> None:
         """Hold no more what Redis has a report of."""
         with self._mutex:
-            self._held.difference_update(report.id for report in reports)
+            self._held.difference_update(map(_ID, reports))
 
     def held_besides(self, reports: Sequence[Report]) -> Sequence[str] | None:
         """Return what an exchange with these reports is to name as held, if anything.
@@ -221,7 +224,7 @@ class InFlight:
         with self._mutex:
             if len(self._held) > len(reports) and not self._is_unsure:
                 return None
-            left = self._held.difference(report.id for report in reports)
+            left = self._held.difference(map(_ID, reports))
             if left and not self._is_unsure:
                 return None
             self._is_unsure = False
@@ -274,7 +277,7 @@ class InFlight:
                 taken.append(self._waiting.pop())
             except IndexError:
                 break
-        self._held.difference_update(delivery.id for delivery in taken)
+        self._held.difference_update(map(_ID, taken))
         return taken[::-1]
 
 

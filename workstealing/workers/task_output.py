@@ -7,7 +7,6 @@ error of ours. A task that says nothing costs nothing.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import RedisError
 from workstealing.queue import task_output_calls, worker_calls
 from workstealing.tasks.attempt import Attempt, Delivery, Report
-from workstealing.tasks.context import Progress, control_of, encode_checkpoint
+from workstealing.tasks.context import Progress, TaskNotes, encode_checkpoint
 from workstealing.tasks.output_capture import Capture, LogRecord
 from workstealing.workers.identity import WorkerIdentity
 
@@ -47,10 +46,9 @@ class TaskOutput:
             worker_calls.begin(identity.keys, identity.name, attempt.task)
         )
 
-    def attach(self, attempt: Attempt) -> None:
-        """Let the attempt show its progress and save checkpoints."""
-        # Most tasks do neither: for those, nothing is made.
-        control_of(attempt.context).make_notes = partial(self._notes, attempt.task)
+    def notes(self, attempt: Attempt) -> TaskNotes:
+        """Return where the attempt shows its progress and saves checkpoints."""
+        return _RedisNotes(self._driver, self._identity, attempt.task, self._clock)
 
     def capture(self, attempt: Attempt) -> Capture:
         """Write what the attempt logs and prints, while the context lasts."""
@@ -76,11 +74,8 @@ class TaskOutput:
                 "checkpoints of task %s are left to expire: %r", task_id, error
             )
 
-    def _notes(self, task: Delivery) -> _TaskNotes:
-        return _TaskNotes(self._driver, self._identity, task, self._clock)
 
-
-class _TaskNotes:
+class _RedisNotes:
     """Progress and checkpoints of one attempt."""
 
     __slots__ = ("_clock", "_driver", "_identity", "_shown_at", "_task", "has_notes")

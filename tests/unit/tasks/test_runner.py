@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -28,8 +29,8 @@ class Output:
     def __init__(self, begin: Callable[[Attempt], bool] = lambda _: True) -> None:
         self.may_begin = begin
 
-    def attach(self, attempt: Attempt) -> None:
-        pass
+    def notes(self, attempt: Attempt) -> Any:
+        raise AssertionError("nobody has any")
 
     def capture(self, attempt: Attempt) -> nullcontext[None]:
         return nullcontext()
