@@ -15,7 +15,7 @@ from workstealing import TaskQueue, Worker, connect, current_context
 from workstealing.inspecting import Inspector
 
 TASKS = 90
-VICTIM = "crew.1"
+VICTIM = "pool.1"
 # A silent worker counts as dead after 15 s by default; here after 2 s, to save time.
 queue = TaskQueue("crash-and-rescue", lease=2.0)
 redis = connect(profile="tasks")
@@ -35,25 +35,27 @@ def main() -> int:
     """Start three workers, kill one, and count."""
     inspector = Inspector(queue)
     before = inspector.stat().totals.done
-    crew = [subprocess.Popen([sys.executable, __file__, str(i)]) for i in range(3)]  # noqa: S603
+    workers = [subprocess.Popen([sys.executable, __file__, str(i)]) for i in range(3)]  # noqa: S603
     try:
         while inspector.stat().living < 3:
             time.sleep(0.05)
         handles = develop.submit_many([(number,) for number in range(TASKS)])
         handles[TASKS // 4].result(timeout=30)
 
-        crew[1].send_signal(signal.SIGSTOP)  # so that we see what it has when it dies
+        workers[1].send_signal(
+            signal.SIGSTOP
+        )  # so that we see what it has when it dies
         held = {entry.id for entry in inspector.ls(f"queues/{VICTIM}", limit=TASKS)}
-        crew[1].kill()
+        workers[1].kill()
         killed_at = time.monotonic()
-        print(f"{VICTIM} is killed with {len(held)} tasks in its deque and hands")
+        print(f"{VICTIM} is killed with {len(held)} tasks in its deque and running")
 
         who = {handle.id: handle.result(timeout=30) for handle in handles}
         print(f"all is done {time.monotonic() - killed_at:.1f} s later\n")
     finally:
-        for process in crew:
+        for process in workers:
             process.terminate()
-        for process in crew:
+        for process in workers:
             process.wait()
     for worker, tasks in sorted(Counter(who.values()).items()):
         print(f"{worker} has done {tasks:>2} tasks")
@@ -69,7 +71,7 @@ def main() -> int:
 
 def work(index: int) -> int:
     """Run one of the workers, until SIGTERM."""
-    worker = Worker(queue, pool="crew", index=index)
+    worker = Worker(queue, pool="pool", index=index)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()
     return 0

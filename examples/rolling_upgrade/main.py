@@ -41,7 +41,7 @@ def main() -> int:
         both = greet_1.submit_many(OLD_PAYLOADS) + greet_2.submit_many(NEW_PAYLOADS)
         tell(both)
 
-        print("\n5. The old worker is told to go, with tasks in its hands:")
+        print("\n5. The old worker is told to go, while it holds tasks:")
         last = greet_1.submit_many(OLD_PAYLOADS)
         last[20].result(timeout=30)
         old.terminate()

@@ -72,7 +72,7 @@ class JobStats:
     overran: int
     """Slices that took longer than their deadline."""
     last_productive: float | None
-    """Seconds since a slice last worked; None if none ever did. Alarm on its age."""
+    """Seconds since a slice last worked; None if none ever did. Alert when it is large."""
     last_error: str | None
 
     @property
