@@ -72,7 +72,7 @@ class JobStats:
     overran: int
     """Slices that took longer than their deadline."""
     last_productive: float | None
-    """Seconds since a slice last worked; None if none ever did. Alert when it is large."""
+    """Seconds since a slice last worked, to alert on; None if none ever did."""
     last_error: str | None
 
     @property
