@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor as Threads
 from concurrent.futures import Future
-from dataclasses import replace
 from threading import Lock, Timer
 from typing import Any
 
@@ -142,7 +141,9 @@ class LocalTask:
                 self._end(report)
                 return
             tried = report.verdict == "retry"
-            self._task = replace(self._task, attempt=self._task.attempt + tried)
+            self._task = msgspec.structs.replace(
+                self._task, attempt=self._task.attempt + tried
+            )
             self._due_ms = time.time_ns() // 1_000_000 + report.delay_ms
         timer = Timer(report.delay_ms / 1000, self._start_again)
         timer.daemon = True

@@ -25,6 +25,7 @@ __all__ = (
     "LARGEST_CHECKPOINT",
     "AttemptControl",
     "ExecutionContext",
+    "NotesKeeper",
     "Progress",
     "TaskNotes",
     "control_of",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -59,8 +60,11 @@ def calls_of() -> Callable[[Callable[[], object]], int]:
             nonlocal count
             count += event in ("call", "c_call")
 
-        gc.collect()
-        gc.disable()  # what it tidies up is not ours
+        with warnings.catch_warnings():
+            # What it tidies up is not ours: other tests may have left it.
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+        gc.disable()
         sys.setprofile(note)
         try:
             action()

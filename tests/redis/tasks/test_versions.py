@@ -82,6 +82,8 @@ def test_idle_old_workers_do_not_take_turns_with_what_only_a_busy_new_one_knows(
     wait_until(
         lambda: new.counts().loads == {"new.0": 10}, 10, "them to be handed over"
     )
+    # Until then the old ones may have stolen from each other.
+    routed, stolen = (new.counts().stats.get(what, 0) for what in ("routed", "stolen"))
     rests = [worker.stats.exchanges + 2 for worker in olds]
     wait_until(
         lambda: all(
@@ -92,7 +94,7 @@ def test_idle_old_workers_do_not_take_turns_with_what_only_a_busy_new_one_knows(
         "the old ones to look around twice",
     )
 
-    assert new.counts().stats["routed"] == 10
-    assert "stolen" not in new.counts().stats
+    assert new.counts().stats["routed"] == routed >= 10
+    assert new.counts().stats.get("stolen", 0) == stolen
     going_on.append(True)
     assert [handle.result(timeout=10) for handle in handles] == list(range(10))
