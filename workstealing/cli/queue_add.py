@@ -66,8 +66,9 @@ def add_command(
     click.echo(added)
     if not wait and _is_discarded(task):
         click.echo(
-            "Warning: no worker is alive, so the embedded server ends with this process"
-            " and the task is lost. Start a worker first, or set REDIS_URL.",
+            "Warning: no worker is alive. The embedded server, and the task with it, is"
+            " gone when no process of this folder uses it any more. Start a worker"
+            " first, or set REDIS_URL.",
             err=True,
         )
 

@@ -86,6 +86,7 @@ class TaskHandle(_AnyHandle[R]):
             TaskCancelled: it was cancelled.
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time.
+            ResultInvalid: it returned something else than its type says.
         """
         flow = self._internals.result(self.id, timeout, self._read)
         result: R = self._internals.driver.run(flow)
@@ -132,6 +133,7 @@ class AsyncTaskHandle(_AnyHandle[R]):
             TaskCancelled: it was cancelled.
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time.
+            ResultInvalid: it returned something else than its type says.
         """
         flow = self._internals.result(self.id, timeout, self._read)
         result: R = await self._internals.driver.run(flow)

@@ -142,9 +142,9 @@ def refuse_options(whose: str, unknown: Iterable[str], known: Sequence[str]) -> 
     """Say which option there is not, which one was meant, and which there are."""
     for name in unknown:
         near = did_you_mean(name, known)
-        meant = f" did you mean {near}=?" if near else ""
+        meant = f" Did you mean {near}=?" if near else ""
         raise ConfigurationError(
-            f"{whose} has no option {name}=:{meant} It takes {', '.join(known)}"
+            f"{whose} has no option {name}=.{meant} It takes {', '.join(known)}"
         )
 
 

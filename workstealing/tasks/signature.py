@@ -213,7 +213,7 @@ def decode_result(result: Json, wanted: Any = Any) -> Any:
     except NOT_JSON as error:
         name = str(getattr(wanted, "__name__", wanted))
         raise ResultInvalid(
-            f"the result is not {with_article(name)}: {error}"
+            f"the result is not {with_article(name)}, which the task promises: {error}"
         ) from error
 
 

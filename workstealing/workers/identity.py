@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from workstealing._checks import checked_queue_name, checked_whole
+from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
-from workstealing.errors import InvalidName
+from workstealing.errors import ConfigurationError, InvalidName
 from workstealing.pool.work import PoolStats
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
@@ -23,6 +24,7 @@ __all__ = (
     "Phase",
     "WorkerIdentity",
     "WorkerStats",
+    "checked_queue",
     "default_pool",
     "identity_of",
     "new_incarnation",
@@ -133,6 +135,15 @@ def identity_of(
             "since": time.time_ns() // 1_000_000,
         },
     )
+
+
+def checked_queue(queue: TaskQueue | AsyncTaskQueue) -> TaskQueue | AsyncTaskQueue:
+    """Return a queue; refuse its name, which new users give."""
+    if not isinstance(queue, TaskQueue | AsyncTaskQueue):
+        raise ConfigurationError(
+            f"a worker needs the TaskQueue whose tasks it runs, got {queue!r}"
+        )
+    return queue
 
 
 def worker_name(pool: str, index: int) -> str:

@@ -21,7 +21,12 @@ from workstealing.chance import Chance
 from workstealing.clock import Clock
 from workstealing.drivers.connect import timeout_of
 from workstealing.drivers.sync_driver import Driver
-from workstealing.errors import PoolBroken, RedisError, ServerTooOld
+from workstealing.errors import (
+    ConfigurationError,
+    PoolBroken,
+    RedisError,
+    ServerTooOld,
+)
 from workstealing.queue import worker_calls
 from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
@@ -94,6 +99,10 @@ class WorkerLoop:
         self._lease = lease
         self._idle = idle
         self._is_supervised = is_supervised
+        if until_empty not in (True, False, "all"):
+            raise ConfigurationError(
+                f'until_empty must be True, False or "all", got {until_empty!r}'
+            )
         self._until_empty = until_empty
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
         self._chance = chance

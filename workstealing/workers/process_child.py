@@ -31,7 +31,7 @@ from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.queue_location import QueueLocation
 from workstealing.workers.shared_counters import Counter, SharedCounters
-from workstealing.workers.slots import SlotParts
+from workstealing.workers.slots import SlotParts, log_cut_off
 from workstealing.workers.supervisor import GRACE_SECONDS
 
 __all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child")
@@ -222,6 +222,8 @@ class _ChildWorker:
         ending: Ending = None
         if attempt is not None:
             attempt.is_interrupted = True
+            if code is ExitCode.CUT_OFF:
+                log_cut_off(attempt)
             delivery = attempt.task
             ending = self._engine.runner.stopped(attempt, "its process was ended")
         self._engine.loop.abandon(delivery, ending)

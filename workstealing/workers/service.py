@@ -103,8 +103,11 @@ class Service:
             self._wish = _Wish.STOP
             self._take_no_more()
             logger.info(
-                "%s: finishing running tasks; send it again to stop at once",
+                "%s: finishing running tasks (%d) for up to %g s; send it again to"
+                " stop at once",
                 number.name,
+                self._pool.stats().running,
+                self._stop_timeout,
             )
             self._stop(hot=False)
 

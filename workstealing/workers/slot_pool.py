@@ -18,7 +18,7 @@ from workstealing.tasks.attempt import Attempt
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, WorkerStats
 from workstealing.workers.loop import UntilEmpty
-from workstealing.workers.slots import AnySlots, Slot, SlotParts
+from workstealing.workers.slots import AnySlots, Slot, SlotParts, log_cut_off
 
 __all__ = ("SlotPool",)
 
@@ -166,9 +166,11 @@ class SlotPool:
                 attempt = slot.attempt
                 if attempt is None or attempt.task.id in self._cut_off:
                     continue
-                # First, for all may end by that at once.
+                # First, since all may end by that at once.
                 self._cut_off.add(attempt.task.id)
-                if not slot.interrupt(attempt):
+                if slot.interrupt(attempt):
+                    log_cut_off(attempt)
+                else:
                     self._cut_off.discard(attempt.task.id)
             if self._ended.wait(_LOOK_SECONDS):
                 return

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from threading import Condition
 from typing import Any, Generic, Protocol, TypeVar
 
+from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.drivers.sync_driver import Driver
 from workstealing.tasks.attempt import Attempt
@@ -30,8 +31,11 @@ __all__ = (
     "SlotClosed",
     "SlotParts",
     "Slots",
+    "log_cut_off",
     "tell_lease_lost",
 )
+
+logger = BackgroundLogger(__name__)
 
 
 class Slot(Protocol):
@@ -109,6 +113,15 @@ def tell_lease_lost(slots: Slots) -> None:
     for slot in slots.all():
         if (attempt := slot.attempt) is not None:
             control_of(attempt.context).is_lease_lost = True
+
+
+def log_cut_off(attempt: Attempt) -> None:
+    """Say which task a stop has interrupted."""
+    logger.warning(
+        "task %s (%s) was interrupted by the stop and goes back to the queue",
+        attempt.task.id,
+        attempt.definition.ability,
+    )
 
 
 class ResizableSlot(Slot, Protocol):

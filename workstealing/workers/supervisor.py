@@ -227,7 +227,16 @@ class Supervisor:
         elif is_overdue or is_unheeded:
             watched.interrupted_at = now
             attempt.is_overdue = is_overdue
-            watched.slot.interrupt(attempt)
+            is_asked = watched.slot.interrupt(attempt)
+            can_end = is_asked or attempt.definition.is_coroutine
+            if is_overdue and not can_end and watched.slot.attempt is attempt:
+                logger.warning(
+                    "task %s (%s) exceeds its time limit of %g s and cannot be stopped"
+                    " by a plain Worker: use a WorkerPool, or `workstealing worker`",
+                    attempt.task.id,
+                    attempt.definition.ability,
+                    attempt.timeout,
+                )
 
 
 class _QuickTurns:

@@ -9,7 +9,13 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.engine import WorkerEngine, enlist_when_idle
-from workstealing.workers.identity import LoopStats, Phase, default_pool, worker_name
+from workstealing.workers.identity import (
+    LoopStats,
+    Phase,
+    checked_queue,
+    default_pool,
+    worker_name,
+)
 from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.loop import UntilEmpty
@@ -43,7 +49,7 @@ class Worker:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = worker_name(pool or default_pool(), index)
-        self._queue = queue.sync()
+        self._queue = checked_queue(queue).sync()
         self._batch = checked_whole(batch, "batch", 1, LARGEST_BATCH)
         self._idle = enlist_when_idle(recruiter)
         self._chance = chance

@@ -22,6 +22,7 @@ from workstealing.workers.engine import enlist_when_idle
 from workstealing.workers.identity import (
     STOP_SECONDS,
     WorkerStats,
+    checked_queue,
     default_pool,
     worker_name,
 )
@@ -82,7 +83,7 @@ class WorkerPool:
         self.name = name or default_pool()
         self.kind: Kind = kind
         worker_name(self.name, 0)
-        self._queue = queue
+        self._queue = checked_queue(queue)
         self._workers = checked_whole(workers, "workers", 1)
         self._batch = checked_whole(batch, "batch", 1, LARGEST_BATCH)
         self._recruiter = recruiter

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from workstealing import AsyncTaskQueue, TaskQueue
+from workstealing import AsyncTaskQueue, TaskQueue, Worker
 from workstealing.errors import (
     ConfigurationError,
     InvalidName,
@@ -131,6 +132,39 @@ def test_idle_moments_are_for_side_work(app: Any, pools: Pools) -> None:
     pool.start()
 
     wait_until(lambda: moments, 10, "some side work")
+
+
+@pytest.mark.parametrize("kind", [Worker, WorkerPool])
+def test_the_name_of_a_queue_is_not_a_queue(kind: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"needs the TaskQueue .* got 'mill'"):
+        kind("mill")
+
+
+def test_an_unknown_way_of_ending_is_refused(app: Any) -> None:
+    until: Any = "yes"
+
+    with pytest.raises(ConfigurationError, match="True, False or \"all\", got 'yes'"):
+        Worker(app.queue).run(until_empty=until)
+
+
+def test_a_plain_worker_says_that_it_cannot_keep_a_time_limit(
+    app: Any, see: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    @app.queue.task(name="hold_briefly", timeout=0.05)
+    def hold_briefly() -> None:
+        app.hold(1)
+
+    hold_briefly.submit()
+    worker = Worker(app.queue)
+    running = Thread(target=worker.run, kwargs={"until_empty": True})
+    running.start()
+
+    wait_until(lambda: "exceeds its time limit of 0.05 s" in caplog.text, 20, "a line")
+    see.let_go()
+    running.join(20)
+
+    assert caplog.text.count("exceeds its time limit") == 1
+    assert app.queue.counts().stats["done"] == 1
 
 
 def test_a_pool_starts_once(app: Any, pools: Pools) -> None:

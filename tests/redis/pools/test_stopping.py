@@ -57,8 +57,8 @@ def test_a_quiet_pool_hands_back_what_waits_and_takes_no_more(
 
 
 @each_kind
-def test_what_runs_beyond_the_deadline_is_handed_back_uncounted(
-    app: Any, pools: Pools, see: Any, kind: Any
+def test_what_runs_beyond_the_deadline_is_handed_back_uncounted_and_named(
+    app: Any, pools: Pools, see: Any, kind: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     handles = [*app.hold.submit_many([(1,)]), *app.hold_later.submit_many([(2,)])]
     pool = pools(app.queue, 2, kind)
@@ -66,6 +66,9 @@ def test_what_runs_beyond_the_deadline_is_handed_back_uncounted(
     see.wait_for(2)
 
     assert pool.stop(timeout=0.1) == 2
+    for handle in handles:
+        assert f"task {handle.id} (" in caplog.text
+    assert caplog.text.count("was interrupted by the stop and goes back") == 2
     assert [h.state().state for h in handles] == [State.WAITING, State.WAITING]
     assert app.queue.counts().leases == {}
 

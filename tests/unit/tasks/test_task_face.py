@@ -93,7 +93,7 @@ def test_an_unknown_option_of_a_task_is_told_with_the_one_that_was_meant(
         queue.task(retires=3)(resize)
 
     assert str(caught.value) == (
-        "a task has no option retires=: did you mean retries=? It takes name, version,"
+        "a task has no option retires=. Did you mean retries=? It takes name, version,"
         " retries, retry_on, give_up_on, timeout, priority, accepts, restart,"
         " idempotent, permission"
     )
@@ -101,7 +101,7 @@ def test_an_unknown_option_of_a_task_is_told_with_the_one_that_was_meant(
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("prio", "prio=: did you mean priority=? It"), ("colour", "colour=: It takes id")],
+    [("prio", "prio=. Did you mean priority=? It"), ("colour", "colour=. It takes id")],
 )
 def test_an_unknown_option_of_a_submission_is_told_with_those_there_are(
     queue: Any, name: str, meant: str

@@ -35,7 +35,8 @@ class Slot:
 
 def attempt(timeout: float | None = None) -> Attempt:
     envelope: Any = type("Envelope", (), {"timeout": timeout})()
-    definition: Any = type("Definition", (), {"timeout": None})()
+    facts = {"timeout": None, "is_coroutine": False, "ability": "task@1"}
+    definition: Any = type("Definition", (), facts)()
     context = ExecutionContext("1", "task")
     return Attempt(Delivery("1", "t", 1, b""), envelope, definition, {}, context, 0)
 
