@@ -158,6 +158,7 @@ class TaskRunner:
             else:
                 value = call(attempt)
         except self._reraised:
+            end_if_forked(self._pid)
             raise
         except BaseException as error:  # noqa: BLE001 - it is the task's own
             report = self._ended(attempt, error)
@@ -192,6 +193,7 @@ class TaskRunner:
             else:
                 value = await call(attempt)
         except self._reraised:
+            end_if_forked(self._pid)
             raise
         except BaseException as error:  # noqa: BLE001 - it is the task's own
             report = self._ended(attempt, error)

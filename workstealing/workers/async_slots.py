@@ -180,12 +180,21 @@ class AsyncSlot:
         except asyncio.CancelledError:
             if self.is_closing and not attempt.is_interrupted:
                 raise SlotClosed from None
+            if self._was_cancelled():
+                # Whoever runs the event loop ends it: the task goes back to the queue.
+                attempt.is_interrupted = self.is_leaving = True
             raise
         finally:
             self.attempt = self._running = None
         if error is not None:
             raise error
         return value
+
+    def _was_cancelled(self) -> bool:
+        """Return whether the slot itself was cancelled, not only its task."""
+        # Python 3.10 does not tell the two apart.
+        cancelling = getattr(self._task, "cancelling", None)
+        return cancelling is not None and cancelling() > 0
 
     async def _in_loop(self, attempt: Attempt) -> _Outcome:
         """Run it as a task of its own: what cancels that does not end the slot."""

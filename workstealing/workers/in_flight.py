@@ -28,7 +28,7 @@ from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
 
 __all__ = ("BATCH_SECONDS", "LARGEST_BATCH", "Batching", "InFlight")
 
-_ID = attrgetter("id")
+_ID, _TOKEN = attrgetter("id"), attrgetter("token")
 
 BATCH_SECONDS = 0.05
 # More than that does not fit into one call of a script.
@@ -58,7 +58,9 @@ class InFlight:
         self._waiting: deque[Delivery] = deque()
         # By identity: a task may come back while an attempt that was given up runs on.
         self._running: dict[int, Delivery] = {}
-        self._held: set[str] = set()
+        # By token: after a lost lease a task may come back while its first attempt
+        # still runs, and how that one ends says nothing about the other.
+        self._held: dict[str, str] = {}
         self._reports: list[Report] = []
         self._unroutable: list[Unroutable] = []
         self._idle = 0
@@ -102,7 +104,7 @@ class InFlight:
             if isinstance(ending, Report):
                 self._reports.append(ending)
             elif ending is None:
-                self._held.discard(delivery.id)
+                self._let_go((delivery,))
             else:
                 self._unroutable.append(ending)
             if self._idle or self._unroutable:
@@ -188,7 +190,9 @@ class InFlight:
     def take(self, deliveries: Sequence[Delivery], cancelled: Iterable[str]) -> int:
         """Hold more tasks; return how many idle slots can begin something."""
         with self._mutex:
-            self._held.update(map(_ID, deliveries))
+            self._held.update(
+                zip(map(_ID, deliveries), map(_TOKEN, deliveries), strict=True)
+            )
             self._waiting.extend(deliveries)
             self._is_plenty = bool(deliveries)
             self._exchanged_at = self._clock.monotonic()
@@ -212,7 +216,7 @@ class InFlight:
     def delivered(self, reports: Sequence[Report]) -> None:
         """Hold no more what Redis has a report of."""
         with self._mutex:
-            self._held.difference_update(map(_ID, reports))
+            self._let_go(reports)
 
     def held_besides(self, reports: Sequence[Report]) -> Sequence[str] | None:
         """Return what an exchange with these reports is to name as held, if anything.
@@ -224,7 +228,10 @@ class InFlight:
         with self._mutex:
             if len(self._held) > len(reports) and not self._is_unsure:
                 return None
-            left = self._held.difference(map(_ID, reports))
+            reported = dict(zip(map(_ID, reports), map(_TOKEN, reports), strict=True))
+            left = [
+                one for one, token in self._held.items() if reported.get(one) != token
+            ]
             if left and not self._is_unsure:
                 return None
             self._is_unsure = False
@@ -238,7 +245,7 @@ class InFlight:
         """Let go of what no slot could run."""
         with self._mutex:
             unroutable, self._unroutable = self._unroutable, []
-            self._held.difference_update(one.task.id for one in unroutable)
+            self._let_go([one.task for one in unroutable])
             return unroutable
 
     def release_if_stuck(self) -> list[Delivery]:
@@ -269,6 +276,12 @@ class InFlight:
             self._unroutable.clear()
             self._is_unsure = False
 
+    def _let_go(self, tasks: Iterable[Delivery | Report]) -> None:
+        held = self._held
+        for task in tasks:
+            if held.get(task.id) == task.token:
+                del held[task.id]
+
     def _all_waiting(self) -> list[Delivery]:
         taken: list[Delivery] = []
         # Slots take from the other end without the mutex, so it may be gone any moment.
@@ -277,7 +290,7 @@ class InFlight:
                 taken.append(self._waiting.pop())
             except IndexError:
                 break
-        self._held.difference_update(map(_ID, taken))
+        self._let_go(taken)
         return taken[::-1]
 
 

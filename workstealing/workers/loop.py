@@ -368,7 +368,9 @@ class WorkerLoop:
                 return
         try:
             self._idle()
-        except Exception as error:  # noqa: BLE001 - it is the user's
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is the user's
             logger.error(
                 "side work of worker %s failed", self._identity.name, error=error
             )

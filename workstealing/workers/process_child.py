@@ -217,7 +217,14 @@ class _ChildWorker:
         return True
 
     def _end(self, attempt: Attempt | None, code: ExitCode = ExitCode.GIVEN_UP) -> None:
-        """End the process with what it runs, after reporting that."""
+        """End the process with the task that it runs, after reporting that."""
+        # The next task must not begin, only to be ended with the process.
+        self._engine.enter(Phase.STOPPING)
+        if attempt is not None and self._engine.slots.attempt is not attempt:
+            # It has just ended, and the process ends without cutting anything off.
+            if code is ExitCode.GIVEN_UP:
+                self._exit_code = ExitCode.RECYCLED
+            return
         delivery: Delivery | None = None
         ending: Ending = None
         if attempt is not None:

@@ -105,7 +105,8 @@ class Heartbeat:
     def stop(self) -> None:
         """End, and wait for it."""
         self._stopping.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _run(self) -> None:
         while not self._stopping.wait(self._tick):

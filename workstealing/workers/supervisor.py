@@ -110,7 +110,8 @@ class Supervisor:
     def stop(self) -> None:
         """Stop the thread, and wait briefly."""
         self._stopping.set()
-        self._thread.join(_ANSWER_SECONDS)
+        if self._thread.is_alive():
+            self._thread.join(_ANSWER_SECONDS)
 
     def answers(self) -> bool:
         """Return whether the thread still does its work.

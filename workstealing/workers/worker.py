@@ -83,8 +83,8 @@ class Worker:
         )
         if self._is_stopping:
             engine.enter(Phase.STOPPING)
-        engine.start()
         try:
+            engine.start()
             engine.run()
         finally:
             engine.close()

@@ -97,6 +97,12 @@ _APP = """
         return hold(number)
 
 
+    @queue.task(name="quick_once", idempotent=False)
+    def quick_once(number: int) -> int:
+        time.sleep(0.02)
+        return current_context().attempt
+
+
     @queue.task(name="endless", timeout=0.3)
     def endless() -> None:
         while True:

@@ -64,3 +64,23 @@ def test_a_child_that_a_task_of_a_worker_left_behind_ends(
 
     worker.stop()
     thread.join(10)
+
+
+def test_an_interrupt_in_a_child_of_a_task_leaves_the_tasks_of_its_worker_alone(
+    queue: TaskQueue,
+) -> None:
+    @queue.task(name="interrupted")
+    def interrupted() -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            child = os.fork()
+        if child == 0:
+            raise KeyboardInterrupt
+        return os.waitpid(child, 0)[1]
+
+    handle = interrupted.submit()
+    Worker(queue).run(until_empty=True)
+
+    assert handle.result(10) == 0
+    assert "back" not in queue.counts().stats
+    assert queue.counts().stats["done"] == 1

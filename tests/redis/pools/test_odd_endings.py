@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
+from threading import Event
 from typing import Any
 
 import pytest
 
-from workstealing import TaskQueue, WorkerPool
+from workstealing import Recruiter, TaskQueue, WorkerPool
 from workstealing.errors import StopWork, TaskDead, TaskFailed
+from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 
 Pools = Callable[..., WorkerPool]
@@ -136,3 +139,60 @@ def test_in_a_process_an_interrupt_is_the_task_s_own(
     with pytest.raises(TaskFailed, match="KeyboardInterrupt"):
         app.interrupt.submit().result(timeout=40)
     assert app.add.submit(1, 2).result(timeout=10) == 3
+
+
+def test_tasks_of_an_event_loop_that_its_owner_ends_go_back(queue: TaskQueue) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="endless")
+    async def endless() -> None:
+        begun.append(1)
+        await asyncio.sleep(1000)
+
+    handles = [endless.submit() for _ in range(2)]
+
+    async def own_loop() -> None:
+        async with WorkerPool(queue, 2, "asyncio"):
+            while len(begun) < 2:
+                await asyncio.sleep(0.01)
+            for task in asyncio.all_tasks():
+                task.cancel()
+            await asyncio.sleep(0)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(own_loop())
+
+    if sys.version_info >= (3, 11):
+        assert [handle.state().state for handle in handles] == [State.WAITING] * 2
+
+
+@IN_THIS_PROCESS
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, asyncio.CancelledError])
+def test_side_work_that_raises_anything_does_not_end_a_pool(
+    queue: TaskQueue, pools: Pools, kind: str, error: type[BaseException]
+) -> None:
+    @queue.task(name="fine")
+    def fine() -> str:
+        return "fine"
+
+    recruiter, begun = Recruiter(share=None), Event()
+
+    @recruiter.job(rate=1.0)
+    def end() -> None:
+        begun.set()
+        raise error
+
+    pools(queue, 1, kind, recruiter=recruiter).start()
+    assert begun.wait(10)
+
+    assert fine.submit().result(timeout=10) == "fine"
+
+
+def test_a_time_limit_of_a_process_spares_the_next_task(app: Any, pools: Pools) -> None:
+    once = [(app.endless.submit(), app.quick_once.submit(n)) for n in range(12)]
+    pools(app.queue, 2, "processes").start()
+
+    for endless, quick in once:
+        with pytest.raises(TaskFailed, match="longer than"):
+            endless.result(timeout=40)
+        assert quick.result(timeout=40) == 1

@@ -182,6 +182,28 @@ def test_a_task_is_finished_once_though_its_id_comes_back() -> None:
     assert scene.in_flight.finish(again, report(again), 0.1)
 
 
+def test_a_late_report_does_not_let_go_of_a_task_that_came_back() -> None:
+    scene = Scene()
+    (first,) = scene.take("a")
+    scene.in_flight.begin()
+    scene.in_flight.drop_all()
+    again = Delivery("a", "another token", 2, b"")
+    scene.in_flight.take([again], ())
+    scene.in_flight.begin()
+
+    scene.in_flight.finish(first, report(first), 1.0)
+    reports = scene.in_flight.take_reports()
+    assert scene.in_flight.held_besides(reports) is None
+    scene.in_flight.delivered(reports)
+
+    assert scene.in_flight.is_busy()
+    scene.in_flight.doubt()
+    assert scene.in_flight.held_besides([]) == ("a",)
+    scene.in_flight.finish(again, report(again), 1.0)
+    scene.in_flight.delivered(scene.in_flight.take_reports())
+    assert not scene.in_flight.is_busy()
+
+
 def test_ids_that_were_cancelled_are_known_until_the_next_exchange() -> None:
     scene = Scene()
 
