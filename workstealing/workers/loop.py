@@ -42,7 +42,8 @@ UntilEmpty = bool | Literal["all"]
 _REST_SECONDS = 1.0
 _HURRIED_REST = 0.1
 _FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 5.0
+# A worker is to be back within five seconds of a server that takes writes.
+_LONGEST_PAUSE = 4.0
 _LOG_SECONDS = 60.0
 # A worker that takes no more may still be fed by others, who do not know.
 _HAND_BACK_SECONDS = 1.0
