@@ -31,6 +31,7 @@ from workstealing import (
 )
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import RedisReadOnly
+from workstealing.tasks.context import ExecutionContext
 from workstealing.telemetry.events import Outcome
 from workstealing.testing import Server, wait_until
 
@@ -258,6 +259,28 @@ def test_a_pool_that_was_struck_off_meanwhile_joins_at_the_new_primary(
         pool.stop(hot=True)
 
     assert total == 7
+
+
+def test_a_task_learns_that_a_server_which_answers_renews_its_lease_no_more(
+    address: FixedAddress, key_prefix: str
+) -> None:
+    with TaskQueue(key_prefix, address.url, lease=0.5) as queue:
+        seen: list[bool] = []
+
+        @queue.task
+        def careful(context: ExecutionContext) -> None:
+            seen.append(context.lease_lost)
+            if len(seen) > 1:
+                return
+            address.demote()
+            wait_until(lambda: context.lease_lost, _SECONDS, "it to be told")
+            seen.append(context.lease_lost)
+            address.fail_over()
+
+        careful.submit()
+        Worker(queue).run(until_empty=True)
+
+    assert seen[:2] == [False, True]
 
 
 def test_a_recruited_job_goes_on_at_the_new_primary(

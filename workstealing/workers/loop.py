@@ -391,12 +391,12 @@ class Lease:
         self._renewed_at = clock.monotonic()
 
     def renewed(self) -> None:
-        """Note that Redis has answered."""
+        """Note a reply that renewed it; one that only answers is no sign of life."""
         self._renewed_at = self._clock.monotonic()
 
     @property
     def silence(self) -> float:
-        """Seconds since Redis answered last."""
+        """Seconds since Redis renewed it last."""
         return self._clock.monotonic() - self._renewed_at
 
     @property
