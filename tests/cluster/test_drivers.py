@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from redis.exceptions import ConnectionError as NotConnected
+from redis.exceptions import ResponseError
 
 from workstealing.drivers.address import target_of
 from workstealing.drivers.connect import async_driver, connect, connect_async, driver
@@ -280,6 +281,48 @@ async def test_after_a_failover_the_new_primary_is_used(face: Face) -> None:
             await opened.call(command("SET", "key", "after"))
 
             assert replica.get("key") == b"after"
+
+
+async def test_a_planned_failover_is_followed_before_the_old_primary_is_demoted(
+    face: Face,
+) -> None:
+    with SentinelGroup() as group:
+        opened = face.open(group.url)
+        await opened.call(command("SET", "key", "before"))
+        with (
+            connect(group.primary.url, profile="tasks") as old,
+            connect(group.replica.url, profile="tasks") as new,
+            connect(group.sentinel.url, profile="tasks") as sentinel,
+        ):
+            # So it is never demoted, and goes on to take writes.
+            old.execute_command("ACL SETUSER default -slaveof -replicaof")
+
+            def has_begun() -> bool:
+                # Sentinel promotes none before it has heard enough of the replica.
+                with suppress(ResponseError):
+                    return bool(
+                        sentinel.execute_command("SENTINEL FAILOVER", group.service)
+                    )
+                return False
+
+            await asyncio.to_thread(wait_until, has_begun, 30, "the failover to begin")
+
+            await asyncio.to_thread(
+                wait_until, lambda: _is_primary(group), 30, "the failover"
+            )
+
+            async def has_moved() -> bool:
+                await opened.call(command("SET", "key", "after"))
+                with suppress(NotConnected):
+                    return bool(await asyncio.to_thread(new.get, "key") == b"after")
+                return False
+
+            while not await has_moved():
+                pass
+            old.set("key", "only here")
+            # None of its connections leads to the old one any more.
+            answers = [await opened.call(command("GET", "key")) for _ in range(3)]
+            assert answers == [b"after"] * 3
 
 
 def _is_primary(group: SentinelGroup) -> bool:

@@ -41,6 +41,10 @@ class Proxy:
         """Cut the connection instead of the reply to requests that fulfil this."""
         self._doom = condition
 
+    def lead_to(self, port: int) -> None:
+        """Connect new clients to another server; the others stay where they are."""
+        self._server = ("127.0.0.1", port)
+
     def hang_all(self) -> None:
         """Let nothing pass on the connections there are; new ones are fine."""
         with self._mutex:

@@ -15,10 +15,10 @@ from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
-from workstealing.drivers.connection import is_plain, send_all_async
+from workstealing.drivers.connection import hang_up_async, is_plain, send_all_async
 from workstealing.drivers.server_check import first_look
 from workstealing.drivers.sync_driver import is_ours
-from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.drivers.translate import CLIENT_ERRORS, is_wrong_server, translated
 from workstealing.errors import ConfigurationError, RedisUnavailable, ServerTooOld
 from workstealing.queue.steps import (
     SINGLE,
@@ -76,7 +76,7 @@ class AsyncDriver:
         """Close what this driver opened for itself; the client stays open."""
         await self._subscriptions.close()
 
-    async def _perform(self, step: Step) -> Any:
+    async def _perform(self, step: Step, *, is_repeated: bool = False) -> Any:
         if isinstance(step, Invoke):
             answer = step.function(*step.arguments)
             return await answer if inspect.isawaitable(answer) else answer
@@ -85,6 +85,7 @@ class AsyncDriver:
             return None
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
+        generation = self._subscriptions.generation
         try:
             if isinstance(step, Subscribe):
                 if step.is_guess:
@@ -99,6 +100,11 @@ class AsyncDriver:
             else:
                 answer = step.parse(await self._send(step))
         except CLIENT_ERRORS as error:
+            if is_wrong_server(error):
+                await self._hang_up(generation)
+                # A pipeline may be half done, and its calls are used up.
+                if not is_repeated and isinstance(step, (Call, RedisCommand)):
+                    return await self._perform(step, is_repeated=True)
             script = step.script if isinstance(step, Call) else None
             raise translated(error, script) from error
         except RuntimeError as error:
@@ -116,6 +122,11 @@ class AsyncDriver:
             self._looked = True
             self._refusal = await self.run(first_look(target_of(self.client)))
         return answer
+
+    async def _hang_up(self, generation: int) -> None:
+        """Have whatever is sent next find out who is at the server's address now."""
+        await hang_up_async(self.client)
+        self._subscriptions.hang_up(generation)
 
     async def _send_all(self, calls: Iterable[Call[Any]]) -> list[Any]:
         if self._is_plain:

@@ -35,6 +35,8 @@ class AsyncOutcomeSubscriptions:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._open: dict[str, _LoopSubscription] = {}
+        self.generation = 0
+        """How often all of them were hung up."""
 
     async def subscribe(self, prefix: str, task_id: str) -> Subscription:
         """Subscribe to a channel of our own, for somebody who waits."""
@@ -58,6 +60,17 @@ class AsyncOutcomeSubscriptions:
     async def wait(self, prefix: str, task_id: str, seconds: float) -> bytes | None:
         """Wait for an outcome; outcomes of other tasks that nobody expects are lost."""
         return await self._open[prefix].wait(task_id, seconds)
+
+    def hang_up(self, generation: int) -> None:
+        """Have those who wait subscribe anew, unless that was asked for meanwhile.
+
+        Args:
+            generation: what it was when the refused command was sent.
+        """
+        if generation == self.generation:
+            self.generation = generation + 1
+            for made in self._open.values():
+                made.reader.cancel()
 
     async def close(self) -> None:
         """End all subscriptions."""

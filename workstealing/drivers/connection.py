@@ -7,6 +7,8 @@ around that, costs as much as half of an exchange with Redis.
 `send_all` sends scripts without waiting in between, each while the server runs the one
 before. Two are under way at most: one that is run and one that waits. More would gain
 nothing, and would have to be held in memory.
+
+`hang_up` is for a failover: whatever is sent next goes over a new connection.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from workstealing.queue.steps import Argument, Call
 
 __all__ = (
     "DedicatedConnection",
+    "hang_up",
+    "hang_up_async",
     "is_plain",
     "send_all",
     "send_all_async",
@@ -166,6 +170,47 @@ def _packed_call(call: Call[Any], *, in_full: bool = False) -> list[bytes]:
     return _packed((name, which, len(keys), *keys, *call.arguments))
 
 
+def hang_up(client: Redis | RedisCluster) -> None:
+    """Close the idle connections of a client, and those in use when they are returned.
+
+    Before redis-py 7 those in use are returned as they are, and fail once more.
+    """
+    for pool in _pools(client):
+        _mark(_connections(pool))
+        if isinstance(pool, sync.BlockingConnectionPool):
+            # Its own way would close those in use too, before redis-py 6.
+            with pool.pool.mutex:
+                for connection in filter(None, pool.pool.queue):
+                    connection.disconnect()
+        else:
+            pool.disconnect(inuse_connections=False)
+    single: Any = getattr(client, "connection", None)
+    if single is not None:
+        single.disconnect()
+
+
+async def hang_up_async(client: Any) -> None:
+    """Close the idle connections of an asyncio client."""
+    idle: list[Any] = []
+    if isinstance(client, aio.RedisCluster):
+        for node in client.get_nodes():
+            _mark(_connections(node))
+            idle += getattr(node, "_free", ())
+    else:
+        _mark(_connections(client.connection_pool))
+        idle += getattr(client.connection_pool, "_available_connections", ())
+        idle += filter(None, (client.connection,))
+    for connection in idle:
+        # Without waiting: another coroutine could take it while it is half closed.
+        await connection.disconnect(nowait=True)
+
+
+def _mark(connections: Iterable[Any]) -> None:
+    for connection in connections:
+        if hasattr(connection, "mark_for_reconnect"):
+            connection.mark_for_reconnect()
+
+
 # Where pools of redis-py keep their connections; which of them, depends on the kind.
 _PLACES = ("_connections", "_in_use_connections", "_available_connections")
 
@@ -173,12 +218,16 @@ _PLACES = ("_connections", "_in_use_connections", "_available_connections")
 def shut_down_sockets(client: Redis | RedisCluster) -> None:
     """Shut down every socket of a client, also those that some thread reads from."""
     for pool in _pools(client):
-        for place in _PLACES:
-            for connection in tuple(getattr(pool, place, None) or ()):
-                held = getattr(connection, "_sock", None)
-                if held is not None:
-                    with suppress(OSError):
-                        held.shutdown(socket.SHUT_RDWR)
+        for connection in _connections(pool):
+            held = getattr(connection, "_sock", None)
+            if held is not None:
+                with suppress(OSError):
+                    held.shutdown(socket.SHUT_RDWR)
+
+
+def _connections(pool: Any) -> Iterator[Any]:
+    for place in _PLACES:
+        yield from tuple(getattr(pool, place, None) or ())
 
 
 def _pools(client: Redis | RedisCluster) -> Iterator[Any]:

@@ -1,4 +1,8 @@
-"""Clients that ask Sentinels for the primary each time they connect.
+"""Clients that ask Sentinels for the primary: when they connect, and once a second.
+
+In a planned failover the old primary takes writes until a Sentinel demotes it, some ten
+seconds after the new one was named; all of them are lost. So a client in use asks again
+beside its work, which never waits for that, and leaves connections to the old primary.
 
 Closing such a client closes its connections to the Sentinels too; redis-py leaves
 those open.
@@ -6,6 +10,10 @@ those open.
 
 from __future__ import annotations
 
+import asyncio
+import time
+from contextlib import suppress
+from threading import Lock, Thread
 from typing import Any, cast
 
 from redis import Redis
@@ -15,11 +23,13 @@ from redis.asyncio.sentinel import SentinelConnectionPool as AsyncSentinelPool
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 from workstealing.drivers.address import Address
+from workstealing.drivers.translate import CLIENT_ERRORS
 
 __all__ = ("async_primary", "primary")
 
 # A Sentinel has no databases, and users and passwords of its own.
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
+_ASK_SECONDS = 1.0
 
 
 def primary(address: Address, settings: dict[str, Any]) -> Redis:
@@ -47,6 +57,35 @@ def _for_sentinels(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Pool(SentinelConnectionPool):
+    def reset(self) -> None:
+        # Also after a fork, where nobody else would release the lock.
+        self._asking = Lock()
+        self._asked_at = time.monotonic()
+        super().reset()  # type: ignore[no-untyped-call]
+
+    def get_connection(self, *arguments: Any, **options: Any) -> Any:
+        now = time.monotonic()
+        if now - self._asked_at >= _ASK_SECONDS:
+            self._asked_at = now
+            # An interpreter that ends starts no threads.
+            with suppress(RuntimeError):
+                Thread(
+                    target=self._ask, name="workstealing-sentinel", daemon=True
+                ).start()
+        return super().get_connection(*arguments, **options)
+
+    def _ask(self) -> None:
+        asking = self._asking
+        if not asking.acquire(blocking=False):
+            return
+        try:
+            # If it is another one, connections to the old one are closed: idle ones at
+            # once, those in use when they are returned.
+            with suppress(*CLIENT_ERRORS):
+                cast("Any", self).get_master_address()
+        finally:
+            asking.release()
+
     def disconnect(self, inuse_connections: bool = True) -> None:
         super().disconnect(inuse_connections)
         # Without those in use it is only the primary that has changed.
@@ -56,7 +95,33 @@ class _Pool(SentinelConnectionPool):
 
 
 class _AsyncPool(AsyncSentinelPool):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)  # type: ignore[no-untyped-call]
+        self._asking: asyncio.Task[None] | None = None
+        self._asked_at = time.monotonic()
+
+    async def get_connection(self, *arguments: Any, **options: Any) -> Any:
+        now = time.monotonic()
+        if now - self._asked_at >= _ASK_SECONDS:
+            self._asked_at = now
+            if self._asking is None or self._asking.done():
+                self._asking = asyncio.create_task(self._ask())
+        pool: Any = super()
+        return await pool.get_connection(*arguments, **options)
+
+    async def release(self, connection: Any) -> None:
+        # The pool without asyncio does so by itself.
+        if self.master_address not in (None, (connection.host, connection.port)):
+            await connection.disconnect(nowait=True)
+        await super().release(connection)
+
+    async def _ask(self) -> None:
+        with suppress(*CLIENT_ERRORS):
+            await cast("Any", self).get_master_address()
+
     async def disconnect(self, inuse_connections: bool = True) -> None:
+        if inuse_connections and self._asking is not None:
+            self._asking.cancel()
         await super().disconnect(inuse_connections)
         if inuse_connections:
             for sentinel in self.sentinel_manager.sentinels:

@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakSet
 
 from redis.client import PubSub
+from redis.exceptions import ConnectionError as NotConnected
 
 from workstealing.queue.replies import raw
 from workstealing.queue.steps import Subscription
@@ -34,12 +35,19 @@ class OutcomeSubscriptions:
         self._client = client
         self._own = local()
         self._open: WeakSet[PubSub] = WeakSet()
+        self.generation = 0
+        """How often all of them were hung up."""
 
     def subscribe(self, prefix: str, task_id: str) -> Subscription:
         """Subscribe to a channel of this thread's own, for somebody who waits."""
         made = self._subscribed(prefix)
+        if made is not None and made.generation != self.generation:
+            self._give_up(prefix, made)
+            made = None
         if made is None:
-            made = _ThreadSubscription(self._client.pubsub(), new_channel(prefix))
+            made = _ThreadSubscription(
+                self._client.pubsub(), new_channel(prefix), self.generation
+            )
             made.pubsub.subscribe(made.channel)
             self._open.add(made.pubsub)
             vars(self._own)[prefix] = made
@@ -61,6 +69,8 @@ class OutcomeSubscriptions:
             return early
         end = time.monotonic() + seconds
         try:
+            if made.generation != self.generation:
+                raise NotConnected("the subscription is at a server that was replaced")
             while (left := end - time.monotonic()) > 0.0:
                 message = made.pubsub.get_message(
                     ignore_subscribe_messages=True, timeout=left
@@ -72,10 +82,18 @@ class OutcomeSubscriptions:
                     made.expected.keep(ended.decode(), outcome)
         except BaseException:
             # Its state is unknown, so it is given up; the next wait makes another.
-            del vars(self._own)[prefix]
-            made.pubsub.close()
+            self._give_up(prefix, made)
             raise
         return None
+
+    def hang_up(self, generation: int) -> None:
+        """Have each thread subscribe anew, unless that was asked for meanwhile.
+
+        Args:
+            generation: what it was when the refused command was sent.
+        """
+        if generation == self.generation:
+            self.generation = generation + 1
 
     def close(self) -> None:
         """End all subscriptions."""
@@ -86,6 +104,10 @@ class OutcomeSubscriptions:
     def _subscribed(self, prefix: str) -> _ThreadSubscription | None:
         made: _ThreadSubscription | None = vars(self._own).get(prefix)
         return made if made is not None and made.pid == os.getpid() else None
+
+    def _give_up(self, prefix: str, made: _ThreadSubscription) -> None:
+        del vars(self._own)[prefix]
+        made.pubsub.close()
 
 
 NOT_SUBSCRIBED = Subscription("", is_requested=False)
@@ -99,11 +121,12 @@ def new_channel(prefix: str) -> str:
 class _ThreadSubscription:
     """One subscription, of one thread of one process."""
 
-    __slots__ = ("channel", "expected", "pid", "pubsub")
+    __slots__ = ("channel", "expected", "generation", "pid", "pubsub")
 
-    def __init__(self, pubsub: PubSub, channel: str) -> None:
+    def __init__(self, pubsub: PubSub, channel: str, generation: int) -> None:
         self.pubsub = pubsub
         self.channel = channel
+        self.generation = generation
         self.pid = os.getpid()
         self.expected = ExpectedOutcomes()
 

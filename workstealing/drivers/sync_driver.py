@@ -13,10 +13,15 @@ from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
-from workstealing.drivers.connection import DedicatedConnection, is_plain, send_all
+from workstealing.drivers.connection import (
+    DedicatedConnection,
+    hang_up,
+    is_plain,
+    send_all,
+)
 from workstealing.drivers.server_check import first_look
 from workstealing.drivers.subscriptions import OutcomeSubscriptions
-from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.drivers.translate import CLIENT_ERRORS, is_wrong_server, translated
 from workstealing.errors import RedisUnavailable, ServerTooOld
 from workstealing.queue.steps import (
     SINGLE,
@@ -77,7 +82,7 @@ class Driver:
         if self._own is not None:
             self._own.close()
 
-    def _perform(self, step: Step) -> Any:
+    def _perform(self, step: Step, *, is_repeated: bool = False) -> Any:
         if isinstance(step, Invoke):
             return step.function(*step.arguments)
         if isinstance(step, Sleep):
@@ -85,6 +90,7 @@ class Driver:
             return None
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
+        generation = self._subscriptions.generation
         try:
             if isinstance(step, Subscribe):
                 if step.is_guess:
@@ -97,6 +103,11 @@ class Driver:
             else:
                 answer = step.parse(self._send(step))
         except CLIENT_ERRORS as error:
+            if is_wrong_server(error):
+                self._hang_up(generation)
+                # A pipeline may be half done, and its calls are used up.
+                if not is_repeated and isinstance(step, (Call, RedisCommand)):
+                    return self._perform(step, is_repeated=True)
             script = step.script if isinstance(step, Call) else None
             raise translated(error, script) from error
         if not self._looked and not isinstance(step, Nodes):
@@ -105,6 +116,13 @@ class Driver:
             self._looked = True
             self._refusal = self.run(first_look(target_of(self.client)))
         return answer
+
+    def _hang_up(self, generation: int) -> None:
+        """Have whatever is sent next find out who is at the server's address now."""
+        if self._own is not None:
+            self._own.close()
+        hang_up(self.client)
+        self._subscriptions.hang_up(generation)
 
     def _send_all(self, calls: Iterable[Call[Any]]) -> list[Any]:
         if self._is_plain:

@@ -16,7 +16,7 @@ from workstealing.errors import (
 )
 from workstealing.queue.scripts import Script
 
-__all__ = ("CLIENT_ERRORS", "translated")
+__all__ = ("CLIENT_ERRORS", "is_wrong_server", "translated")
 
 # What redis-py raises; its Cluster client has errors outside of its own tree.
 CLIENT_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
@@ -45,9 +45,23 @@ _BY_WORD = {
     "MASTERDOWN": RedisUnavailable,
     "CLUSTERDOWN": RedisUnavailable,
     "TRYAGAIN": RedisUnavailable,
+    "UNBLOCKED": RedisUnavailable,
 }
 # Redis before 7 puts a script's error behind its own words, with or without a dash.
 _WORD = re.compile(rf"(?:^|: -?)({'|'.join(_BY_WORD)}) ")
+
+_WRONG_SERVER = (
+    exceptions.ReadOnlyError,
+    exceptions.BusyLoadingError,
+    exceptions.MasterDownError,
+    exceptions.ClusterDownError,
+    exceptions.TryAgainError,
+)
+_WRONG_SERVER_WORDS = frozenset(
+    ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED")
+)
+# How redis-py puts READONLY where it had the address from a Sentinel.
+_DEMOTED = "The previous master is now a slave"
 _LINE = re.compile(r"user_script:(\d+)")
 _UNKNOWN_COMMAND = re.compile(r"[Uu]nknown (?:Redis )?(?:sub)?command")
 _NO_CLUSTER = "Redis Cluster cannot be connected"
@@ -77,3 +91,18 @@ def translated(error: BaseException, script: Script | None = None) -> RedisError
     if isinstance(error, _UNAVAILABLE) or text.startswith(_NO_CLUSTER):
         return RedisUnavailable(f"the server did not answer: {text}")
     return RedisError(text)
+
+
+def is_wrong_server(error: BaseException) -> bool:
+    """Return whether another server may be the one to ask, after a failover.
+
+    The one that answered has refused the command, and has done nothing of it. It keeps
+    its connections, so only a new one finds out who is at its address now.
+    """
+    if isinstance(error, _WRONG_SERVER):
+        return True
+    if not isinstance(error, exceptions.RedisError):
+        return False
+    text = str(error)
+    word = _WORD.search(text)
+    return word[1] in _WRONG_SERVER_WORDS if word else text == _DEMOTED

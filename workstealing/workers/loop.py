@@ -47,7 +47,8 @@ UntilEmpty = bool | Literal["all"]
 _REST_SECONDS = 1.0
 _HURRIED_REST = 0.1
 _FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 5.0
+# A worker is to be back within five seconds of a server that takes writes.
+_LONGEST_PAUSE = 4.0
 _LOG_SECONDS = 60.0
 # A worker that takes no more may still be fed by others, who do not know.
 _HAND_BACK_SECONDS = 1.0
@@ -401,12 +402,12 @@ class Lease:
         self._renewed_at = clock.monotonic()
 
     def renewed(self) -> None:
-        """Note that Redis has answered."""
+        """Note a reply that renewed it; one that only answers is no sign of life."""
         self._renewed_at = self._clock.monotonic()
 
     @property
     def silence(self) -> float:
-        """Seconds since Redis answered last."""
+        """Seconds since Redis renewed it last."""
         return self._clock.monotonic() - self._renewed_at
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis import exceptions
 
-from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.drivers.translate import CLIENT_ERRORS, is_wrong_server, translated
 from workstealing.errors import (
     RedisError,
     RedisOutOfMemory,
@@ -87,3 +87,43 @@ def test_a_cluster_taken_for_a_single_server_is_told() -> None:
     ours = translated(exceptions.MovedError("866 10.0.0.1:7001"))
 
     assert "redis+cluster://" in str(ours)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        exceptions.ReadOnlyError("You can't write against a read only replica."),
+        exceptions.ResponseError(SCRIPT_OF_6_2 + "-READONLY You can't write"),
+        exceptions.ResponseError("READONLY You can't write"),
+        exceptions.BusyLoadingError("Redis is loading the dataset in memory"),
+        exceptions.ResponseError(SCRIPT_OF_6_2 + "-LOADING Redis is loading"),
+        exceptions.MasterDownError("Link with MASTER is down"),
+        exceptions.ClusterDownError("The cluster is down"),
+        exceptions.TryAgainError("Multiple keys request during rehashing"),
+        exceptions.ResponseError("UNBLOCKED force unblock from blocking operation"),
+        exceptions.ConnectionError("The previous master is now a slave"),
+    ],
+)
+def test_a_server_that_refuses_because_of_its_role_or_state_may_be_the_wrong_one(
+    error: Exception,
+) -> None:
+    assert is_wrong_server(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        exceptions.ConnectionError("Error 111 connecting"),
+        exceptions.TimeoutError("Timeout reading"),
+        exceptions.ResponseError("NOREPLICAS Not enough good replicas to write."),
+        exceptions.ResponseError("MISCONF Redis is configured"),
+        exceptions.ResponseError("BUSY Redis is busy running a script"),
+        exceptions.ResponseError("no such key 'x READONLY y'"),
+        exceptions.OutOfMemoryError("command not allowed"),
+        OSError("READONLY file system"),
+    ],
+)
+def test_a_server_that_is_away_full_or_busy_is_still_the_right_one(
+    error: Exception,
+) -> None:
+    assert not is_wrong_server(error)

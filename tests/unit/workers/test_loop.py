@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from workstealing._logs import flush_logs
-from workstealing.errors import PoolBroken, RedisUnavailable, ServerTooOld
+from workstealing.errors import (
+    PoolBroken,
+    RedisReadOnly,
+    RedisUnavailable,
+    ServerTooOld,
+)
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
@@ -261,6 +266,50 @@ def test_after_a_lost_lease_it_drops_what_it_holds_and_joins_again() -> None:
         "exchange",
     ]
     assert scene.loop.stats.lost_leases == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [None, RedisReadOnly("it is a replica"), RedisUnavailable("away")]
+)
+def test_an_answer_that_renews_nothing_is_no_sign_of_life(
+    answer: BaseException | None,
+) -> None:
+    scene = Scene(exchanged("a"), answer, answer, answer)
+    silences: list[float] = []
+    answered = scene._exchange
+
+    def later() -> Exchanged | None:
+        silences.append(scene.lease.silence)
+        scene.clock.advance(4.0)
+        return answered()
+
+    scene._exchange = later  # type: ignore[method-assign]
+    scene.loop.run()
+
+    # The first one renews; then it is 4 s more each time, until one renews again.
+    assert silences[:5] == pytest.approx([0.0, 0.0, 4.0, 8.0, 12.0])
+
+
+def test_a_heartbeat_that_renews_nothing_is_no_sign_of_life() -> None:
+    stuck = Stuck()
+    scene = stuck.scene
+    silences: list[float] = []
+
+    def refused() -> None:
+        first = scene.in_flight.begin()
+        assert first is not None
+        for _ in range(3):
+            scene.clock.advance(2.0)
+            scene.exchanges.append(RedisReadOnly("it is a replica"))
+            with pytest.raises(RedisReadOnly):
+                scene.loop.heartbeat()
+            silences.append(scene.lease.silence)
+        scene.in_flight.finish(first, Report("running", "t", "done"), 1.0)
+
+    scene.work = refused  # type: ignore[method-assign]
+    scene.loop.run()
+
+    assert silences == pytest.approx([2.0, 4.0, 6.0])
 
 
 def test_a_cancellation_reaches_the_task_that_runs() -> None:

@@ -17,7 +17,9 @@ if redis.call('ZSCORE', dead, id) then return {'lost'} end
 local channels = redis.call('HGET', awaited, id) or ''
 if not string.find(' ' .. channels .. ' ', ' ' .. channel .. ' ', 1, true) then
   -- Only the last few are kept. The others find the outcome by asking again.
-  channels = string.match(channels, ' %S+ %S+ %S+$') or channels
-  redis.call('HSET', awaited, id, channels .. ' ' .. channel)
+  channels = (string.match(channels, ' %S+ %S+ %S+$') or channels) .. ' ' .. channel
 end
+-- Even if it is there: a primary that became a replica refuses this, and so tells a caller
+-- who has waited there since.
+redis.call('HSET', awaited, id, channels)
 return {'requested'}
