@@ -1,4 +1,4 @@
---- needs: clock, publish, load
+--- needs: clock, publish, load, first_write
 -- Cancel a task: at once if it waits, by asking its worker if it runs. Its id may stay
 -- in an inbox, where it is passed over.
 --
@@ -31,7 +31,7 @@ if redis.call('ZSCORE', dead, id) then return 'ended' end
 local holder = redis.call('HGET', lock, id)
 if (holder and string.match(holder, '^(.*)#') or '') ~= worker then return 'moved' end
 if holder and redis.call('HEXISTS', running, id) == 1 then
-  redis.call('SADD', cancelling, id)
+  first_write('SADD', cancelling, id)
   return 'asked'
 end
 local is_delayed = redis.call('ZREM', later, id) == 1

@@ -1,5 +1,5 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
---- needs: refill, load
+--- needs: refill, load, first_write
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
@@ -53,7 +53,7 @@ for first = reports_at, #ARGV, slice do
   settle(first, math.min(first + slice - 1, #ARGV), refused)
 end
 if not is_member() then return {'lost'} end
-redis.call('ZADD', workers, now + lease_ms, worker)
+first_write('ZADD', workers, now + lease_ms, worker)
 if held >= 0 then resynchronize(held) end
 
 if want > 0 then

@@ -1,4 +1,4 @@
---- needs: give_back, wake_workers
+--- needs: give_back, wake_workers, first_write
 -- Compare a page of locks with the workers: a task that is locked to a worker nobody
 -- knows, because a key was lost, goes back to its inbox.
 --
@@ -22,6 +22,6 @@ for i = 1, #page[2], 2 do
     returned = returned + 1
   end
 end
-redis.call('HSET', upkeep, 'cursor', page[1])
+first_write('HSET', upkeep, 'cursor', page[1])
 if returned > 0 then wake_workers(returned) end
 return returned

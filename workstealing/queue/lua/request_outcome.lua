@@ -1,3 +1,4 @@
+--- needs: first_write
 -- Read the outcome of a task, or have it published on a channel when the task ends.
 --
 -- KEY task     hash  id -> envelope
@@ -18,6 +19,6 @@ local channels = redis.call('HGET', awaited, id) or ''
 if not string.find(' ' .. channels .. ' ', ' ' .. channel .. ' ', 1, true) then
   -- Only the last few are kept. The others find the outcome by asking again.
   channels = string.match(channels, ' %S+ %S+ %S+$') or channels
-  redis.call('HSET', awaited, id, channels .. ' ' .. channel)
+  first_write('HSET', awaited, id, channels .. ' ' .. channel)
 end
 return {'requested'}

@@ -5,8 +5,9 @@ local function promote(now, most)
   local due = redis.call('ZRANGE', later, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
   for _, id in ipairs(due) do
     local envelope = redis.call('HGET', task, id)
-    if envelope then redis.call('RPUSH', inbox_of(envelope), id) end
+    -- Removed first: a full server refuses what may grow until something was written.
     redis.call('ZREM', later, id)
+    if envelope then redis.call('RPUSH', inbox_of(envelope), id) end
   end
   return #due
 end

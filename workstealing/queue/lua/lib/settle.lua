@@ -25,7 +25,7 @@ local function settle(first, last, refused)
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
-  local freed, ended, outcomes, expiries, given_up = {}, {}, {}, {}, {}
+  local freed, ended, outcomes, expiries, given_up, returned = {}, {}, {}, {}, {}, {}
   local is_settled = {}
   local count = {done = 0, cancelled = 0, failed = 0, forged = 0, retry = 0, back = 0}
   -- Numbers are written out anew for each command that takes them; this one serves many.
@@ -50,7 +50,7 @@ local function settle(first, last, refused)
         end
         publish(id, outcome)
       elseif verdict == 'retry' or verdict == 'back' then
-        return_task(id, verdict, tonumber(ARGV[i + 4]))
+        returned[#returned + 1] = i
       else
         given_up[#given_up + 1] = id
         given_up[#given_up + 1] = outcome
@@ -58,7 +58,11 @@ local function settle(first, last, refused)
     end
   end
   if #freed == 0 then return end
+  -- This comes first: a full server refuses what may grow until something was written.
   redis.call('HDEL', running, unpack(freed))
+  for _, i in ipairs(returned) do
+    return_task(ARGV[i], ARGV[i + 2], tonumber(ARGV[i + 4]))
+  end
   if #ended > 0 then
     redis.call('HDEL', lock, unpack(ended))
     redis.call('HDEL', task, unpack(ended))
