@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from workstealing import TaskQueue, Worker
 from workstealing.errors import RedisOutOfMemory
@@ -22,8 +23,7 @@ def fill(task: Any, payload: str) -> list[Any]:
     """Submit tasks until the server refuses one; return those that it took."""
     handles: list[Any] = []
     with pytest.raises(RedisOutOfMemory, match="maxmemory"):
-        for _ in range(100_000):
-            handles.append(task.submit(payload))
+        handles.extend(task.submit(payload) for _ in range(100_000))
     return handles
 
 
@@ -44,3 +44,25 @@ def test_a_worker_that_finds_the_server_full_does_all_tasks(
         assert {handle.result(timeout=0) for handle in handles} == {2000}
         assert queue.counts().tasks == 0
         assert length.submit("there is room again") is not None
+
+
+def test_a_full_server_takes_no_task_even_if_it_was_cancelled_before(
+    full_server: Server, key_prefix: str
+) -> None:
+    with (
+        TaskQueue(key_prefix, full_server.url, retention=0) as queue,
+        Redis.from_url(full_server.url) as admin,
+    ):
+
+        @queue.task
+        def length(text: str) -> int:
+            return len(text)
+
+        handle = length.options(id="again").submit("once")
+        assert handle.cancel()
+        admin.config_set("maxmemory", 1)
+
+        with pytest.raises(RedisOutOfMemory):
+            length.options(id="again").submit("twice")
+
+        assert queue.counts().tasks == 0

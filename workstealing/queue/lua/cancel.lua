@@ -12,11 +12,12 @@
 -- KEY running     hash  id -> begun at; of the worker that holds it
 -- KEY loads       zset  worker -> length of its deque
 -- KEY cancelling  set   ids whose workers are asked to stop
--- KEY cancelled   set   cancelled ids that an inbox still names
+-- KEY cancelled   hash  id -> how often an inbox names it that was cancelled
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY stats       hash  counts
 -- KEY awaited     hash  id -> channels to publish its outcome on
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG outcome       str  of a cancelled task
@@ -40,12 +41,13 @@ if holder then
   redis.call('LREM', deque, 1, id)
   record_load(worker, redis.call('LLEN', deque))
 elseif not is_delayed and not is_parked then
-  redis.call('SADD', cancelled, id)
+  redis.call('HINCRBY', cancelled, id, 1)
 end
 redis.call('HDEL', task, id)
 redis.call('HDEL', lock, id)
 redis.call('SREM', cancelling, id)
 redis.call('HDEL', history, id)
+redis.call('HDEL', priorities, id)
 if retention_ms > 0 then
   redis.call('HSET', done, id, outcome)
   redis.call('ZADD', outbox, now_ms() + retention_ms, id)

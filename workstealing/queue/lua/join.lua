@@ -16,6 +16,7 @@
 -- KEY cancelling  set   ids whose workers are asked to stop
 -- KEY stats       hash  counts
 -- KEY awaited     hash  id -> channels to publish its outcome on
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG worker       str
 -- ARG incarnation  str
 -- ARG lease_ms     int

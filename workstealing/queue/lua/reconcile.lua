@@ -8,6 +8,7 @@
 -- KEY workers     zset  worker -> end of its lease
 -- KEY upkeep      hash  cursor
 -- KEY bell        list  wake-ups for idle workers
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG size  int  locks looked at, about
 --
 -- Reply: number of tasks given back.
