@@ -136,3 +136,19 @@ def test_the_priority_of_a_task_goes_with_it(queue: Any, how: str) -> None:
         queue.do(replay(queue.keys, "a", drop=True))
 
     assert "priorities" not in queue.state()
+
+
+def test_a_worker_can_hold_more_tasks_than_lua_can_unpack(queue: Any) -> None:
+    queue.join("w")
+    names = [f"{number}" for number in range(9001)]
+    for start in range(0, len(names), 1000):
+        queue.submit(*names[start : start + 1000])
+    tasks = []
+    while taken := queue.take("w", 1000):
+        tasks += taken
+    queue.report("w", "retry", tasks.pop())
+
+    (again,) = queue.take("w", 10)
+
+    assert again.attempt == 2
+    assert queue.exchange("w", want=1).tasks == ()
