@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
 from redis.cluster import RedisCluster
 from redis.exceptions import ResponseError
 
@@ -45,6 +46,7 @@ from workstealing.queue.worker_calls import (
     steal,
 )
 from workstealing.tasks.attempt import Delivery, Report
+from workstealing.testing import Server
 
 SETTINGS = QueueSettings()
 RUNS = [f"run-{number}" for number in range(6)]
@@ -69,6 +71,21 @@ class StrictDriver(Driver):
             *step.keys,
             *step.arguments,
         )
+
+
+class FullDriver(Driver):
+    """Runs scripts on a server that is out of memory, but those that may not be."""
+
+    MAY_BE_REFUSED = ("submit", "log", "note")
+
+    def _send(self, step: Step) -> Any:
+        if not isinstance(step, Call) or step.script.name in self.MAY_BE_REFUSED:
+            return super()._send(step)
+        self.client.config_set("maxmemory", 1)
+        try:
+            return super()._send(step)
+        finally:
+            self.client.config_set("maxmemory", 0)
 
 
 @pytest.fixture
@@ -111,6 +128,14 @@ def test_the_story_leaves_no_script_out(strict: StrictDriver, key_prefix: str) -
 
     folder = Path(workstealing.queue.__file__).parent / "lua"
     assert strict.performed == {path.stem for path in folder.glob("*.lua")}
+
+
+def test_a_full_server_runs_each_script_that_takes_no_input(key_prefix: str) -> None:
+    with (
+        Server(maxmemory_policy="noeviction") as server,
+        Redis.from_url(server.url) as client,
+    ):
+        Story(FullDriver(client), QueueKeys(key_prefix, "run")).tell()
 
 
 class Story:

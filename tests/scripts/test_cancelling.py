@@ -162,7 +162,7 @@ def test_many_cancelled_tasks_are_passed_over_a_part_at_a_time(queue: Any) -> No
         queue.submit(*names[start : start + 1000])
     queue.submit("last")
     queue.client.hdel(queue.keys.task, *names)
-    queue.client.sadd(queue.keys.cancelled, *names)
+    queue.client.hset(queue.keys.cancelled, mapping=dict.fromkeys(names, 1))
 
     assert [task.id for task in queue.take("w", 1)] == ["last"]
     assert "cancelled" not in queue.state()

@@ -655,10 +655,10 @@ class QueueMachine(RuleBasedStateMachine):
         """Apply a submission, or the reports of an exchange by the locks it found."""
         known: set[str] = set()
         if call.script.name == "submit":
-            count = int(call.arguments[3])
+            count = int(call.arguments[4])
             names, envelopes = (
-                call.arguments[5 : 5 + count],
-                call.arguments[5 + count :],
+                call.arguments[6 : 6 + count],
+                call.arguments[6 + count :],
             )
             for name, envelope in zip(names, envelopes, strict=True):
                 assert isinstance(name, str)

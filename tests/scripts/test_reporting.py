@@ -185,7 +185,7 @@ def test_what_nobody_can_read_is_given_out_and_back_all_the_same(
     assert task.envelope == envelope
     queue.report("w", "back", task)
 
-    assert queue.state()["inbox:1"] == ["a"]
+    assert queue.state()["inbox:0"] == ["a"]
     queue.report("w", "dead", *queue.take("w"))
     assert list(queue.state()["dead"]) == ["a"]
 

@@ -39,6 +39,7 @@ class QueueKeys:
         self.history = f"{prefix}history"
         self.cancelling = f"{prefix}cancelling"
         self.cancelled = f"{prefix}cancelled"
+        self.priorities = f"{prefix}priorities"
         self.awaited = f"{prefix}awaited"
         self.abilities = f"{prefix}abilities"
         self.parked = f"{prefix}parked"

@@ -73,8 +73,9 @@ def submit(
 
     return Call(
         script,
-        script.keys(keys, inbox=keys.inboxes[priority]),
+        script.keys(keys),
         script.arguments(
+            priority=priority,
             due=due_ms,
             delay_ms=delay_ms,
             most=settings.max_length,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
+from redis.exceptions import NoScriptError
 
 from workstealing import Duty
 from workstealing.errors import ConfigurationError, Conflict
@@ -286,6 +287,44 @@ def test_the_lease_has_an_end_and_is_given_back(
     assert 0 < redis_client.pttl(lease) <= 10_000
     eviction.finish()
     assert not redis_client.exists(lease)
+
+
+class OlderServer(Redis):
+    """Refuses what Redis 6.2 and 7.0 refuse: a number that Lua writes as -0."""
+
+    _FIRST_LINE = """
+        local server = redis
+        local function called(name)
+          return function(...)
+            for _, part in ipairs({...}) do
+              assert(type(part) ~= 'number' or string.format('%.17g', part) ~= '-0',
+                'ERR value is not an integer or out of range')
+            end
+            return server[name](...)
+          end
+        end
+        local redis = {call = called('call'), pcall = called('pcall')}
+    """.replace("\n", " ")
+
+    def execute_command(self, *parts: Any, **options: Any) -> Any:
+        if parts[0] == "EVALSHA":
+            raise NoScriptError
+        if parts[0] == "EVAL":
+            parts = ("EVAL", self._FIRST_LINE + parts[1], *parts[2:])
+        return super().execute_command(*parts, **options)
+
+
+def test_a_key_that_was_never_measured_is_evicted_on_older_servers_too(
+    redis_server: Server, key_prefix: str
+) -> None:
+    with OlderServer.from_url(redis_server.url) as client:
+        job = budget(client, key_prefix, most_keys=3)
+        job.add(*fill(client, key_prefix, numbered(5)))
+
+        settle(job)
+
+        assert left(client, key_prefix) == {"0", "1", "2"}
+        assert job.usage().keys == 3
 
 
 def test_wrong_arguments_are_refused(redis_client: Redis) -> None:

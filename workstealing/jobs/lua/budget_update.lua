@@ -25,7 +25,8 @@ for i = seen_at, #ARGV, 2 do
   elseif entered and tonumber(entered) < asked then
     dropped = dropped + redis.call('ZREM', index, key)
     redis.call('HDEL', sizes, key)
-    redis.call('HINCRBY', state, 'bytes', -before)
+    -- Not -before: of 0 that is -0, which Redis before 7.2 does not take for a number.
+    redis.call('HINCRBY', state, 'bytes', 0 - before)
   end
 end
 local keys, bytes = usage(index, sizes, state)

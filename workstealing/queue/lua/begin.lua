@@ -1,4 +1,4 @@
---- needs: clock
+--- needs: clock, first_write
 -- Record that a task that must not run twice has begun. From now on it is not given back:
 -- if its worker dies or leaves, it is given up, for nobody knows what it did.
 --
@@ -13,6 +13,6 @@ if redis.call('HGET', lock, id) ~= holder then return 0 end
 local begun = redis.call('HGET', running, id)
 if not begun then return 0 end
 if string.sub(begun, 1, 1) ~= '!' then
-  redis.call('HSET', running, id, '!' .. string.format('%d', now_ms()))
+  first_write('HSET', running, id, '!' .. string.format('%d', now_ms()))
 end
 return 1

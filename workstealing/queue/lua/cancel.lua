@@ -1,4 +1,4 @@
---- needs: clock, publish, load
+--- needs: clock, publish, load, first_write
 -- Cancel a task: at once if it waits, by asking its worker if it runs. Its id may stay
 -- in an inbox, where it is passed over.
 --
@@ -12,11 +12,12 @@
 -- KEY running     hash  id -> begun at; of the worker that holds it
 -- KEY loads       zset  worker -> length of its deque
 -- KEY cancelling  set   ids whose workers are asked to stop
--- KEY cancelled   set   cancelled ids that an inbox still names
+-- KEY cancelled   hash  id -> how often an inbox names it that was cancelled
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY stats       hash  counts
 -- KEY awaited     hash  id -> channels to publish its outcome on
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG outcome       str  of a cancelled task
@@ -31,7 +32,7 @@ if redis.call('ZSCORE', dead, id) then return 'ended' end
 local holder = redis.call('HGET', lock, id)
 if (holder and string.match(holder, '^(.*)#') or '') ~= worker then return 'moved' end
 if holder and redis.call('HEXISTS', running, id) == 1 then
-  redis.call('SADD', cancelling, id)
+  first_write('SADD', cancelling, id)
   return 'asked'
 end
 local is_delayed = redis.call('ZREM', later, id) == 1
@@ -40,12 +41,13 @@ if holder then
   redis.call('LREM', deque, 1, id)
   record_load(worker, redis.call('LLEN', deque))
 elseif not is_delayed and not is_parked then
-  redis.call('SADD', cancelled, id)
+  redis.call('HINCRBY', cancelled, id, 1)
 end
 redis.call('HDEL', task, id)
 redis.call('HDEL', lock, id)
 redis.call('SREM', cancelling, id)
 redis.call('HDEL', history, id)
+redis.call('HDEL', priorities, id)
 if retention_ms > 0 then
   redis.call('HSET', done, id, outcome)
   redis.call('ZADD', outbox, now_ms() + retention_ms, id)

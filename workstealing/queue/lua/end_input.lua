@@ -1,3 +1,4 @@
+--- needs: first_write
 -- End the input of a queue, or reopen it.
 --
 -- KEY control  hash  input_ended
@@ -6,7 +7,7 @@
 -- Reply: 1.
 
 if ended then
-  redis.call('HSET', control, 'input_ended', 1)
+  first_write('HSET', control, 'input_ended', 1)
 else
   redis.call('HDEL', control, 'input_ended')
 end

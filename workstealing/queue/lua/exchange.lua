@@ -1,5 +1,5 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
---- needs: refill, load
+--- needs: refill, load, first_write
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
@@ -8,7 +8,7 @@
 --   lock says whose it is while it is in a deque or running, and nothing otherwise.
 -- * Reports are settled before membership is looked at: a late report of a worker that
 --   was struck off still counts, if its token does.
--- * Code that writes a key of lib/unusual sets is_odd, or else the rest of the script
+-- * Code that writes a key of lib/unusual calls becomes_odd, or else the rest of the script
 --   ignores that key.
 -- * Three victims are named, because one of them may be the thief itself.
 --
@@ -28,10 +28,11 @@
 -- KEY stats       hash  counts
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
--- KEY cancelled   set   cancelled ids that an inbox still names
+-- KEY cancelled   hash  id -> how often an inbox names it that was cancelled
 -- KEY upkeep      hash  duty -> last done at
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY awaited     hash  id -> channels to publish its outcome on
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -53,7 +54,7 @@ for first = reports_at, #ARGV, slice do
   settle(first, math.min(first + slice - 1, #ARGV), refused)
 end
 if not is_member() then return {'lost'} end
-redis.call('ZADD', workers, now + lease_ms, worker)
+first_write('ZADD', workers, now + lease_ms, worker)
 if held >= 0 then resynchronize(held) end
 
 if want > 0 then

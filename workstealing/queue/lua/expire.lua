@@ -6,6 +6,7 @@
 -- KEY dead     zset  id -> when it was given up
 -- KEY task     hash  id -> envelope
 -- KEY history  hash  id -> attempts:deaths:steals
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG most_outcomes      int  that are kept
 -- ARG dead_retention_ms  int  that a dead letter is kept
 -- ARG most_dead          int  dead letters that are kept
@@ -24,6 +25,7 @@ if #old > 0 then
   redis.call('HDEL', done, unpack(old))
   redis.call('HDEL', task, unpack(old))
   redis.call('HDEL', history, unpack(old))
+  redis.call('HDEL', priorities, unpack(old))
   redis.call('ZREM', dead, unpack(old))
 end
 return forgotten + #old

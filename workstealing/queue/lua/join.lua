@@ -1,4 +1,4 @@
---- needs: caller, abilities, orphans
+--- needs: caller, abilities, orphans, first_write
 -- Register a worker. Another incarnation under its name is taken for dead: its running
 -- tasks go back to the inboxes, or are given up if too many workers died running them or
 -- if they must not run twice; its deque is inherited.
@@ -16,6 +16,7 @@
 -- KEY cancelling  set   ids whose workers are asked to stop
 -- KEY stats       hash  counts
 -- KEY awaited     hash  id -> channels to publish its outcome on
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG worker       str
 -- ARG incarnation  str
 -- ARG lease_ms     int
@@ -28,7 +29,7 @@
 
 local member = incarnation .. '|' .. description
 local former = redis.call('HGET', members, worker)
-redis.call('ZADD', workers, now + lease_ms, worker)
+first_write('ZADD', workers, now + lease_ms, worker)
 if former == member then return 1 end
 if former then
   count_abilities(former, -1)

@@ -19,6 +19,7 @@
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
 -- KEY awaited     hash  id -> channels to publish its outcome on
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG worker       str
 -- ARG incarnation  str
 -- ARG most         int   tasks handed back at most

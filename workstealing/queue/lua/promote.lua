@@ -5,6 +5,7 @@
 -- KEY task        hash  id -> envelope
 -- KEY later       zset  id -> when it is due
 -- KEY bell        list  wake-ups for idle workers
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG most  int  tasks moved at most
 --
 -- Reply: number of tasks moved.

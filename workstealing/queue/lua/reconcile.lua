@@ -1,4 +1,4 @@
---- needs: give_back, wake_workers
+--- needs: give_back, wake_workers, first_write
 -- Compare a page of locks with the workers: a task that is locked to a worker nobody
 -- knows, because a key was lost, goes back to its inbox.
 --
@@ -8,6 +8,7 @@
 -- KEY workers     zset  worker -> end of its lease
 -- KEY upkeep      hash  cursor
 -- KEY bell        list  wake-ups for idle workers
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG size  int  locks looked at, about
 --
 -- Reply: number of tasks given back.
@@ -22,6 +23,6 @@ for i = 1, #page[2], 2 do
     returned = returned + 1
   end
 end
-redis.call('HSET', upkeep, 'cursor', page[1])
+first_write('HSET', upkeep, 'cursor', page[1])
 if returned > 0 then wake_workers(returned) end
 return returned

@@ -1,4 +1,4 @@
---- needs: clock
+--- needs: clock, first_write
 -- Record that duties were done, and by whom.
 --
 -- KEY upkeep  hash  duty -> last done at; and who did how many slices
@@ -9,6 +9,6 @@
 -- Reply: 1.
 
 local now = now_ms()
-for i = duties_at, #ARGV do redis.call('HSET', upkeep, ARGV[i], now) end
-redis.call('HINCRBY', stats, 'upkeep:' .. by, 1)
+for i = duties_at, #ARGV do first_write('HSET', upkeep, ARGV[i], now) end
+first_write('HINCRBY', stats, 'upkeep:' .. by, 1)
 return 1

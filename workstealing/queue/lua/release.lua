@@ -23,6 +23,5 @@ for i = #ARGV - 1, tasks_at, -2 do
     released = released + 1
   end
 end
-local load = redis.call('LLEN', deque)
-if load > 0 then redis.call('ZADD', loads, load, worker) end
+if released > 0 then redis.call('ZADD', loads, redis.call('LLEN', deque), worker) end
 return released

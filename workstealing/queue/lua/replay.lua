@@ -8,6 +8,7 @@
 -- KEY inboxes[3]  list  urgent, normal, low
 -- KEY lock        hash  id -> worker#token
 -- KEY bell        list  wake-ups for idle workers
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG id    str
 -- ARG drop  flag  forget it for good
 --
@@ -18,6 +19,7 @@ redis.call('HDEL', done, id)
 redis.call('HDEL', history, id)
 if drop then
   redis.call('HDEL', task, id)
+  redis.call('HDEL', priorities, id)
 else
   give_back(id)
   wake_workers(1)

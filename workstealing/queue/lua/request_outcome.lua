@@ -1,3 +1,4 @@
+--- needs: first_write
 -- Read the outcome of a task, or have it published on a channel when the task ends.
 --
 -- KEY task     hash  id -> envelope
@@ -21,5 +22,5 @@ if not string.find(' ' .. channels .. ' ', ' ' .. channel .. ' ', 1, true) then
 end
 -- Even if it is there: a primary that became a replica refuses this, and so tells a caller
 -- who has waited there since.
-redis.call('HSET', awaited, id, channels)
+first_write('HSET', awaited, id, channels)
 return {'requested'}

@@ -2,17 +2,17 @@
 -- Put up to a thousand tasks into an inbox, or aside until they are due. An id that is
 -- known already, waiting or ended, is left as it is.
 --
--- KEY inbox       list  of the tasks' priority
 -- KEY task        hash  id -> envelope
 -- KEY done        hash  id -> outcome
 -- KEY later       zset  id -> when it is due
 -- KEY control     hash  input_ended
 -- KEY bell        list  wake-ups for idle workers
 -- KEY stats       hash  counts
--- KEY cancelled   set   cancelled ids that an inbox still names
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that wait outside of such an inbox
 -- KEY inboxes[3]  list  urgent, normal, low
 -- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY dead        zset  id -> when it was given up
+-- ARG priority  int  0 urgent, 1 normal, 2 low
 -- ARG due       int  ms since the epoch; 0: at once
 -- ARG delay_ms  int  or else from now; 0: at once
 -- ARG most      int  tasks that the queue holds at most; 0: any number
@@ -22,6 +22,7 @@
 --
 -- Reply: 'ok', 'full' or 'input_ended'; then the positions, from 0, of known ids.
 
+local inbox = inboxes[priority + 1]
 local before, last = ids_at - 1, ids_at - 1 + count
 local waiting = redis.call('HMGET', task, unpack(ARGV, ids_at, last))
 local ended = {}
@@ -40,15 +41,6 @@ if most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + fresh > m
   return {'full'}
 end
 
-if redis.call('EXISTS', cancelled) == 1 then
-  -- Or else an inbox names the task twice, and it is taken when it should wait.
-  for i = 1, count do
-    local id = ARGV[before + i]
-    if not waiting[i] and not ended[i] and redis.call('SREM', cancelled, id) == 1 then
-      for _, each in ipairs(inboxes) do redis.call('LREM', each, 1, id) end
-    end
-  end
-end
 if channel ~= '' then
   for i = 1, count do
     if not waiting[i] and not ended[i] then
@@ -70,7 +62,12 @@ else
     local id = ARGV[before + i]
     if not waiting[i] and not ended[i] then
       redis.call('HSET', task, id, ARGV[last + i])
-      if due > 0 then redis.call('ZADD', later, due, id) else redis.call('RPUSH', inbox, id) end
+      if due == 0 then
+        redis.call('RPUSH', inbox, id)
+      else
+        redis.call('ZADD', later, due, id)
+        if priority ~= 1 then redis.call('HSET', priorities, id, priority) end
+      end
     end
   end
 end

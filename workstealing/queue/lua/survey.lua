@@ -1,4 +1,4 @@
---- needs: clock, wake_workers
+--- needs: clock, wake_workers, first_write
 -- Find work for upkeep: dead workers, rich workers, abilities that parked tasks wait for.
 --
 -- KEY workers           zset  worker -> end of its lease
@@ -24,7 +24,7 @@ for _, ability in ipairs(redis.call('SRANDMEMBER', parked_abilities, most)) do
   if redis.call('HEXISTS', abilities, ability) == 1 then wanted[#wanted + 1] = ability end
 end
 local next_one = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
-redis.call('HSET', upkeep, 'claimed', now)
+first_write('HSET', upkeep, 'claimed', now)
 -- A wake-up may have been lost; another one does no harm.
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 wake_workers(waiting)

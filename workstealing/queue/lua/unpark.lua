@@ -9,6 +9,7 @@
 -- KEY task              hash  id -> envelope
 -- KEY lock              hash  id -> worker#token
 -- KEY bell              list  wake-ups for idle workers
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG ability  str  name@version
 -- ARG most     int  tasks given back at most
 --

@@ -1,8 +1,7 @@
---- needs: inbox_of
+--- needs: put_into_inbox
 -- Give a task back to the front of its inbox. A task that was cancelled is gone.
 local function give_back(id)
   --- uses: task, lock
-  local envelope = redis.call('HGET', task, id)
   redis.call('HDEL', lock, id)
-  if envelope then redis.call('LPUSH', inbox_of(envelope), id) end
+  if redis.call('HEXISTS', task, id) == 1 then put_into_inbox('LPUSH', id) end
 end

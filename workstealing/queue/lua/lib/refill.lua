@@ -1,18 +1,18 @@
---- needs: unusual, caller, token, take
+--- needs: caller, token, take, left_over, priorities
 -- Fill the worker's deque with a fair share of the inboxes, up to the length that it asks
 -- for. A worker that is alone needs no deque: the inbox serves it at less cost. Urgent
 -- tasks stay in their inbox, where every worker looks first: in a deque they would stand
 -- behind others.
 local function assign(inbox, number)
-  --- uses: lock, deque, cancelled
+  --- uses: lock, deque
   local ids = redis.call('LPOP', inbox, number) or {}
   local holders = redis.call('HMGET', lock, unpack(ids))
-  local is_cancelled = is_there(cancelled) and redis.call('SMISMEMBER', cancelled, unpack(ids))
-  local assigned, locked, gone = {}, {}, {}
+  local is_left_over, number = left_over(ids)
+  if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
+  local assigned, locked = {}, {}
   for n, id in ipairs(ids) do
-    if is_cancelled and is_cancelled[n] == 1 then
-      gone[#gone + 1] = id
-    elseif not holders[n] and not is_seen[id] then
+    local is_free = not holders[n] and not (is_left_over and is_left_over[n])
+    if is_free and not is_seen[id] then
       is_seen[id] = true
       assigned[#assigned + 1] = id
       locked[#locked + 1] = id
@@ -22,8 +22,8 @@ local function assign(inbox, number)
   if #assigned > 0 then
     redis.call('RPUSH', deque, unpack(assigned))
     redis.call('HSET', lock, unpack(locked))
+    record_priority(inbox, assigned)
   end
-  if #gone > 0 then redis.call('SREM', cancelled, unpack(gone)) end
   return #ids
 end
 

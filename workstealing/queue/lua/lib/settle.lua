@@ -1,31 +1,30 @@
---- needs: unusual, caller, history, give_back, give_up, expire_outcomes, publish
+--- needs: unusual, caller, history, put_into_inbox, give_up, expire_outcomes, publish
 -- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
 -- refused ones to a list. A report counts only if the task is still locked to this worker
 -- by the token that it names; repeating an accepted report changes nothing.
 
--- Return a task: after a delay, or at once to the front of its inbox.
+-- Return a task that is unlocked: after a delay, or at once to the front of its inbox.
 local function return_task(id, verdict, delay_ms)
-  --- uses: lock, later, history
-  is_odd = true
+  --- uses: task, later, history
+  becomes_odd()
   if verdict == 'retry' then
     local attempts, deaths, steals = read_history(redis.call('HGET', history, id))
     redis.call('HSET', history, id, write_history(attempts + 1, deaths, steals))
   end
   if delay_ms > 0 then
     redis.call('ZADD', later, now + delay_ms, id)
-    redis.call('HDEL', lock, id)
-  else
-    give_back(id)
+  elseif redis.call('HEXISTS', task, id) == 1 then
+    put_into_inbox('LPUSH', id)
   end
 end
 
 local function settle(first, last, refused)
-  --- uses: task, lock, done, outbox, running, stats, history, cancelling
+  --- uses: task, lock, done, outbox, running, stats, history, cancelling, priorities
   --- uses: retention_ms, most_outcomes
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
-  local freed, ended, outcomes, expiries, given_up = {}, {}, {}, {}, {}
+  local freed, ended, outcomes, expiries, given_up, returned = {}, {}, {}, {}, {}, {}
   local is_settled = {}
   local count = {done = 0, cancelled = 0, failed = 0, forged = 0, retry = 0, back = 0}
   -- Numbers are written out anew for each command that takes them; this one serves many.
@@ -50,7 +49,7 @@ local function settle(first, last, refused)
         end
         publish(id, outcome)
       elseif verdict == 'retry' or verdict == 'back' then
-        return_task(id, verdict, tonumber(ARGV[i + 4]))
+        returned[#returned + 1] = i
       else
         given_up[#given_up + 1] = id
         given_up[#given_up + 1] = outcome
@@ -58,16 +57,21 @@ local function settle(first, last, refused)
     end
   end
   if #freed == 0 then return end
+  -- This comes first: a full server refuses what may grow until something was written.
   redis.call('HDEL', running, unpack(freed))
+  redis.call('HDEL', lock, unpack(freed))
+  for _, i in ipairs(returned) do
+    return_task(ARGV[i], ARGV[i + 2], tonumber(ARGV[i + 4]))
+  end
   if #ended > 0 then
-    redis.call('HDEL', lock, unpack(ended))
     redis.call('HDEL', task, unpack(ended))
     if is_there(history) then redis.call('HDEL', history, unpack(ended)) end
+    if has_priorities then redis.call('HDEL', priorities, unpack(ended)) end
     -- A task that comes back stays cancelled: its next worker is asked to stop it.
     if is_there(cancelling) then redis.call('SREM', cancelling, unpack(ended)) end
   end
   if #given_up > 0 then
-    is_odd = true
+    becomes_odd()
     give_up(given_up)
   end
   if #outcomes > 0 then

@@ -7,13 +7,17 @@ local function is_young(begun)
   return begun and now - tonumber((string.gsub(begun, '^!', ''))) < young_ms
 end
 
--- The position of the first suspect among some ids.
+-- The position of the first suspect among some ids. Lua cannot unpack more than 8,000.
 local function suspect_among(ids)
   --- uses: history
   if not is_there(history) then return nil end
-  for n, text in ipairs(redis.call('HMGET', history, unpack(ids))) do
-    local _, deaths = read_history(text)
-    if deaths > 0 then return n end
+  local slice = 1000
+  for first = 1, #ids, slice do
+    local last = math.min(first + slice - 1, #ids)
+    for n, text in ipairs(redis.call('HMGET', history, unpack(ids, first, last))) do
+      local _, deaths = read_history(text)
+      if deaths > 0 then return first + n - 1 end
+    end
   end
 end
 

@@ -1,4 +1,4 @@
---- needs: unusual, caller, token, history, suspects, utf8, give_up
+--- needs: unusual, caller, token, history, suspects, utf8, give_up, left_over, priorities
 -- Take tasks from the front of a list: of the worker's own deque, where they are locked
 -- to it, or of an inbox, where they are locked to nobody.
 --- uses: want
@@ -12,19 +12,19 @@ local looks_left = 20      -- at stretches of a list with no task to take
 local function reject(id)
   local reason = 'its id is not UTF-8: no worker can name it'
   give_up({id, cjson.encode({state = 'dead', reason = reason})})
-  is_odd = true
+  becomes_odd()
 end
 
 -- Drop cancelled tasks from the front of an inbox, up to 500 at a time.
 local function drop_cancelled(list)
-  --- uses: cancelled
-  local ids, number = redis.call('LRANGE', list, 0, 499), 0
-  if #ids == 0 or not is_there(cancelled) then return end
-  local is_cancelled = redis.call('SMISMEMBER', cancelled, unpack(ids))
-  while is_cancelled[number + 1] == 1 do number = number + 1 end
-  if number > 0 then
-    redis.call('LPOP', list, number)
-    redis.call('SREM', cancelled, unpack(ids, 1, number))
+  local ids, last = redis.call('LRANGE', list, 0, 499), 0
+  if #ids == 0 then return end
+  local is_left_over, number = left_over(ids)
+  if not is_left_over then return end
+  while is_left_over[last + 1] do last = last + 1 end
+  if last > 0 then
+    redis.call('LPOP', list, last)
+    forget_left_over(ids, last, is_left_over, number)
   end
 end
 
@@ -38,7 +38,7 @@ local function set_apart(suspect, ids, list)
 end
 
 local function take_from(list, is_own)
-  --- uses: task, lock, running, history, cancelled
+  --- uses: task, lock, running, history
   while room > 0 and not is_alone and looks_left > 0 do
     local room_before = room
     local ids = redis.call('LPOP', list, math.min(room, 500))
@@ -49,13 +49,17 @@ local function take_from(list, is_own)
       if is_alone then return end
     end
     local envelopes = redis.call('HMGET', task, unpack(ids))
+    local is_left_over, number
+    if not is_own then is_left_over, number = left_over(ids, envelopes) end
+    if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
     local holders = redis.call('HMGET', lock, unpack(ids))
     local histories = is_there(history) and redis.call('HMGET', history, unpack(ids))
-    local taken_at, begun, locked, gone = string.format('%d', now), {}, {}, {}
+    local taken_at, taken, begun, locked, gone = string.format('%d', now), {}, {}, {}, {}
     for n, id in ipairs(ids) do
       local holder, envelope = holders[n], envelopes[n]
       local is_free = is_own and is_mine(holder) or not is_own and not holder
       local is_next = envelope and is_free and not is_seen[id]
+        and not (is_left_over and is_left_over[n])
       if is_next then is_seen[id] = true end
       if is_next and not is_utf8(id) then
         reject(id)
@@ -65,6 +69,7 @@ local function take_from(list, is_own)
           locked[#locked + 1] = id
           locked[#locked + 1] = mine .. held_by
         end
+        taken[#taken + 1] = id
         begun[#begun + 1] = id
         begun[#begun + 1] = taken_at
         local attempts = histories and read_history(histories[n]) or 0
@@ -80,10 +85,8 @@ local function take_from(list, is_own)
     if suspect then is_alone = #tasks > 0 end
     if #begun > 0 then redis.call('HSET', running, unpack(begun)) end
     if #locked > 0 then redis.call('HSET', lock, unpack(locked)) end
-    if #gone > 0 then
-      redis.call('HDEL', lock, unpack(gone))
-      redis.call('SREM', cancelled, unpack(gone))
-    end
+    if not is_own then record_priority(list, taken) end
+    if #gone > 0 then redis.call('HDEL', lock, unpack(gone)) end
     if room == room_before then
       looks_left = looks_left - 1
       drop_cancelled(list)

@@ -1,7 +1,15 @@
 -- Keys that are there only if something out of the ordinary has happened: a delay, a
 -- failure, a theft, a death, a cancellation, a parked task. One look at all of them
--- spares the common exchange a look at each. Code that writes one of them sets
--- is_odd.
---- uses: later, dead, history, cancelling, parked, cancelled
-local is_odd = redis.call('EXISTS', later, dead, history, cancelling, parked, cancelled) > 0
-local function is_there(key) return is_odd and redis.call('EXISTS', key) == 1 end
+-- spares the common exchange a look at each. Code that is about to write one of them says
+-- so with becomes_odd. Priorities are rare too, but alone they make nothing odd.
+--- uses: later, dead, history, cancelling, parked, cancelled, priorities
+local number_of_odd =
+  redis.call('EXISTS', later, dead, history, cancelling, parked, cancelled, priorities)
+local has_priorities = number_of_odd > 0 and redis.call('EXISTS', priorities) == 1
+local is_odd = number_of_odd > (has_priorities and 1 or 0)
+local was_there = {}
+local function is_there(key)
+  if is_odd and was_there[key] == nil then was_there[key] = redis.call('EXISTS', key) == 1 end
+  return is_odd and was_there[key]
+end
+local function becomes_odd() is_odd, was_there = true, {} end
