@@ -101,13 +101,14 @@ class WorkerLoop:
         self._sleep = sleep
         self._speaking = Lock()
         self._is_member = False
-        self._is_empty = False
         self._failures_in_a_row = 0
         self._logged_at = -math.inf
         self._hand_back_at = -math.inf
         self.stats = LoopStats()
         self.phase = Phase.WORKING
         """How far along the worker is; set from outside."""
+        self.is_empty = False
+        """Whether it ends because nothing is left that it should wait for."""
 
     def run(self) -> None:
         """Join, work until the end, hand back, leave."""
@@ -190,7 +191,7 @@ class WorkerLoop:
         phase = self.phase
         if phase is Phase.STOPPING:
             return not self._in_flight.is_busy()
-        return self._is_empty or phase is Phase.ENDING
+        return self.is_empty or phase is Phase.ENDING
 
     def _join(self) -> None:
         identity, call = self._identity, self._driver.call
@@ -355,7 +356,7 @@ class WorkerLoop:
             if self._until_empty != "all":
                 left -= exchanged.delayed
             if left <= 0:
-                self._is_empty = True
+                self.is_empty = True
                 return
         try:
             self._idle()
