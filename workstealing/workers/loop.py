@@ -281,13 +281,18 @@ class WorkerLoop:
                     control_of(attempt.context).is_cancelled = True
 
     def _lose_lease(self) -> None:
+        silence = self._lease.silence
         self.stats.lost_leases += 1
         self._is_member = False
         self._in_flight.drop_all()
         tell_lease_lost(self._slots)
         logger.warning(
-            "worker %s lost its lease, and its tasks to other workers; it joins again",
+            "worker %s lost its lease of %g s, and its tasks to other workers, after"
+            " %.1f s of silence; it joins again. If Redis could be reached, a task held"
+            " the interpreter (the GIL) or the machine was suspended.",
             self._identity.name,
+            self._lease.seconds,
+            silence,
         )
 
     def _steal(self, exchanged: Exchanged) -> int:

@@ -16,9 +16,11 @@ from typing import Any
 
 import pytest
 
+from workstealing import WorkStealer
 from workstealing._logs import flush_logs
 from workstealing.errors import TaskDead
 from workstealing.inspecting import Inspector
+from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
 from workstealing.workers.process_child import ExitCode
 from workstealing.workers.worker_pool import WorkerPool
@@ -113,6 +115,41 @@ def test_a_task_that_kills_its_process_each_time_is_given_up(
     assert [handle.result(timeout=20) for handle in others] == list(range(50))
     wait_until(lambda: pool.stats().workers == 2, 20, "the last to be replaced")
     assert_all_done_once(app, 50, dead=1)
+
+
+def test_a_task_that_holds_the_interpreter_is_not_said_to_have_killed_its_workers(
+    make_app: Callable[..., Any], pools: Pools, see: Any, tmp_path: Path
+) -> None:
+    app = make_app(
+        lease=1.0,
+        more=f"""
+        import ctypes
+
+        @queue.task(name="silence")
+        def silence() -> None:
+            # Not even the heartbeat runs, until somebody opens the other end.
+            ctypes.PyDLL(None).open({bytes(tmp_path / "pipe")!r}, os.O_RDONLY)
+            notes.rpush(f"{{NAME}}:late", 1)
+        """,
+    )
+    silencing = app.silence.submit()
+    pool = pools(app.queue, 3, "processes")
+    pool.start()
+    upkeep = WorkStealer(app.queue)
+
+    def is_over() -> bool:
+        upkeep.recruited()
+        return silencing.state().state is State.DEAD
+
+    wait_until(is_over, 60, "it to be given up")
+
+    with pytest.raises(TaskDead, match="or was silent for longer than its lease"):
+        silencing.result(timeout=1)
+    assert "or were silent for longer" in str(Inspector(app.queue).why(silencing.id))
+    # All of them live, and work again when they are let.
+    see.wake()
+    assert app.add.submit(1, 2).result(timeout=20) == 3
+    assert pool.stats().replaced == 0
 
 
 def test_a_process_whose_task_exits_as_if_all_were_well_has_died(
