@@ -6,6 +6,7 @@ slots, and in what else they do every 50 ms or in an idle moment.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
@@ -22,7 +23,13 @@ from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
-from workstealing.workers.loop import Lease, UntilEmpty, WorkerLoop, rest_seconds
+from workstealing.workers.loop import (
+    Lease,
+    UntilEmpty,
+    WorkerLoop,
+    descriptors_lost,
+    rest_seconds,
+)
 from workstealing.workers.slots import (
     Slot,
     SlotClosed,
@@ -83,7 +90,9 @@ class WorkerEngine(Generic[S]):
     ) -> None:
         internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
         driver, rest = internals.driver, rest_seconds(internals.driver)
+        self._name = name
         self._own_driver = dedicated(driver)
+        self._watched_file = _WatchedFile()
         self.lease = Lease(identity.lease, clock)
         self.in_flight = InFlight(Batching(batch), clock)
         self.runner = TaskRunner(
@@ -127,6 +136,7 @@ class WorkerEngine(Generic[S]):
             self.lease,
             idle=idle,
             is_supervised=self._supervisor.answers,
+            has_descriptors=self._watched_file.is_open,
             until_empty=until_empty,
             rest=rest,
             chance=chance,
@@ -140,6 +150,7 @@ class WorkerEngine(Generic[S]):
 
     def start(self) -> None:
         """Start the threads beside the loop."""
+        self._watched_file.open()
         self._supervisor.start()
         self.slots.start(self.loop.heartbeat)
 
@@ -147,7 +158,12 @@ class WorkerEngine(Generic[S]):
         """Work until the end, in this thread; hand back what is left."""
         try:
             self.loop.run()
-        except BaseException:
+        except BaseException as error:
+            if not self._watched_file.is_open():
+                # Two connections may share a descriptor by now, and read each other's
+                # replies: that is the cause of whatever went wrong, and nothing more
+                # must be said on them.
+                raise descriptors_lost(self._name) from error
             # What it holds need not wait for the lease to end.
             self.loop.leave()
             raise
@@ -167,4 +183,36 @@ class WorkerEngine(Generic[S]):
         self.slots.stop_listening()
         self._supervisor.stop()
         self.slots.close()
+        self._watched_file.close()
         flush_logs()
+
+
+class _WatchedFile:
+    """An open file that nobody uses: it is gone if a task closes what is not its own.
+
+    After `os.closerange()` in a task no connection and no event loop of the worker can
+    be trusted: their numbers are soon given to other files.
+    """
+
+    def __init__(self) -> None:
+        self._file: tuple[int, os.stat_result] | None = None
+
+    def open(self) -> None:
+        # A pipe, for no other file is the same as it.
+        reading, writing = os.pipe()
+        os.close(writing)
+        self._file = (reading, os.fstat(reading))
+
+    def is_open(self) -> bool:
+        if self._file is None:
+            return True
+        number, before = self._file
+        try:
+            return os.path.samestat(os.fstat(number), before)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        if self._file is not None and self.is_open():
+            os.close(self._file[0])
+        self._file = None

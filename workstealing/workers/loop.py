@@ -32,7 +32,14 @@ from workstealing.workers.in_flight import InFlight
 from workstealing.workers.slots import Slots, tell_lease_lost
 from workstealing.workers.upkeep import upkeep
 
-__all__ = ("Lease", "UntilEmpty", "WorkerLoop", "choose_victim", "rest_seconds")
+__all__ = (
+    "Lease",
+    "UntilEmpty",
+    "WorkerLoop",
+    "choose_victim",
+    "descriptors_lost",
+    "rest_seconds",
+)
 
 logger = BackgroundLogger(__name__)
 
@@ -62,6 +69,7 @@ class WorkerLoop:
         lease: is told of each renewal.
         idle: what to do with a spare moment before a rest.
         is_supervised: returns whether the supervisor still answers.
+        has_descriptors: returns whether the worker's open files are still its own.
         until_empty: when to end without being asked to.
         rest: seconds to wait for a wake-up before it looks again.
         chance: jitter for pauses.
@@ -80,6 +88,7 @@ class WorkerLoop:
         *,
         idle: Callable[[], object],
         is_supervised: Callable[[], bool],
+        has_descriptors: Callable[[], bool] = lambda: True,
         until_empty: UntilEmpty,
         rest: float,
         chance: Chance,
@@ -94,6 +103,7 @@ class WorkerLoop:
         self._lease = lease
         self._idle = idle
         self._is_supervised = is_supervised
+        self._has_descriptors = has_descriptors
         self._until_empty = until_empty
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
         self._chance = chance
@@ -188,6 +198,8 @@ class WorkerLoop:
                 f"the supervisor of worker {self._identity.name} does not answer, so"
                 " the worker ends; other workers take over its tasks"
             )
+        if not self._has_descriptors():
+            raise descriptors_lost(self._identity.name)
         phase = self.phase
         if phase is Phase.STOPPING:
             return not self._in_flight.is_busy()
@@ -413,6 +425,14 @@ class Lease:
     def is_lost(self) -> bool:
         """Whether other workers may have the tasks by now."""
         return self.silence >= self.seconds
+
+
+def descriptors_lost(worker: str) -> PoolBroken:
+    """Return the error that ends a worker whose descriptors a task has closed."""
+    return PoolBroken(
+        f"a task has closed file descriptors that are not its own, so worker {worker}"
+        " ends; other workers take over its tasks when its lease ends"
+    )
 
 
 def rest_seconds(driver: Driver) -> float:
