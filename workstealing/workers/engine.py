@@ -7,6 +7,7 @@ slots, and in what else they do every 50 ms or in an idle moment.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
@@ -18,6 +19,7 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.connection import shut_down_sockets
+from workstealing.errors import ConfigurationError
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.runner import TaskRunner
@@ -40,7 +42,7 @@ from workstealing.workers.slots import (
 from workstealing.workers.supervisor import Supervisor
 from workstealing.workers.task_output import TaskOutput
 
-__all__ = ("WorkerEngine", "enlist_when_idle")
+__all__ = ("WorkerEngine", "check_threads", "enlist_when_idle")
 
 S = TypeVar("S", bound=Slots)
 
@@ -52,6 +54,22 @@ def _do_nothing(*_: object) -> None:
 def enlist_when_idle(recruiter: Recruiter | None) -> Callable[[], object]:
     """Return what a worker does with a spare moment."""
     return _do_nothing if recruiter is None else recruiter.enlist
+
+
+def check_threads() -> None:
+    """Refuse to work where threads are greenlets.
+
+    While a task computes, no greenlet can renew the lease or stop the task; nor can
+    two event loops of asyncio run in one real thread.
+    """
+    # Who has not imported it has not patched anything either.
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is not None and monkey.is_module_patched("threading"):
+        raise ConfigurationError(
+            "gevent has replaced threads by greenlets in this process, in which neither"
+            " a time limit nor a lease can be kept: submit tasks from here, and run"
+            " them in a process without gevent, for instance by `workstealing worker`"
+        )
 
 
 class WorkerEngine(Generic[S]):
@@ -88,6 +106,7 @@ class WorkerEngine(Generic[S]):
         give_up: Callable[[Slot, Attempt], object] = _do_nothing,
         reraised: tuple[type[BaseException], ...] = (),
     ) -> None:
+        check_threads()
         internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
         driver, rest = internals.driver, rest_seconds(internals.driver)
         self._name = name
