@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.listing_calls import count_parked
 from workstealing.queue.producer_calls import cancel
 from workstealing.queue.upkeep_calls import promote, unpark
 from workstealing.queue.worker_calls import leave, park, release
 
 
-def cancelling(queue: Any, name: str, worker: str = "") -> Any:
-    return cancel(queue.keys, queue.settings, name, worker, b"cancelled")
+def cancelling(queue: Any, name: str, worker: str = "", needs: str = "") -> Any:
+    return cancel(queue.keys, queue.settings, name, worker, b"cancelled", needs=needs)
 
 
 def test_a_waiting_task_is_cancelled_and_passed_over(queue: Any) -> None:
@@ -108,13 +109,40 @@ def test_a_parked_task_is_cancelled(queue: Any) -> None:
     queue.submit("a", "b")
     for task in queue.take("v"):
         queue.do(park(queue.keys, "v", task, "x@1"))
-    call = cancelling(queue, "a")
+    call = cancelling(queue, "a", needs="x@1")
 
     assert queue.do(call) == "cancelled"
     assert queue.again(call) == "ended"
     assert queue.do(counts(queue.keys)).parked == 1
     assert queue.do(unpark(queue.keys, "x@1", most=10)) == 1
     assert queue.waiting() == ["b"]
+
+
+def test_a_parked_task_that_is_cancelled_leaves_nothing_behind(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("a", "b")
+    for task in queue.take("v"):
+        queue.do(park(queue.keys, "v", task, "x@1"))
+
+    queue.do(cancelling(queue, "a", needs="x@1"))
+    (waiting,) = queue.do(count_parked(queue.keys, ["x@1"]))
+    assert waiting.tasks == 1
+    queue.do(cancelling(queue, "b", needs="x@1"))
+    state = queue.check()
+    assert not {"parked", "parked_abilities", "parked:x@1"} & set(state)
+
+
+def test_a_task_that_is_parked_or_returned_meanwhile_has_moved(queue: Any) -> None:
+    queue.join("v", abilities=["x@1"])
+    queue.submit("a")
+    (task,) = queue.take("v")
+    queue.do(park(queue.keys, "v", task, "x@1"))
+
+    assert queue.again(cancelling(queue, "a")) == "moved"
+    assert queue.again(cancelling(queue, "a", needs="y@1")) == "moved"
+    queue.do(unpark(queue.keys, "x@1", most=10))
+    assert queue.again(cancelling(queue, "a", needs="x@1")) == "moved"
+    assert queue.do(cancelling(queue, "a")) == "cancelled"
 
 
 def test_what_is_not_there_cannot_be_cancelled(queue: Any) -> None:

@@ -143,12 +143,15 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(name=ids, is_wrong=rarely)
     def cancel(self, name: str, is_wrong: bool) -> None:
         queue, before = self.queue, self.state
-        worker = queue.do(trace(queue.keys, name)).worker
+        seen = queue.do(trace(queue.keys, name))
+        worker = seen.worker
         if is_wrong:
             worker = WORKERS[0] if worker != WORKERS[0] else ""
         holder = before.get("lock", {}).get(name, "#").rsplit("#", 1)[0]
         reply = self.perform(
-            cancel(queue.keys, queue.settings, name, worker, CANCELLED)
+            cancel(
+                queue.keys, queue.settings, name, worker, CANCELLED, needs=seen.needs
+            )
         )
         if name not in self.tasks:
             assert reply == ("ended" if name in self.outcomes else "unknown")

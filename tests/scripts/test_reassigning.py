@@ -101,6 +101,8 @@ def test_a_task_is_given_up_after_three_deaths(queue: Any) -> None:
 
     state = queue.state()
     assert state["done"] == {"bad": outcome_of_deaths(3).decode()}
+    # A lease ends as well when a worker is only silent.
+    assert "died 3 times, or was silent for longer than" in state["done"]["bad"]
     assert list(state["dead"]) == ["bad"]
     assert state["stats"]["dead"] == "1"
     assert queue.do(trace(queue.keys, "bad")).deaths == 3

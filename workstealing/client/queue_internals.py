@@ -234,7 +234,12 @@ class QueueInternals(Generic[D_co]):
                 state="cancelled", reason="by its caller", task=_ability(seen.envelope)
             )
             call = producer_calls.cancel(
-                self.keys, self.settings, task_id, seen.worker, outcome.encode()
+                self.keys,
+                self.settings,
+                task_id,
+                seen.worker,
+                outcome.encode(),
+                needs=seen.needs,
             )
             verdict = yield from ask(call)
             if verdict != "moved":

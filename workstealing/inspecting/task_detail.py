@@ -245,7 +245,10 @@ def _history(seen: Trace) -> list[str]:
     if seen.attempts:
         sentences.append(f"It has failed {plural(seen.attempts, 'time')} before.")
     if seen.deaths:
-        sentences.append(f"{plural(seen.deaths, 'worker')} died while running it.")
+        sentences.append(
+            f"{plural(seen.deaths, 'worker')} died while running it, or"
+            f" {'was' if seen.deaths == 1 else 'were'} silent for longer than a lease."
+        )
     if seen.steals:
         sentences.append(f"It was stolen {plural(seen.steals, 'time')}.")
     return sentences

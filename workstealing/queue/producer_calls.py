@@ -109,16 +109,31 @@ def request_outcome(
 
 
 def cancel(
-    keys: QueueKeys, settings: QueueSettings, task_id: str, worker: str, outcome: bytes
+    keys: QueueKeys,
+    settings: QueueSettings,
+    task_id: str,
+    worker: str,
+    outcome: bytes,
+    *,
+    needs: str = "",
 ) -> Call[Cancelled]:
-    """Cancel a task that *worker* holds; empty if nobody does."""
+    """Cancel a task that *worker* holds, or that is parked for the ability *needs*.
+
+    Each is empty if there is none.
+    """
     script = _script("cancel")
     return Call(
         script,
-        keys.of_worker(script, worker),
+        script.keys(
+            keys,
+            deque=keys.deque(worker),
+            running=keys.running(worker),
+            parked_for=keys.parked_for(needs),
+        ),
         script.arguments(
             id=task_id,
             worker=worker,
+            needs=needs,
             outcome=outcome,
             retention_ms=settings.retention_ms,
         ),

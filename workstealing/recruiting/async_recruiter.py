@@ -2,7 +2,8 @@
 
 A coroutine job is cancelled at the end of its slice's time, so a hanging await cannot
 hold its host up. A plain function runs in a thread, which cannot be cancelled: the host
-goes on at the deadline, and the job counts as busy until the thread is done.
+goes on at the deadline, and the job counts as busy until the thread is done. So does a
+coroutine that swallows its cancellation.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import copy_context
-from functools import wraps
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from functools import partial, wraps
+from threading import Event
+from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.core import RecruiterCore
@@ -26,6 +28,9 @@ __all__ = ("AsyncRecruiter", "AsyncTicker")
 
 logger = logging.getLogger(__name__)
 
+# What a coroutine gets to clean up in after its time.
+_CANCEL_SECONDS = 0.01
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -34,6 +39,12 @@ class AsyncRecruiter(RecruiterCore):
     """Recruits tasks with a spare moment; see `RecruiterCore` for the arguments."""
 
     _takes_coroutines: ClassVar[bool] = True
+    # The host was cancelled, or its coroutine closed: what a job raises of these is
+    # made an ordinary error before.
+    _passing: ClassVar[tuple[type[BaseException], ...]] = (
+        asyncio.CancelledError,
+        GeneratorExit,
+    )
 
     async def enlist(
         self, spare: float | None = None, rtt: float | None = None
@@ -104,8 +115,8 @@ class AsyncRecruiter(RecruiterCore):
                 await self._run_setups()
             drawn = self._draw_slice(spare, rtt)
             return Duty.DISMISSED if drawn is None else await self._run_slice(drawn)
-        except Exception as error:  # noqa: BLE001 - nothing reaches the host
-            self._fault(error)
+        except BaseException as error:  # noqa: BLE001 - a stop request passes
+            self._end_fault(error)
             return Duty.DISMISSED
 
     async def _run_slice(self, drawn: Slice) -> Duty:
@@ -126,7 +137,7 @@ class AsyncRecruiter(RecruiterCore):
                 with self._setting_up(function):
                     answer = function(self)
                     if inspect.isawaitable(answer):
-                        await answer
+                        await _apart(answer)
         finally:
             self._end_setups()
 
@@ -172,19 +183,97 @@ class AsyncTicker:
 
 
 async def _run_round(drawn: Slice) -> Any:
-    job = drawn.job
-    limit = None if drawn.deadline is None else time_left()
+    """Call the job once, apart from the host, which waits no longer than the deadline.
+
+    A coroutine is a task of its own: if it swallows its cancellation it is left behind,
+    like a thread, and its job is busy until it ends.
+    """
+    job, limit = drawn.job, None if drawn.deadline is None else time_left()
+    done = job.begin_apart()
+    running: asyncio.Future[_Ended]
     if job.is_coroutine:
-        answer: Any = job.recruited()
-        return await asyncio.wait_for(answer, limit)
-    done = job.begin_thread()
-    run = copy_context().run
+        running = asyncio.ensure_future(_awaited(job.recruited, done))
+        # A task that is cancelled before its first step does not reach its end.
+        running.add_done_callback(lambda _: done.set())
+    else:
+        run = partial(copy_context().run, _called, job.recruited, done)
+        running = asyncio.get_running_loop().run_in_executor(None, run)
+    try:
+        await asyncio.wait((running,), timeout=limit)
+    except BaseException as error:
+        # The host itself is cancelled, or closed, when nothing can be awaited.
+        if job.is_coroutine:
+            running.cancel()
+            if isinstance(error, asyncio.CancelledError):
+                await asyncio.wait((running,), timeout=_CANCEL_SECONDS)
+        raise
+    if not running.done():
+        if job.is_coroutine:
+            running.cancel()
+            await asyncio.wait((running,), timeout=_CANCEL_SECONDS)
+        _check_stopped(running, limit)
+    return _value(running)
 
-    def recruited() -> Any:
-        try:
-            return run(job.recruited)
-        finally:
-            done.set()
 
-    thread = asyncio.get_running_loop().run_in_executor(None, recruited)
-    return await asyncio.wait_for(asyncio.shield(thread), limit)
+async def _apart(awaitable: Awaitable[Any]) -> None:
+    """Await as a task of its own, whose cancellation is not that of the host."""
+    running = asyncio.ensure_future(_awaited(lambda: awaitable, Event()))
+    try:
+        await asyncio.wait((running,))
+    except BaseException:
+        running.cancel()
+        raise
+    _value(running)
+
+
+class _Ended(NamedTuple):
+    """What a job returned, or what it raised.
+
+    As a value, for not everything can be raised through a future: `SystemExit` would
+    end the event loop, and `StopIteration` leave the future pending for ever.
+    """
+
+    value: Any
+    error: BaseException | None
+
+
+async def _awaited(function: Callable[[], Any], done: Event) -> _Ended:
+    try:
+        return _Ended(await function(), None)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - raised in the slice
+        return _Ended(None, error)
+    finally:
+        done.set()
+
+
+def _called(function: Callable[[], Any], done: Event) -> _Ended:
+    try:
+        return _Ended(function(), None)
+    except BaseException as error:  # noqa: BLE001 - raised in the slice
+        return _Ended(None, error)
+    finally:
+        done.set()
+
+
+def _check_stopped(running: asyncio.Future[_Ended], limit: float | None) -> None:
+    if not running.done():
+        raise TimeoutError(
+            f"it still runs after its {limit:.3g} s and was left behind; the job counts"
+            " as busy until it ends. A coroutine must not swallow its cancellation."
+        )
+    if running.cancelled():
+        raise TimeoutError(f"it was cancelled after its {limit:.3g} s")
+
+
+def _value(running: asyncio.Future[_Ended]) -> Any:
+    if running.cancelled():
+        raise RuntimeError("it was cancelled, though not by its host")
+    value, error = running.result()
+    if isinstance(error, asyncio.CancelledError | GeneratorExit):
+        # From the host they would mean that the host is to stop.
+        raise RuntimeError(f"it raised {error!r}") from error
+    if error is not None:
+        raise error
+    return value

@@ -18,6 +18,7 @@ from threading import RLock
 from typing import Any, ClassVar, TypeVar, cast
 
 from workstealing._forking import reset_in_children
+from workstealing._stop_requests import is_stop_request
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError
@@ -67,6 +68,8 @@ class RecruiterCore:
     """
 
     _takes_coroutines: ClassVar[bool] = False
+    # What only somebody who stops the host can have raised, besides stop requests.
+    _passing: ClassVar[tuple[type[BaseException], ...]] = ()
     _masters: ClassVar[dict[type[RecruiterCore], RecruiterCore]] = {}
 
     def __init__(
@@ -250,8 +253,8 @@ class RecruiterCore:
                 if not self._setups.in_progress:
                     now = self._clock.monotonic()
                     self._move(self._lottery.skip, now, self._setups.due_at)
-        except Exception as error:  # noqa: BLE001 - nothing reaches the host
-            self._fault(error)
+        except BaseException as error:  # noqa: BLE001 - a stop request passes
+            self._end_fault(error)
 
     def _draw_slice(self, spare: float | None, rtt: float | None) -> Slice | None:
         """End a stride; begin a slice if this call is drawn and its job may run."""
@@ -293,7 +296,8 @@ class RecruiterCore:
 
     def _begin(self, job: InstalledJob, now: float, spare: float | None) -> Slice:
         job.begin_slice()
-        return Slice(job, self._clock, now, self._guard.limit(spare))
+        limit = self._guard.limit(spare)
+        return Slice(job, self._clock, now, limit, self._passing)
 
     def _end_slice(self, ended: Slice) -> None:
         """Count a slice, charge it for its time, and report it."""
@@ -333,7 +337,7 @@ class RecruiterCore:
                 for job in self._roster:
                     if job.by_setup and job.name not in before:
                         self._roster.remove(job.name)
-            if not isinstance(error, Exception):
+            if self._is_for_host(error):
                 raise
             name = getattr(function, "__qualname__", repr(function))
             self._log(f"setup {name}", error)
@@ -369,15 +373,23 @@ class RecruiterCore:
         self._reported_calls = calls
         return unreported
 
-    def _fault(self, error: Exception) -> None:
-        """Count and log an error of our own, which the host must not see."""
+    def _is_for_host(self, error: BaseException) -> bool:
+        return isinstance(error, self._passing) or is_stop_request(error)
+
+    def _end_fault(self, error: BaseException) -> None:
+        """Count and log an error that the host must not see; raise a stop request."""
+        if self._is_for_host(error):
+            raise error
         self._faults += 1
         self._log("enlist()", error)
 
-    def _log(self, subject: str, error: Exception) -> None:
+    def _log(self, subject: str, error: BaseException) -> None:
         try:
             self._throttle.report(logger, subject, error, self._clock.monotonic())
-        except Exception:  # noqa: BLE001 - a logging handler failed; it is counted
+        except BaseException as nested:
+            if self._is_for_host(nested):
+                raise
+            # A logging handler failed.
             self._faults += 1
 
     def _reset_after_fork(self) -> None:

@@ -1,6 +1,7 @@
 """The recruiter: a host offers a moment with `enlist()`, and gets a `Duty` back.
 
-`enlist()` never raises into its host, never retries and never waits for another thread.
+`enlist()` never raises into its host, whatever a job raises, never retries and never
+waits for another thread. Only what asks the host itself to stop passes through it.
 When no job is drawn, which is nearly always, it costs less than two empty method calls.
 """
 
@@ -100,8 +101,8 @@ class Recruiter(RecruiterCore):
                 self._run_setups()
             drawn = self._draw_slice(spare, rtt)
             return Duty.DISMISSED if drawn is None else self._run_slice(drawn)
-        except Exception as error:  # noqa: BLE001 - nothing reaches the host
-            self._fault(error)
+        except BaseException as error:  # noqa: BLE001 - a stop request passes
+            self._end_fault(error)
             return Duty.DISMISSED
 
     def _run_slice(self, drawn: Slice) -> Duty:
@@ -174,5 +175,6 @@ class Ticker:
         while not stopping.wait(self._every):
             try:
                 self._run_now()
-            except Exception:
+            except BaseException:
+                # No request to stop, from a signal for instance, arrives here.
                 logger.exception("a slice of side work failed; the ticker continues")

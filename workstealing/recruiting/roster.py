@@ -51,7 +51,7 @@ class InstalledJob:
     drawn_at: float = field(init=False, default=-math.inf)
     counts: JobCounts = field(init=False, default_factory=JobCounts)
     _has_slice: bool = field(init=False, default=False)
-    _thread_done: Event | None = field(init=False, default=None)
+    _apart_done: Event | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.own_target = f"job:{self.name}"
@@ -85,20 +85,20 @@ class InstalledJob:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a slice is in flight, or a thread that an event loop gave up on."""
-        done = self._thread_done
+        """Whether a slice is in flight, or was left behind by its event loop."""
+        done = self._apart_done
         return self._has_slice or (done is not None and not done.is_set())
 
     def begin_slice(self) -> None:
         """Note that a slice is in flight."""
         self._has_slice = True
 
-    def begin_thread(self) -> Event:
-        """Note that a thread runs the job; it sets the event when it is done.
+    def begin_apart(self) -> Event:
+        """Note that a thread or task runs the job; it sets the event when it is done.
 
-        An event loop may give the thread up, and even end before it does.
+        An event loop may leave it behind, and even end before it does.
         """
-        done = self._thread_done = Event()
+        done = self._apart_done = Event()
         return done
 
     def end_slice(self, ended: Slice) -> None:
@@ -109,7 +109,7 @@ class InstalledJob:
     def forget_parent(self) -> None:
         """Forget, in a forked child, what runs and was counted in the parent."""
         self._has_slice = False
-        self._thread_done = None
+        self._apart_done = None
         self.counts = JobCounts()
 
     def stats(self, now: float) -> JobStats:

@@ -11,6 +11,7 @@ import math
 from contextvars import ContextVar, Token
 from types import TracebackType
 
+from workstealing._stop_requests import is_stop_request
 from workstealing.clock import Clock
 from workstealing.errors import Conflict, InvalidDuty
 from workstealing.recruiting.job import Duty
@@ -43,13 +44,14 @@ def inside_slice() -> bool:
 class Slice:
     """A context in which a job is called once, or again while it has more.
 
-    Afterwards it holds what happened. Errors of the job (`Exception`) end here; what
-    asks a process or task to stop (`KeyboardInterrupt`, `SystemExit`,
-    `CancelledError`) passes.
+    Afterwards it holds what happened. What the job raises ends here, `SystemExit`
+    included; what asks the host to stop passes (see `is_stop_request`), and so does
+    *passing*, which the recruiter knows to be the host's own.
     """
 
     __slots__ = (
         "_longest",
+        "_passing",
         "_round_began_at",
         "_token",
         "began_at",
@@ -67,8 +69,14 @@ class Slice:
     )
 
     def __init__(
-        self, job: InstalledJob, clock: Clock, now: float, limit: float | None
+        self,
+        job: InstalledJob,
+        clock: Clock,
+        now: float,
+        limit: float | None,
+        passing: tuple[type[BaseException], ...] = (),
     ) -> None:
+        self._passing = passing
         self._longest = 0.0
         self._token: Token[Slice | None] | None = None
         self.job = job
@@ -81,7 +89,7 @@ class Slice:
         self.seconds = 0.0
         self.overran = False
         self.outcome = Outcome.EMPTY
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     @property
     def duty(self) -> Duty:
@@ -131,13 +139,15 @@ class Slice:
         self.overran = self.deadline is not None and now > self.deadline
         if self.worked:
             self.outcome = Outcome.RECRUITED
-        if isinstance(error, Exception):
-            is_conflict = isinstance(error, Conflict)
-            self.outcome = Outcome.CONFLICT if is_conflict else Outcome.ERROR
-            self.error = error
-        elif error is not None:
+        if error is None:
+            return False
+        if isinstance(error, self._passing) or is_stop_request(error):
             self.outcome = Outcome.INTERRUPTED
-        return self.error is not None
+            return False
+        is_conflict = isinstance(error, Conflict)
+        self.outcome = Outcome.CONFLICT if is_conflict else Outcome.ERROR
+        self.error = error
+        return True
 
 
 def _read(job: str, answer: object) -> Duty:

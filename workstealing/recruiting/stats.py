@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workstealing._stop_requests import is_stop_request
 from workstealing.telemetry.events import Outcome
 
 if TYPE_CHECKING:
@@ -127,7 +128,10 @@ class RecruiterStats:
 def _described(error: BaseException | None) -> str:
     try:
         return repr(error)
-    except Exception:  # noqa: BLE001 - it is the job's own class
+    except BaseException as nested:
+        # It is the job's own class.
+        if is_stop_request(nested):
+            raise
         return f"{type(error).__name__} (its repr() raises)"
 
 

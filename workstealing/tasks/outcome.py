@@ -152,15 +152,19 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def outcome_of_deaths(deaths: int) -> bytes:
-    """Return the outcome of a task that has seen as many workers die as it may."""
-    reason = f"its worker died {deaths} times"
+    """Return the outcome of a task that has seen as many workers die as it may.
+
+    Redis cannot tell a worker that died from one that is silent, for instance because
+    the task holds the interpreter; so the reason must not either.
+    """
+    reason = f"its worker died {deaths} times, or {_SILENT}"
     return TaskOutcome(state="dead", reason=reason).encode()
 
 
 def outcome_unknown(*, left: bool = False) -> bytes:
     """Return the outcome of a task that was begun and must not be run twice."""
-    what = "was stopped" if left else "died"
-    reason = f"{OUTCOME_UNKNOWN}: its worker {what} while it ran"
+    what = "was stopped while it ran" if left else f"died while it ran, or {_SILENT}"
+    reason = f"{OUTCOME_UNKNOWN}: its worker {what}"
     return TaskOutcome(state="dead", reason=reason).encode()
 
 
@@ -172,6 +176,7 @@ def refusal_of(error: BaseException) -> tuple[str, ...]:
     return (kind, *(beginning(str(text), _LONGEST_MESSAGE) for text in error.args))
 
 
+_SILENT = "was silent for longer than its lease"
 _REFUSALS: dict[str, type[WorkStealingError]] = {
     kind.__name__: kind
     for kind in (BadSignature, UnknownTask, NotPermitted, PayloadInvalid)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Protocol
 
+from workstealing._stop_requests import is_stop_request
 from workstealing.clock import Clock
 from workstealing.telemetry.events import BreakerClosed, BreakerOpened, Event
 
@@ -72,13 +72,19 @@ class FanOut:
         for observer in self._observers:
             try:
                 observer.observe(event)
-            except Exception as error:  # noqa: BLE001 - telemetry never hurts the host
+            except BaseException as error:
+                # Telemetry never hurts the host.
+                if is_stop_request(error):
+                    raise
                 self._log(f"observer {type(observer).__name__}", error)
 
-    def _log(self, subject: str, error: Exception) -> None:
-        # A logging handler may raise, too, and then there is nowhere left to report it.
-        with suppress(Exception):
+    def _log(self, subject: str, error: BaseException) -> None:
+        try:
             self._throttle.report(logger, subject, error, self._clock.monotonic())
+        except BaseException as nested:
+            # A logging handler may raise, too, and there is nowhere left to report it.
+            if is_stop_request(nested):
+                raise
 
 
 class Throttle:

@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 
 from workstealing._interrupt import Interruptible
 from workstealing._logs import BackgroundLogger
+from workstealing.errors import PoolBroken
 from workstealing.tasks.attempt import Attempt, Delivery, Ending
 from workstealing.tasks.runner import end_if_forked
 from workstealing.workers.slots import ResizableSlots, SlotClosed, SlotParts
@@ -25,6 +25,7 @@ logger = BackgroundLogger(__name__)
 
 _CLOSE_SECONDS = 5.0
 _CANCEL_SECONDS = 2.0
+_STOPPED_SECONDS = 10.0
 # More spare threads than that would be idle most of the time.
 _MOST_SPARE = 64
 
@@ -49,20 +50,29 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
         self._thread: Thread | None = None
         if loop is None:
             loop = asyncio.new_event_loop()
-            self._thread = Thread(target=loop.run_forever, name=name, daemon=True)
-            self._thread.start()
+            self._thread = Thread(target=self._run_loop, name=name, daemon=True)
         self._loop = loop
+        self._loop_ran_at = parts.clock.monotonic()
+        self._is_closing = False
         self._task_waits = asyncio.Event()
+        if self._thread is not None:
+            self._thread.start()
 
     def wake(self, number: int) -> None:  # noqa: ARG002 - all of them look
         """Let idle slots begin a task."""
-        self._loop.call_soon_threadsafe(self._task_waits.set)
+        _call_soon(self._loop, self._task_waits.set)
+
+    def rest(self, seconds: float) -> None:
+        """Wait for a wake-up, or until an exchange is due."""
+        self._check_loop()
+        super().rest(seconds)
 
     def close(self) -> None:
         """Stop the event loop, unless it is the caller's; cancel running tasks."""
+        self._is_closing = True
         self.scale(0)
         self._threads.close()
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
             return
         for slot in self._still_leaving():
             slot.is_closing = True
@@ -78,11 +88,50 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
         self._thread.join()
         self._loop.close()
 
+    def _run_loop(self) -> None:
+        """Run the event loop, again if a task has stopped it."""
+        while not self._is_closing and not self._loop.is_closed():
+            try:
+                self._loop.run_forever()
+            except Exception as error:  # noqa: BLE001 - the loop itself is broken
+                logger.error(
+                    "the event loop of worker %s failed",
+                    self._parts.worker,
+                    error=error,
+                )
+                return
+            except BaseException as error:  # noqa: BLE001 - of a task's callback
+                logger.error(
+                    "a callback tried to end the event loop of worker %s, which"
+                    " continues",
+                    self._parts.worker,
+                    error=error,
+                )
+            else:
+                if not self._is_closing and not self._loop.is_closed():
+                    logger.warning(
+                        "a task stopped the event loop of worker %s, which continues",
+                        self._parts.worker,
+                    )
+
+    def _check_loop(self) -> None:
+        """Raise `PoolBroken` if nothing runs in the event loop any more."""
+        now, thread = self._parts.clock.monotonic(), self._thread
+        is_dead = self._loop.is_closed() or not (thread is None or thread.is_alive())
+        if not is_dead and (thread is not None or self._loop.is_running()):
+            self._loop_ran_at = now
+        # The caller's own loop may stop, and run again.
+        if is_dead or now - self._loop_ran_at > _STOPPED_SECONDS:
+            raise PoolBroken(
+                f"the event loop of worker {self._parts.worker} does not run any more,"
+                " so the worker ends; other workers take over its tasks"
+            )
+
     def _new_slot(self) -> AsyncSlot:
         return AsyncSlot(self._parts, self._loop, self._task_waits, self._threads)
 
     def _start_slot(self, slot: AsyncSlot) -> None:
-        self._loop.call_soon_threadsafe(slot.start)
+        _call_soon(self._loop, slot.start)
 
 
 class AsyncSlot:
@@ -122,8 +171,7 @@ class AsyncSlot:
         if isinstance(running, Interruptible):
             attempt.is_interrupted = is_asked = running.interrupt()
             return is_asked
-        self._loop.call_soon_threadsafe(running.cancel)
-        return True
+        return _call_soon(self._loop, running.cancel)
 
     def retry_interrupt(self) -> bool:
         """Retry an interrupt that was not safe before; True if none is pending."""
@@ -217,12 +265,19 @@ class AsyncSlot:
             else:
                 outcome = (value, None)
             end_if_forked(pid)
-            # Where the loop is closed by now, nobody wants to know any more.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_set_result, ended, outcome)
+            _call_soon(loop, partial(_set_result, ended, outcome))
 
         self._threads.run(partial(copy_context().run, run))
         return await ended
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> bool:
+    """Call in the event loop, from any thread; False if it is closed by now."""
+    try:
+        loop.call_soon_threadsafe(callback)
+    except RuntimeError:
+        return False
+    return True
 
 
 async def _outcome(coroutine: Any) -> _Outcome:

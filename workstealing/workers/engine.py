@@ -6,6 +6,8 @@ slots, and in what else they do every 50 ms or in an idle moment.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
@@ -17,12 +19,19 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.connection import shut_down_sockets
+from workstealing.errors import ConfigurationError
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
-from workstealing.workers.loop import Lease, UntilEmpty, WorkerLoop, rest_seconds
+from workstealing.workers.loop import (
+    Lease,
+    UntilEmpty,
+    WorkerLoop,
+    descriptors_lost,
+    rest_seconds,
+)
 from workstealing.workers.slots import (
     Slot,
     SlotClosed,
@@ -33,7 +42,7 @@ from workstealing.workers.slots import (
 from workstealing.workers.supervisor import Supervisor
 from workstealing.workers.task_output import TaskOutput
 
-__all__ = ("WorkerEngine", "enlist_when_idle")
+__all__ = ("WorkerEngine", "check_threads", "enlist_when_idle")
 
 S = TypeVar("S", bound=Slots)
 
@@ -45,6 +54,22 @@ def _do_nothing(*_: object) -> None:
 def enlist_when_idle(recruiter: Recruiter | None) -> Callable[[], object]:
     """Return what a worker does with a spare moment."""
     return _do_nothing if recruiter is None else recruiter.enlist
+
+
+def check_threads() -> None:
+    """Refuse to work where threads are greenlets.
+
+    While a task computes, no greenlet can renew the lease or stop the task; nor can
+    two event loops of asyncio run in one real thread.
+    """
+    # Who has not imported it has not patched anything either.
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is not None and monkey.is_module_patched("threading"):
+        raise ConfigurationError(
+            "gevent has replaced threads by greenlets in this process, in which neither"
+            " a time limit nor a lease can be kept: submit tasks from here, and run"
+            " them in a process without gevent, for instance by `workstealing worker`"
+        )
 
 
 class WorkerEngine(Generic[S]):
@@ -81,9 +106,12 @@ class WorkerEngine(Generic[S]):
         give_up: Callable[[Slot, Attempt], object] = _do_nothing,
         reraised: tuple[type[BaseException], ...] = (),
     ) -> None:
+        check_threads()
         internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
         driver, rest = internals.driver, rest_seconds(internals.driver)
+        self._name = name
         self._own_driver = dedicated(driver)
+        self._watched_file = _WatchedFile()
         self.lease = Lease(identity.lease, clock)
         self.in_flight = InFlight(Batching(batch), clock)
         self.runner = TaskRunner(
@@ -127,6 +155,7 @@ class WorkerEngine(Generic[S]):
             self.lease,
             idle=idle,
             is_supervised=self._supervisor.answers,
+            has_descriptors=self._watched_file.is_open,
             until_empty=until_empty,
             rest=rest,
             chance=chance,
@@ -140,6 +169,7 @@ class WorkerEngine(Generic[S]):
 
     def start(self) -> None:
         """Start the threads beside the loop."""
+        self._watched_file.open()
         self._supervisor.start()
         self.slots.start(self.loop.heartbeat)
 
@@ -147,7 +177,12 @@ class WorkerEngine(Generic[S]):
         """Work until the end, in this thread; hand back what is left."""
         try:
             self.loop.run()
-        except BaseException:
+        except BaseException as error:
+            if not self._watched_file.is_open():
+                # Two connections may share a descriptor by now, and read each other's
+                # replies: that is the cause of whatever went wrong, and nothing more
+                # must be said on them.
+                raise descriptors_lost(self._name) from error
             # What it holds need not wait for the lease to end.
             self.loop.leave()
             raise
@@ -167,4 +202,36 @@ class WorkerEngine(Generic[S]):
         self.slots.stop_listening()
         self._supervisor.stop()
         self.slots.close()
+        self._watched_file.close()
         flush_logs()
+
+
+class _WatchedFile:
+    """An open file that nobody uses: it is gone if a task closes what is not its own.
+
+    After `os.closerange()` in a task no connection and no event loop of the worker can
+    be trusted: their numbers are soon given to other files.
+    """
+
+    def __init__(self) -> None:
+        self._file: tuple[int, os.stat_result] | None = None
+
+    def open(self) -> None:
+        # A pipe, for no other file is the same as it.
+        reading, writing = os.pipe()
+        os.close(writing)
+        self._file = (reading, os.fstat(reading))
+
+    def is_open(self) -> bool:
+        if self._file is None:
+            return True
+        number, before = self._file
+        try:
+            return os.path.samestat(os.fstat(number), before)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        if self._file is not None and self.is_open():
+            os.close(self._file[0])
+        self._file = None

@@ -130,8 +130,14 @@ class SlotEventLoop:
         coroutine = attempt.definition.function(**attempt.arguments)
         if attempt.timeout is not None:
             coroutine = _limited(coroutine, attempt, attempt.timeout)
-        self._task = loop.create_task(coroutine)
-        return loop.run_until_complete(self._task)
+        self._task = task = loop.create_task(coroutine)
+        while True:
+            try:
+                return loop.run_until_complete(task)
+            except RuntimeError:
+                # Unless it is its own, the task has stopped the loop that it needs.
+                if task.done() or loop.is_closed():
+                    raise
 
     def cancel(self) -> bool:
         """Cancel the running task from another thread; return whether it could be."""

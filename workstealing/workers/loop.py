@@ -37,7 +37,14 @@ from workstealing.workers.in_flight import InFlight
 from workstealing.workers.slots import Slots, tell_lease_lost
 from workstealing.workers.upkeep import upkeep
 
-__all__ = ("Lease", "UntilEmpty", "WorkerLoop", "choose_victim", "rest_seconds")
+__all__ = (
+    "Lease",
+    "UntilEmpty",
+    "WorkerLoop",
+    "choose_victim",
+    "descriptors_lost",
+    "rest_seconds",
+)
 
 logger = BackgroundLogger(__name__)
 
@@ -68,6 +75,7 @@ class WorkerLoop:
         lease: is told of each renewal.
         idle: what to do with a spare moment before a rest.
         is_supervised: returns whether the supervisor still answers.
+        has_descriptors: returns whether the worker's open files are still its own.
         until_empty: when to end without being asked to.
         rest: seconds to wait for a wake-up before it looks again.
         chance: jitter for pauses.
@@ -86,6 +94,7 @@ class WorkerLoop:
         *,
         idle: Callable[[], object],
         is_supervised: Callable[[], bool],
+        has_descriptors: Callable[[], bool] = lambda: True,
         until_empty: UntilEmpty,
         rest: float,
         chance: Chance,
@@ -104,6 +113,7 @@ class WorkerLoop:
             raise ConfigurationError(
                 f'until_empty must be True, False or "all", got {until_empty!r}'
             )
+        self._has_descriptors = has_descriptors
         self._until_empty = until_empty
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
         self._chance = chance
@@ -111,13 +121,14 @@ class WorkerLoop:
         self._sleep = sleep
         self._speaking = Lock()
         self._is_member = False
-        self._is_empty = False
         self._failures_in_a_row = 0
         self._logged_at = -math.inf
         self._hand_back_at = -math.inf
         self.stats = LoopStats()
         self.phase = Phase.WORKING
         """How far along the worker is; set from outside."""
+        self.is_empty = False
+        """Whether it ends because nothing is left that it should wait for."""
 
     def run(self) -> None:
         """Join, work until the end, hand back, leave."""
@@ -197,10 +208,12 @@ class WorkerLoop:
                 f"the supervisor of worker {self._identity.name} does not answer, so"
                 " the worker ends; other workers take over its tasks"
             )
+        if not self._has_descriptors():
+            raise descriptors_lost(self._identity.name)
         phase = self.phase
         if phase is Phase.STOPPING:
             return not self._in_flight.is_busy()
-        return self._is_empty or phase is Phase.ENDING
+        return self.is_empty or phase is Phase.ENDING
 
     def _join(self) -> None:
         identity, call = self._identity, self._driver.call
@@ -290,13 +303,18 @@ class WorkerLoop:
                     control_of(attempt.context).is_cancelled = True
 
     def _lose_lease(self) -> None:
+        silence = self._lease.silence
         self.stats.lost_leases += 1
         self._is_member = False
         self._in_flight.drop_all()
         tell_lease_lost(self._slots)
         logger.warning(
-            "worker %s lost its lease, and its tasks to other workers; it joins again",
+            "worker %s lost its lease of %g s, and its tasks to other workers, after"
+            " %.1f s of silence; it joins again. If Redis could be reached, a task held"
+            " the interpreter (the GIL) or the machine was suspended.",
             self._identity.name,
+            self._lease.seconds,
+            silence,
         )
 
     def _steal(self, exchanged: Exchanged) -> int:
@@ -365,7 +383,7 @@ class WorkerLoop:
             if self._until_empty != "all":
                 left -= exchanged.delayed
             if left <= 0:
-                self._is_empty = True
+                self.is_empty = True
                 return
         try:
             self._idle()
@@ -419,6 +437,14 @@ class Lease:
     def is_lost(self) -> bool:
         """Whether other workers may have the tasks by now."""
         return self.silence >= self.seconds
+
+
+def descriptors_lost(worker: str) -> PoolBroken:
+    """Return the error that ends a worker whose descriptors a task has closed."""
+    return PoolBroken(
+        f"a task has closed file descriptors that are not its own, so worker {worker}"
+        " ends; other workers take over its tasks when its lease ends"
+    )
 
 
 def rest_seconds(driver: Driver) -> float:

@@ -43,10 +43,15 @@ _STATM = Path("/proc/self/statm")
 
 
 class ExitCode(IntEnum):
-    """How a child tells its parent why it ended."""
+    """How a child tells its parent why it ended.
 
-    DONE = 0
-    """It was asked to, or the queue is empty."""
+    A task may exit with any of these, too: `Counter.ENDED` tells that it was not that.
+    """
+
+    STOPPED = 0
+    """It was asked to."""
+    EMPTY = 9
+    """There is nothing left to do for a worker that ends then."""
     RECYCLED = 10
     """It has run as many tasks, or holds as much memory, as it should."""
     CUT_OFF = 11
@@ -119,7 +124,7 @@ class _ChildWorker:
         self._parent = os.getppid()
         self._is_cut_off = Event()
         self._measured_at = 0.0
-        self._exit_code = ExitCode.DONE
+        self._exit_code = ExitCode.STOPPED
         self._engine = WorkerEngine(
             queue,
             worker_name(orders.pool, orders.index),
@@ -142,7 +147,9 @@ class _ChildWorker:
             self._engine.close()
             self._write()
             self._flush()
-        return self._exit_code
+        self._counters[Counter.ENDED] = 1.0
+        is_empty = self._engine.loop.is_empty and self._exit_code is ExitCode.STOPPED
+        return ExitCode.EMPTY if is_empty else self._exit_code
 
     def stop(self) -> None:
         """Finish the running task, hand back the others, and end; from any thread."""
@@ -168,7 +175,7 @@ class _ChildWorker:
         self._measure()
         if self._is_cut_off.is_set():
             attempt = self._engine.slots.attempt
-            code = ExitCode.DONE if attempt is None else ExitCode.CUT_OFF
+            code = ExitCode.STOPPED if attempt is None else ExitCode.CUT_OFF
             self._end(attempt, code)
         if os.getppid() != self._parent:
             # A forked sibling may hold the other end of the pipe, so that the pipe
@@ -235,6 +242,7 @@ class _ChildWorker:
             ending = self._engine.runner.stopped(attempt, "its process was ended")
         self._engine.loop.abandon(delivery, ending)
         self._flush()
+        self._counters[Counter.ENDED] = 1.0
         os._exit(code)
 
     def _flush(self) -> None:

@@ -285,18 +285,18 @@ class ProcessPool:
         del self._children[child.index]
         self._departed.add(child.counters)
         code = child.process.exitcode
-        if code == ExitCode.DONE:
-            if self._until_empty and not child.is_leaving:
-                self._is_done.add(child.index)
+        if not child.counters[Counter.ENDED]:
+            # Whatever the code says: a task may exit with 0.
+            self._count_death(child, code)
             return
+        if code == ExitCode.EMPTY and not child.is_leaving:
+            self._is_done.add(child.index)
         if code == ExitCode.CUT_OFF:
             # Not what a hot scale has cut off, though it may end only now.
             is_by_stop = self._phase >= Phase.STOPPING and not child.is_leaving
             self._departed.cut += is_by_stop
-            return
-        if code in (ExitCode.RECYCLED, ExitCode.GIVEN_UP):
-            return
-        self._count_death(child, code)
+        if code not in _ORDERLY:
+            self._count_death(child, code)
 
     def _count_death(self, child: _ChildHandle, code: int | None) -> None:
         self._departed.replaced += 1
@@ -409,6 +409,7 @@ class ProcessPool:
         return worker_name(self._pool, child.index)
 
 
+_ORDERLY = frozenset(ExitCode)
 _SUMS = (
     Counter.TAKEN,
     Counter.STOLEN,

@@ -33,6 +33,8 @@ class Counter(IntEnum):
     """When Redis answered the child last."""
     IMPORTED = 11
     """1.0 when it has imported its queue: from then on a task may be what kills it."""
+    ENDED = 12
+    """1.0 when it ends by itself: only then does its exit code say why."""
 
 
 class SharedCounters:

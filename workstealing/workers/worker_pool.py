@@ -18,7 +18,7 @@ from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.pool.autoscale import Autoscale, BacklogScaler
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.async_slots import AsyncSlots
-from workstealing.workers.engine import enlist_when_idle
+from workstealing.workers.engine import check_threads, enlist_when_idle
 from workstealing.workers.identity import (
     STOP_SECONDS,
     WorkerStats,
@@ -217,6 +217,7 @@ class WorkerPool:
     def _start(
         self, until_empty: UntilEmpty, loop: asyncio.AbstractEventLoop | None
     ) -> None:
+        check_threads()
         with self._mutex:
             if self._engine is not None or self._is_stopped:
                 raise PoolStopped("a pool can be started only once: create a new one")

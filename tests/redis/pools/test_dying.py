@@ -6,6 +6,8 @@ the lease has ended. Processes are replaced by their parent.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import subprocess
 from collections.abc import Callable
@@ -14,10 +16,13 @@ from typing import Any
 
 import pytest
 
+from workstealing import WorkStealer
 from workstealing._logs import flush_logs
 from workstealing.errors import TaskDead
 from workstealing.inspecting import Inspector
+from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
+from workstealing.workers.process_child import ExitCode
 from workstealing.workers.worker_pool import WorkerPool
 
 Pools = Callable[..., WorkerPool]
@@ -110,6 +115,84 @@ def test_a_task_that_kills_its_process_each_time_is_given_up(
     assert [handle.result(timeout=20) for handle in others] == list(range(50))
     wait_until(lambda: pool.stats().workers == 2, 20, "the last to be replaced")
     assert_all_done_once(app, 50, dead=1)
+
+
+def test_a_task_that_holds_the_interpreter_is_not_said_to_have_killed_its_workers(
+    make_app: Callable[..., Any], pools: Pools, see: Any, tmp_path: Path
+) -> None:
+    app = make_app(
+        lease=1.0,
+        more=f"""
+        import ctypes
+
+        @queue.task(name="silence")
+        def silence() -> None:
+            # Not even the heartbeat runs, until somebody opens the other end.
+            ctypes.PyDLL(None).open({bytes(tmp_path / "pipe")!r}, os.O_RDONLY)
+            notes.rpush(f"{{NAME}}:late", 1)
+        """,
+    )
+    silencing = app.silence.submit()
+    pool = pools(app.queue, 3, "processes")
+    pool.start()
+    upkeep = WorkStealer(app.queue)
+
+    def is_over() -> bool:
+        upkeep.recruited()
+        return silencing.state().state is State.DEAD
+
+    wait_until(is_over, 60, "it to be given up")
+
+    with pytest.raises(TaskDead, match="or was silent for longer than its lease"):
+        silencing.result(timeout=1)
+    assert "or were silent for longer" in str(Inspector(app.queue).why(silencing.id))
+    # All of them live, and work again when they are let.
+    see.wake()
+    assert app.add.submit(1, 2).result(timeout=20) == 3
+    assert pool.stats().replaced == 0
+
+
+def test_a_process_whose_task_exits_as_if_all_were_well_has_died(
+    make_app: Callable[..., Any], pools: Pools, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = make_app(
+        more="""
+        @queue.task(name="vanish")
+        def vanish(code: int) -> str:
+            if is_first(f"vanished-{code}"):
+                os._exit(code)
+            return "came back"
+        """
+    )
+    # With 0, and with the codes by which children tell why they end.
+    codes = [0, *map(int, ExitCode)]
+    fatal = [app.vanish.submit(code) for code in sorted(set(codes))]
+    others = app.add.submit_many([(n, 0) for n in range(50)])
+    pool = pools(app.queue, 2, "processes")
+
+    pool.start(until_empty=True)
+    assert pool.wait(timeout=60)
+
+    assert [handle.result(timeout=1) for handle in fatal] == ["came back"] * len(fatal)
+    assert [handle.result(timeout=1) for handle in others] == list(range(50))
+    assert pool.stats().replaced == len(fatal)
+    assert "died (exit code 0)" in caplog.text
+
+
+def test_a_process_that_was_told_to_stop_by_a_stranger_leaves_no_tasks_behind(
+    app: Any, pools: Pools, see: Any
+) -> None:
+    held = app.hold.submit_many([(n,) for n in range(3)])
+    pool = pools(app.queue, 1, "processes", batch=1)
+    pool.start(until_empty=True)
+    see.wait_for(1)
+
+    (child,) = multiprocessing.active_children()
+    os.kill(child.pid or 0, signal.SIGTERM)
+    see.let_go()
+
+    assert pool.wait(timeout=60)
+    assert [handle.result(timeout=1) for handle in held] == [1, 1, 1]
 
 
 def test_a_process_that_holds_too_much_memory_is_replaced(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workstealing import Recruiter, TaskQueue, WorkerPool
-from workstealing.errors import StopWork, TaskDead, TaskFailed
+from workstealing.errors import PoolBroken, StopWork, TaskDead, TaskFailed
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 
@@ -196,3 +196,114 @@ def test_a_time_limit_of_a_process_spares_the_next_task(app: Any, pools: Pools) 
         with pytest.raises(TaskFailed, match="longer than"):
             endless.result(timeout=40)
         assert quick.result(timeout=40) == 1
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_a_task_that_stops_its_event_loop_stops_nothing_else(
+    queue: TaskQueue, pools: Pools, kind: str
+) -> None:
+    @queue.task(name="stop_loop")
+    async def stop_loop() -> str:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        return "went on"
+
+    @queue.task(name="exit_loop")
+    async def exit_loop() -> None:
+        asyncio.get_running_loop().call_soon(_exit)
+        await asyncio.sleep(0)
+
+    pool = pools(queue, 2, kind)
+    pool.start()
+
+    assert [stop_loop.submit().result(timeout=10) for _ in range(3)] == ["went on"] * 3
+    if kind == "asyncio":
+        exit_loop.submit().result(timeout=10)
+        assert stop_loop.submit().result(timeout=10) == "went on"
+    assert pool.stop() == 0
+
+
+def _exit() -> None:
+    raise SystemExit(3)
+
+
+def test_a_pool_whose_event_loop_is_closed_ends_and_says_so(
+    queue: TaskQueue, pools: Pools
+) -> None:
+    begun = Event()
+
+    @queue.task(name="close_loop")
+    async def close_loop() -> None:
+        loop = asyncio.get_running_loop()
+        # As if it had been closed: what runs cannot be.
+        loop.run_forever = loop.close  # type: ignore[method-assign]
+        loop.stop()
+        begun.set()
+        await asyncio.Event().wait()
+
+    pool = pools(queue, 1, "asyncio", name="mill")
+    pool.start()
+    handle = close_loop.submit()
+    assert begun.wait(10)
+
+    with pytest.raises(PoolBroken, match="event loop"):
+        pool.wait(timeout=20)
+    # Others may have its tasks at once.
+    wait_until(lambda: "mill.0" not in queue.counts().leases, 10, "it to leave")
+    assert handle.state().state is State.WAITING
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio", "worker"])
+@pytest.mark.parametrize("task", ["close_all", "close_all_later"])
+def test_a_worker_whose_files_were_closed_by_a_task_ends(
+    script: Callable[..., Any], kind: str, task: str
+) -> None:
+    process = script(
+        f"""
+        import os
+        from workstealing import Worker, WorkerPool
+        from APP import queue
+
+        @queue.task(name="close_all")
+        def close_all() -> None:
+            os.closerange(3, 256)
+
+        @queue.task(name="close_all_later")
+        async def close_all_later() -> None:
+            os.closerange(3, 256)
+
+        if __name__ == "__main__":
+            {task}.submit()
+            if {kind!r} == "worker":
+                Worker(queue).run()
+            else:
+                pool = WorkerPool(queue, 2, {kind!r})
+                pool.start()
+                pool.wait()
+        """
+    )
+
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    assert "PoolBroken" in errors, errors
+
+
+def test_a_process_whose_files_were_closed_by_a_task_is_replaced(
+    make_app: Callable[..., Any], pools: Pools
+) -> None:
+    app = make_app(
+        more="""
+        @queue.task(name="close_all")
+        def close_all() -> str:
+            if is_first("closed"):
+                os.closerange(3, 256)
+            return "did not"
+        """
+    )
+    pool = pools(app.queue, 1, "processes")
+    pool.start()
+
+    first = app.who.submit().result(timeout=20)
+    app.close_all.submit()
+    wait_until(lambda: pool.stats().replaced == 1, 30, "it to be replaced")
+    assert app.who.submit().result(timeout=30) != first

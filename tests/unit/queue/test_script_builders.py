@@ -38,7 +38,7 @@ BUILT: tuple[Call[object], ...] = (
     listing_calls.summarize(KEYS, ["t", "u"], most=9),
     shared_state.place(KEYS, "w.0", ["t", "u"], b"{}"),
     shared_state.snatch(KEYS, "v.0", "w.0", "t"),
-    producer_calls.cancel(KEYS, SETTINGS, "t", "w.0", b"{}"),
+    producer_calls.cancel(KEYS, SETTINGS, "t", "w.0", b"{}", needs="x@1"),
     producer_calls.end_input(KEYS, ended=True),
     producer_calls.replay(KEYS, "t", drop=True),
     producer_calls.request_outcome(KEYS, "t", "c"),

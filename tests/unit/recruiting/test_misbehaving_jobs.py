@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from threading import Event, Thread
 
 import pytest
 
 from workstealing import AsyncRecruiter, Breaker, Duty, Recruiter, time_left
-from workstealing.errors import Conflict
+from workstealing.errors import Conflict, StopWork
 from workstealing.telemetry.events import Outcome
 from workstealing.testing import ManualClock, RecordingObserver
 
@@ -42,7 +47,48 @@ def test_a_job_that_raises_after_it_worked_counts_as_work_for_the_host() -> None
     assert recruiter.stats().jobs["runs-dry"].outcomes[Outcome.ERROR] == 1
 
 
-@pytest.mark.parametrize("request_to_stop", [KeyboardInterrupt, SystemExit])
+class OwnBaseException(BaseException):
+    """What a library may derive, so that `except Exception` does not catch it."""
+
+
+OWN_ENDINGS = [OwnBaseException, SystemExit, GeneratorExit, asyncio.CancelledError]
+
+
+def _raise(error: type[BaseException]) -> None:
+    raise error("of its own")
+
+
+@pytest.mark.parametrize("error", OWN_ENDINGS)
+def test_whatever_a_job_raises_of_its_own_ends_with_its_slice(
+    error: type[BaseException],
+) -> None:
+    recruiter = _recruiter()
+    recruiter.install(lambda: _raise(error), "raising", rate=1.0)
+
+    assert recruiter.enlist() is Duty.DISMISSED
+    assert recruiter.run_now() is Outcome.ERROR
+    assert error.__name__ in str(recruiter.stats().jobs["raising"].last_error)
+
+
+@pytest.mark.parametrize("error", [*OWN_ENDINGS, StopIteration])
+@pytest.mark.parametrize("deadline", [10.0, None])
+@pytest.mark.parametrize("is_coroutine", [True, False])
+async def test_whatever_an_asyncio_job_raises_of_its_own_ends_with_its_slice(
+    error: type[BaseException], deadline: float | None, is_coroutine: bool
+) -> None:
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=deadline)
+
+    async def raising() -> None:
+        _raise(error)
+
+    job = raising if is_coroutine else lambda: _raise(error)
+    recruiter.install(job, "raising", rate=1.0)
+
+    assert await recruiter.enlist() is Duty.DISMISSED
+    assert recruiter.stats().jobs["raising"].outcomes[Outcome.ERROR] == 1
+
+
+@pytest.mark.parametrize("request_to_stop", [KeyboardInterrupt, StopWork])
 def test_a_request_to_stop_passes_and_leaves_the_recruiter_usable(
     request_to_stop: type[BaseException],
 ) -> None:
@@ -59,6 +105,126 @@ def test_a_request_to_stop_passes_and_leaves_the_recruiter_usable(
 
     assert recruiter.enlist() is Duty.RECRUITED
     assert recruiter.stats().jobs["interrupted"].outcomes[Outcome.ERROR] == 0
+
+
+class _Exits:
+    """Signal handlers of several kinds; web servers end their workers so."""
+
+    def by_method(self, *_: object) -> None:
+        sys.exit(3)
+
+    def __call__(self, *_: object) -> None:
+        sys.exit(3)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [lambda *_: sys.exit(3), _Exits().by_method, _Exits(), partial(_Exits().by_method)],
+    ids=["function", "method", "object", "partial"],
+)
+def test_what_a_signal_handler_raises_during_a_slice_reaches_the_host(
+    handler: Callable[..., None],
+) -> None:
+    recruiter = _recruiter()
+    recruiter.install(lambda: signal.raise_signal(signal.SIGUSR1), "job", rate=1.0)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(SystemExit, match="3"):
+            recruiter.enlist()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert recruiter.stats().jobs["job"].outcomes[Outcome.INTERRUPTED] == 1
+
+
+def test_a_real_interrupt_during_a_slice_reaches_the_host() -> None:
+    recruiter = _recruiter()
+    recruiter.install(lambda: signal.raise_signal(signal.SIGINT), "job", rate=1.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        recruiter.enlist()
+
+
+@pytest.mark.parametrize("name", ["greenlet.GreenletExit", "gevent.timeout.Timeout"])
+def test_what_gevent_throws_into_a_greenlet_reaches_the_host(name: str) -> None:
+    module, _, kind = name.rpartition(".")
+    thrown = type(kind, (BaseException,), {"__module__": module})
+    recruiter = _recruiter()
+    recruiter.install(lambda: _raise(thrown), "job", rate=1.0)
+
+    with pytest.raises(thrown):
+        recruiter.enlist()
+
+
+@pytest.mark.parametrize("error", OWN_ENDINGS)
+def test_whatever_an_observer_or_a_log_handler_raises_does_not_reach_the_host(
+    error: type[BaseException],
+) -> None:
+    class Vicious(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            _raise(error)
+
+        def observe(self, event: object) -> None:
+            _raise(error)
+
+    recording, vicious = RecordingObserver(), Vicious()
+    recruiter = _recruiter(observers=(vicious, recording))
+    recruiter.install(lambda: 1 / 0, "broken", rate=1.0)
+    logger = logging.getLogger("workstealing")
+    logger.addHandler(vicious)
+    try:
+        assert recruiter.enlist() is Duty.DISMISSED
+    finally:
+        logger.removeHandler(vicious)
+
+    assert len(recording.events) == 1
+    assert recruiter.stats().faults == 1
+
+
+async def test_a_coroutine_that_swallows_its_cancellation_is_left_behind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=0.01)
+    may_end, ended = asyncio.Event(), asyncio.Event()
+
+    @recruiter.job(rate=1.0)
+    async def stubborn() -> None:
+        while not may_end.is_set():
+            try:
+                await may_end.wait()
+            except asyncio.CancelledError:
+                continue
+        ended.set()
+
+    assert await recruiter.enlist() is Duty.DISMISSED
+    assert not ended.is_set()
+    assert "left behind" in caplog.text
+    assert await recruiter.enlist() is Duty.DISMISSED
+    assert recruiter.stats().jobs["stubborn"].outcomes[Outcome.BUSY] == 1
+
+    may_end.set()
+    await ended.wait()
+    while await recruiter.enlist() is not Duty.RECRUITED:
+        await asyncio.sleep(0)
+
+
+async def test_a_host_can_be_cancelled_though_its_job_swallows_that() -> None:
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=None)
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    @recruiter.job(rate=1.0)
+    async def stubborn() -> None:
+        begun.set()
+        while not may_end.is_set():
+            with suppress(asyncio.CancelledError):
+                await may_end.wait()
+
+    host = asyncio.create_task(recruiter.enlist())
+    await begun.wait()
+    host.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await host
+    may_end.set()
 
 
 def test_a_job_past_its_deadline_is_not_called_again_and_is_counted() -> None:

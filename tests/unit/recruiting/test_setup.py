@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from threading import Barrier, Event, Thread
@@ -181,6 +182,26 @@ def test_a_request_to_stop_during_a_setup_passes_and_the_setup_is_tried_again() 
 
     assert len(tries) == 2
     assert list(recruiter.stats().jobs) == ["job"]
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, asyncio.CancelledError])
+async def test_whatever_a_setup_raises_of_its_own_does_not_reach_the_host(
+    error: type[BaseException],
+) -> None:
+    def broken(recruiter: Recruiter) -> None:
+        raise error
+
+    async def broken_too(recruiter: AsyncRecruiter) -> None:
+        raise error
+
+    recruiter, asyncio_recruiter = Recruiter(), AsyncRecruiter()
+    recruiter.setup(broken)
+    asyncio_recruiter.setup(broken_too)
+
+    assert recruiter.enlist() is Duty.DISMISSED
+    assert await asyncio_recruiter.enlist() is Duty.DISMISSED
+    assert recruiter.stats().setup_failures == 1
+    assert asyncio_recruiter.stats().setup_failures == 1
 
 
 async def test_an_asyncio_setup_may_be_a_coroutine() -> None:

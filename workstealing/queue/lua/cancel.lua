@@ -2,28 +2,32 @@
 -- Cancel a task: at once if it waits, by asking its worker if it runs. Its id may stay
 -- in an inbox, where it is passed over.
 --
--- KEY task        hash  id -> envelope
--- KEY lock        hash  id -> worker#token
--- KEY done        hash  id -> outcome
--- KEY outbox      zset  id -> when its outcome expires
--- KEY later       zset  id -> when it is due
--- KEY dead        zset  id -> when it was given up
--- KEY deque       list  of the worker that holds it
--- KEY running     hash  id -> begun at; of the worker that holds it
--- KEY loads       zset  worker -> length of its deque
--- KEY cancelling  set   ids whose workers are asked to stop
--- KEY cancelled   hash  id -> how often an inbox names it that was cancelled
--- KEY history     hash  id -> attempts:deaths:steals
--- KEY parked      hash  id -> ability that it waits for
--- KEY stats       hash  counts
--- KEY awaited     hash  id -> channels to publish its outcome on
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY task              hash  id -> envelope
+-- KEY lock              hash  id -> worker#token
+-- KEY done              hash  id -> outcome
+-- KEY outbox            zset  id -> when its outcome expires
+-- KEY later             zset  id -> when it is due
+-- KEY dead              zset  id -> when it was given up
+-- KEY deque             list  of the worker that holds it
+-- KEY running           hash  id -> begun at; of the worker that holds it
+-- KEY loads             zset  worker -> length of its deque
+-- KEY cancelling        set   ids whose workers are asked to stop
+-- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
+-- KEY history           hash  id -> attempts:deaths:steals
+-- KEY parked            hash  id -> ability that it waits for
+-- KEY parked_for        list  ids that wait for this ability
+-- KEY parked_abilities  set   abilities that something is parked for
+-- KEY stats             hash  counts
+-- KEY awaited           hash  id -> channels to publish its outcome on
+-- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
+-- ARG needs         str  the ability that it is parked for, as last read; empty: none
 -- ARG outcome       str  of a cancelled task
 -- ARG retention_ms  int  that an outcome is kept
 --
--- Reply: 'unknown', 'ended', 'asked' or 'cancelled'; 'moved' if another worker has it.
+-- Reply: 'unknown', 'ended', 'asked' or 'cancelled'; 'moved' if another worker has it, or if
+-- it is parked elsewhere.
 
 if redis.call('HEXISTS', task, id) == 0 then
   return redis.call('HEXISTS', done, id) == 1 and 'ended' or 'unknown'
@@ -31,12 +35,18 @@ end
 if redis.call('ZSCORE', dead, id) then return 'ended' end
 local holder = redis.call('HGET', lock, id)
 if (holder and string.match(holder, '^(.*)#') or '') ~= worker then return 'moved' end
+if (redis.call('HGET', parked, id) or '') ~= needs then return 'moved' end
 if holder and redis.call('HEXISTS', running, id) == 1 then
   first_write('SADD', cancelling, id)
   return 'asked'
 end
 local is_delayed = redis.call('ZREM', later, id) == 1
 local is_parked = redis.call('HDEL', parked, id) == 1
+if is_parked then
+  -- Perhaps nobody with this ability ever comes to clear it away.
+  redis.call('LREM', parked_for, 1, id)
+  if redis.call('EXISTS', parked_for) == 0 then redis.call('SREM', parked_abilities, needs) end
+end
 if holder then
   redis.call('LREM', deque, 1, id)
   record_load(worker, redis.call('LLEN', deque))

@@ -4,7 +4,7 @@
 -- KEYS parked_for  list  ids that wait for each ability
 -- ARGS names  str  the abilities, in the same order
 --
--- Reply: for each the tasks, cancelled ones included, and the workers.
+-- Reply: for each the tasks and the workers.
 
 local reply = {}
 for n, ability in ipairs(ARGV) do
