@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import wraps
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
+from workstealing._printing import escaping_logger
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.core import RecruiterCore
 from workstealing.recruiting.job import Duty, Every, checked_interval
@@ -24,7 +24,7 @@ from workstealing.telemetry.events import Outcome
 
 __all__ = ("AsyncRecruiter", "AsyncTicker")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")

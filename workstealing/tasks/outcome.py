@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from workstealing._printing import on_one_line
 from workstealing.errors import (
     BadOutcome,
     BadSignature,
@@ -227,7 +228,9 @@ class TaskState:
             words += [when.isoformat(timespec="milliseconds").replace("+00:00", "Z")]
         if self.progress is not None:
             words.append(f"({self.progress})")
-        return " ".join(words) + (f": {self.reason}" if self.reason else "")
+        return on_one_line(
+            " ".join(words) + (f": {self.reason}" if self.reason else "")
+        )
 
 
 def beginning(text: str, most: int) -> str:

@@ -386,7 +386,7 @@ class TaskRunner:
         if isinstance(error, BadSignature):
             verdict = "forged"
             # Nothing that it says of itself can be trusted, so none of it is logged.
-            logger.warning("task %r is refused: %s", delivery.id, error.problem)
+            logger.warning("task %s is refused: %s", delivery.id, error.problem)
         return self._report(
             delivery,
             verdict,
