@@ -173,7 +173,7 @@ def checked_time(moment: Any, what: str) -> datetime:
             f"{what} must be a datetime with a time zone, such as"
             f" datetime.now(timezone.utc), not {moment!r}"
         )
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         raise ConfigurationError(
             f"{what} needs a time zone: datetime.now(timezone.utc) has one"
         )

@@ -24,6 +24,7 @@ from threading import Event, Lock, Thread, current_thread, get_ident
 from typing import Any
 
 from workstealing._forking import reset_in_children
+from workstealing._printing import escape_record
 
 __all__ = ("BackgroundLogger", "flush_logs")
 
@@ -160,6 +161,7 @@ def _handle(
         logger.name, level, path, line, message, arguments, exc_info, function
     )
     vars(record).update(facts)
+    escape_record(record)
     logger.handle(record)
 
 

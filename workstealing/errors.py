@@ -48,10 +48,13 @@ WorkStealingError
 StopWork(BaseException)     asks a running task to stop; not an error
 
 Errors cross threads and processes, so each can be pickled: its attributes are its
-arguments, and its text is made from them.
+arguments, and its text is made from them. A text is one line without control
+characters, whatever it quotes; attributes are as they came.
 """
 
 from __future__ import annotations
+
+from workstealing._printing import on_one_line
 
 __all__ = (
     "AmbiguousPace",
@@ -104,6 +107,9 @@ __all__ = (
 
 class WorkStealingError(Exception):
     """The root of all errors of this library."""
+
+    def __str__(self) -> str:
+        return on_one_line(super().__str__())
 
 
 class ConfigurationError(WorkStealingError):
@@ -202,12 +208,12 @@ class NotPermitted(WorkStealingError):
     def __str__(self) -> str:
         who = f"'{self.principal}'" if self.principal else "an unnamed caller"
         if not self.permission:
-            return (
+            return on_one_line(
                 f"task '{self.task}': {who} may not call it, because it names no"
                 " permission: give it permission=, or PUBLIC if anyone may call it"
             )
         roles = f"the roles {self.roles}" if self.roles else "no roles"
-        return (
+        return on_one_line(
             f"task '{self.task}': {who} may not call it: it requires the permission"
             f" '{self.permission}', but the request has {roles}"
         )
@@ -226,7 +232,7 @@ class PayloadInvalid(WorkStealingError):
 
     def __str__(self) -> str:
         where = f"argument '{self.field}'" if self.field else "the payload"
-        return f"task '{self.task}': {where}: {self.problem}"
+        return on_one_line(f"task '{self.task}': {where}: {self.problem}")
 
 
 class PayloadTooLarge(WorkStealingError):
@@ -237,7 +243,7 @@ class PayloadTooLarge(WorkStealingError):
         self.task, self.size, self.limit = task, size, limit
 
     def __str__(self) -> str:
-        return (
+        return on_one_line(
             f"task '{self.task}': the payload has {self.size:,} bytes, but the limit is"
             f" {self.limit:,}: store the data elsewhere and pass a reference to it"
         )
@@ -263,7 +269,7 @@ class BadSignature(WorkStealingError):
         self.task_id, self.problem = task_id, problem
 
     def __str__(self) -> str:
-        return f"task {self.task_id} was refused: {self.problem}"
+        return on_one_line(f"task {self.task_id} was refused: {self.problem}")
 
 
 class BadOutcome(WorkStealingError):
@@ -311,7 +317,7 @@ class TaskFailed(WorkStealingError):
 
     def __str__(self) -> str:
         error = f"{self.error}: {self.message}" if self.message else self.error
-        return f"task {self.task_id} failed with {error} (see .traceback)"
+        return on_one_line(f"task {self.task_id} failed with {error} (see .traceback)")
 
 
 class TaskDead(WorkStealingError):
@@ -322,7 +328,7 @@ class TaskDead(WorkStealingError):
         self.task_id, self.reason, self.traceback = task_id, reason, traceback
 
     def __str__(self) -> str:
-        return (
+        return on_one_line(
             f"task {self.task_id} was given up: {self.reason};"
             " it is kept as a dead letter, to be replayed or dropped"
         )
@@ -337,7 +343,7 @@ class TaskCancelled(WorkStealingError):
 
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
-        return f"task {self.task_id} was cancelled{why}"
+        return on_one_line(f"task {self.task_id} was cancelled{why}")
 
 
 class ResultTimeout(WorkStealingError, TimeoutError):

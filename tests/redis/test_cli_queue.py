@@ -271,6 +271,28 @@ def test_no_foreign_name_can_control_the_terminal(cli: QueueCli) -> None:
         assert "\x1b" not in shown.output
 
 
+def test_no_error_of_a_task_can_control_the_terminal_or_forge_a_line(
+    cli: QueueCli,
+) -> None:
+    client: Any = internals_of(cli.queue).driver.client
+    keys, trick = internals_of(cli.queue).keys, "\x1b[2J\nforged: done"
+    error = {
+        "type": "ValueError",
+        "message": trick,
+        "traceback": f"ValueError: {trick}",
+    }
+    client.hset(keys.task, "bad", '{"v": 1, "name": "echo", "version": 1}')
+    client.hset(keys.done, "bad", json.dumps({"state": "failed", "error": error}))
+    client.zadd(keys.dead, {"bad": 1})
+
+    for words in (("why", "bad"), ("dead",), ("ls", "dead"), ("cat", "bad")):
+        shown = cli.run(*words).output
+        assert "\x1b" not in shown
+        told = shown.partition("\nValueError: ")[0]
+        assert r"\x1b[2J" in told
+        assert "\nforged" not in told
+
+
 def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
     cli.echo.submit("hi")
     cli.drain()

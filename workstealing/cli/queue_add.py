@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from workstealing._printing import printable
 from workstealing.cli.options import (
     BadInput,
     clear_errors,
@@ -61,7 +62,7 @@ def add_command(
         added = _add(task, payload, wait, timeout)
     except (TaskFailed, TaskDead) as error:
         if error.traceback:
-            click.echo(error.traceback.rstrip(), err=True)
+            click.echo(printable(error.traceback.rstrip()), err=True)
         raise
     click.echo(added)
     if not wait and _is_discarded(task):

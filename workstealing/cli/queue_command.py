@@ -14,6 +14,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from workstealing._printing import on_one_line, printable
 from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
@@ -34,7 +35,6 @@ from workstealing.cli.queue_control import (
 from workstealing.cli.queue_stat import stat_command
 from workstealing.cli.tables import print_page, task_table, tree_lines
 from workstealing.inspecting import PLACES, Inspector
-from workstealing.inspecting.formatting import printable
 
 __all__ = ("queue_command",)
 
@@ -80,7 +80,7 @@ def _cat(**where: Any) -> None:
     """Show a task: its envelope, outcome, result and traceback."""
     queue, words = chosen_queue(**where)
     task = Inspector(queue).cat(single_word(words, "id of a task"))
-    click.echo(printable(f"{task.id}: {task.state.value}. {task.summary}"))
+    click.echo(on_one_line(f"{task.id}: {task.state.value}. {task.summary}"))
     for title, value in (
         ("envelope", task.envelope),
         ("outcome", task.outcome),
@@ -118,9 +118,9 @@ def _why(**where: Any) -> None:
     """Explain where a task is, which worker has it, and why it is not running."""
     queue, words = chosen_queue(**where)
     explained = Inspector(queue).why(single_word(words, "id of a task"))
-    click.echo(f"{printable(explained.id)}: {explained.state.value}")
+    click.echo(f"{on_one_line(explained.id)}: {explained.state.value}")
     for sentence in explained.sentences:
-        click.echo(f"  {printable(sentence)}")
+        click.echo(f"  {on_one_line(sentence)}")
 
 
 for _command in (

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 
+from workstealing._printing import on_one_line
 from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
@@ -30,7 +31,7 @@ from workstealing.cli.tables import (
 )
 from workstealing.errors import RedisError
 from workstealing.inspecting import Inspector, QueueStat
-from workstealing.inspecting.formatting import printable, timestamp
+from workstealing.inspecting.formatting import timestamp
 from workstealing.inspecting.stat_rows import oldest_age, totals_text
 
 __all__ = ("stat_command",)
@@ -112,7 +113,7 @@ def _queues_instead(inspector: Inspector) -> str:
         return "no queues were found among the first keys of this server"
     names = [f"{queue}/{run}" for queue, run in found.names]
     more = ", …" if len(names) > _MOST_QUEUES or not found.is_all else ""
-    return f"this server has: {', '.join(map(printable, names[:_MOST_QUEUES]))}{more}"
+    return f"this server has: {', '.join(map(on_one_line, names[:_MOST_QUEUES]))}{more}"
 
 
 def _page(seen: QueueStat) -> list[PagePart]:

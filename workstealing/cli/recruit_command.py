@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import click
 
+from workstealing._printing import on_one_line
 from workstealing.cli.options import imported_object
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.async_recruiter import AsyncRecruiter
@@ -85,7 +86,7 @@ async def _do_round(
         number += 1
         is_ok = is_ok and report.outcome is not Outcome.ERROR
         if print_empty or report.outcome is not Outcome.EMPTY:
-            click.echo(report)
+            click.echo(on_one_line(str(report)))
     if recruiter.stats().setup_failures > failures_before:
         click.echo("a setup function failed", err=True)
         return False

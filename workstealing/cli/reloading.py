@@ -6,16 +6,17 @@ code stays in use.
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 
+from workstealing._printing import escaping_logger
+
 __all__ = ("CodeWatch",)
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 _CHECK_SECONDS = 0.5
 

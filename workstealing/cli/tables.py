@@ -18,10 +18,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from workstealing._printing import on_one_line, printable
 from workstealing.inspecting import QueueStat, TaskRow, TreeNode
 from workstealing.inspecting.formatting import (
     plural,
-    printable,
     relative_time,
     timestamp,
 )
@@ -69,8 +69,8 @@ class TextTable:
     """Lines to be printed below."""
 
     def add(self, *cells: str, style: str = "") -> None:
-        """Add a row; its cells may contain anything."""
-        self.rows.append(tuple(map(printable, cells)))
+        """Add a row; its cells may contain anything, and become one line each."""
+        self.rows.append(tuple(on_one_line(cell.replace("\n", " ")) for cell in cells))
         self.styles.append(style)
 
     def widths(self) -> list[int]:
@@ -147,7 +147,7 @@ def workers_table(stat: QueueStat, most: int) -> TextTable:
 def upkeep_line(stat: QueueStat) -> str:
     """Return how long ago each duty of upkeep was last done."""
     ages = (f"{duty} {age}" for duty, age in upkeep_ages(stat).items())
-    return f"Upkeep: {', '.join(ages) or 'none yet'}"
+    return on_one_line(f"Upkeep: {', '.join(ages) or 'none yet'}")
 
 
 def task_table(tasks: Sequence[TaskRow], now_ms: int) -> TextTable:
@@ -250,7 +250,7 @@ def _line(table: TextTable, cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _branches(node: TreeNode, before: str, below: str) -> Iterator[tuple[str, str]]:
-    yield f"{before}{printable(node.name)}", printable(node.note)
+    yield f"{before}{on_one_line(node.name)}", on_one_line(node.note)
     for number, child in enumerate(node.children, 1):
         if number == len(node.children):
             yield from _branches(child, f"{below}└── ", f"{below}    ")

@@ -104,6 +104,7 @@ def _serve(
 
     from workstealing.dashboard.access_guard import AccessGuard
     from workstealing.dashboard.app import create_app
+    from workstealing.dashboard.impatient_server import ImpatientProtocol
 
     secret = secrets.token_urlsafe(32) if token is None else token
     app = create_app(data, AccessGuard(secret, hosts))
@@ -113,6 +114,7 @@ def _serve(
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        http=ImpatientProtocol,
         ws="none",
     )
     server = uvicorn.Server(config)

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import click
 
 from workstealing._logs import flush_logs
+from workstealing._printing import escaping_logger, on_one_line
 from workstealing.cli.options import (
     BadInput,
     chosen_queue,
@@ -44,7 +45,7 @@ from workstealing.workers.worker_pool import Kind, WorkerPool
 
 __all__ = ("run_pool", "worker_command")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 _RANGE = re.compile(r"(\d+):(\d+)")
 _UNTIL_EMPTY = "--until-empty"
@@ -272,7 +273,7 @@ def _check(queue: TaskQueue, pool: str | None) -> None:
         raise click.ClickException(
             f"no worker of {where} is alive in {queue.name}/{queue.run}"
         )
-    click.echo(f"alive: {', '.join(alive)}")
+    click.echo(on_one_line(f"alive: {', '.join(alive)}"))
 
 
 def _autoscale(

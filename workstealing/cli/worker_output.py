@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from workstealing._printing import escaping_logger
 from workstealing.cli.options import BadInput
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import RedisError
@@ -26,7 +27,7 @@ from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("ProgressLine", "is_terminal", "log_options", "log_to_stderr")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 _DRAW_SECONDS = 1.0
 _LOG_SECONDS = 60.0

@@ -80,12 +80,14 @@ class TaskHandle(_AnyHandle[R]):
     def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
 
+        A server that is away meanwhile may come back: only the timeout ends the wait.
+
         Raises:
             TaskFailed: it raised an error and is not tried again.
             TaskDead: it was given up.
             TaskCancelled: it was cancelled.
             TaskNotFound: there is no such task, or its outcome has expired.
-            ResultTimeout: it did not end in time.
+            ResultTimeout: it did not end in time, or the server was away until then.
             ResultInvalid: it returned something else than its type says.
         """
         flow = self._internals.result(self.id, timeout, self._read)
@@ -127,12 +129,14 @@ class AsyncTaskHandle(_AnyHandle[R]):
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
 
+        A server that is away meanwhile may come back: only the timeout ends the wait.
+
         Raises:
             TaskFailed: it raised an error and is not tried again.
             TaskDead: it was given up.
             TaskCancelled: it was cancelled.
             TaskNotFound: there is no such task, or its outcome has expired.
-            ResultTimeout: it did not end in time.
+            ResultTimeout: it did not end in time, or the server was away until then.
             ResultInvalid: it returned something else than its type says.
         """
         flow = self._internals.result(self.id, timeout, self._read)

@@ -102,14 +102,19 @@ class LocalQueue(Generic[D]):
         return TaskState(State.UNKNOWN) if task is None else task.state()
 
     def result(
-        self, task_id: str, timeout: float | None, read: Callable[[msgspec.Raw], Any]
+        self,
+        task_id: str,
+        timeout: float | None,
+        read: Callable[[msgspec.Raw], Any],
+        whole: float | None = None,
     ) -> Flow[Any]:
-        """Wait for a task to end."""
+        """Wait for a task to end; an error names the *whole* timeout of the caller."""
         self._tasks.found(task_id)
         seconds = TIMEOUT_MAX if timeout is None else min(timeout, TIMEOUT_MAX)
         found = yield AwaitOutcome("local", task_id, seconds)
         if found is None:
-            state, waited = self._tasks.found(task_id).state(), round(seconds, 3)
+            state = self._tasks.found(task_id).state()
+            waited = whole or round(seconds, 3)
             raise ResultTimeout(
                 f"task {task_id} did not end within {waited:g} s: it is {state}"
             )

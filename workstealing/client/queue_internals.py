@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 import msgspec
 
 from workstealing._checks import checked_id
+from workstealing._logs import BackgroundLogger
 from workstealing.client.queue_options import QueueOptions
 from workstealing.client.task_log import QueueLog
 from workstealing.drivers.address import target_of
@@ -61,11 +62,15 @@ if TYPE_CHECKING:
 
 __all__ = ("QueueInternals", "Source", "check_payloads", "internals_of")
 
+logger = BackgroundLogger(__name__)
+
 D_co = TypeVar("D_co", covariant=True)
 
 _CHUNK = 1000
 # Outcomes are published; this is how often we look all the same.
 _LOOK_SECONDS = 1.0
+# How soon a server that is away is tried again.
+_RETURN_SECONDS = 0.1
 _ROUGHLY_DONE_SECONDS = 0.05
 
 
@@ -179,39 +184,74 @@ class QueueInternals(Generic[D_co]):
         return _state((yield from locate(self.keys, task_id)))
 
     def result(
-        self, task_id: str, timeout: float | None, read: Callable[[msgspec.Raw], Any]
+        self,
+        task_id: str,
+        timeout: float | None,
+        read: Callable[[msgspec.Raw], Any],
+        whole: float | None = None,
     ) -> Flow[Any]:
-        """Wait for a task to end, by push with a look as the safety net."""
+        """Wait for a task to end, by push with a look as the safety net.
+
+        A server that is away may come back: only the timeout ends the wait. Errors name
+        the *whole* of it, if the caller has spent some already.
+        """
         end = None if timeout is None else self._clock.monotonic() + timeout
         prefix = self.keys.channel("")
-        own: Subscription = yield Subscribe(prefix, task_id)
-        is_requested = own.is_requested
+        own: Subscription | None = None
+        absence: RedisUnavailable | None = None
         while True:
             found = None
-            if not is_requested:
-                found = yield from self._look(task_id, own.channel)
-            is_requested = False
-            if not found:
-                left = _LOOK_SECONDS
-                if end is not None:
-                    left = min(left, end - self._clock.monotonic())
-                if left > 0.0:
-                    try:
-                        found = yield AwaitOutcome(prefix, task_id, left)
-                    except RedisUnavailable:
-                        # Only the subscription may be gone; if it is all, this raises.
-                        own = yield Subscribe(prefix, task_id)
+            try:
+                is_requested = False
+                if own is None:
+                    own = yield Subscribe(prefix, task_id)
+                    is_requested = own.is_requested
+                if not is_requested:
+                    found = yield from self._look(task_id, own.channel)
+                left = self._left(end, _LOOK_SECONDS)
+                if not found and left > 0.0:
+                    found = yield AwaitOutcome(prefix, task_id, left)
+                absence = None
+            except RedisUnavailable as error:
+                if absence is None:
+                    logger.warning(
+                        "the server cannot be reached; still waiting for task %s: %s",
+                        task_id,
+                        error,
+                    )
+                own, absence = None, error
+                yield Sleep(max(0.0, self._left(end, _RETURN_SECONDS)))
             if found:
                 outcome = TaskOutcome.read(found)
                 problem = outcome.problem(task_id)
                 if problem is not None:
                     raise problem
                 return read(outcome.result)
-            if end is not None and self._clock.monotonic() >= end:
-                state, waited = (yield from self.state(task_id)), round(timeout or 0, 3)
-                raise ResultTimeout(
-                    f"task {task_id} did not end within {waited:g} s: it is {state}"
+            if self._left(end, _LOOK_SECONDS) <= 0.0:
+                waited = f"{whole or round(timeout or 0, 3):g} s"
+                raise (yield from self._overdue(task_id, waited, absence))
+
+    def _left(self, end: float | None, most: float) -> float:
+        return most if end is None else min(most, end - self._clock.monotonic())
+
+    def _overdue(
+        self, task_id: str, waited: str, absence: RedisUnavailable | None
+    ) -> Flow[ResultTimeout]:
+        """Return the error that says where a task is, or that nobody can tell."""
+        if absence is None:
+            try:
+                state = yield from self.state(task_id)
+                return ResultTimeout(
+                    f"task {task_id} did not end within {waited}: it is {state}"
                 )
+            except RedisUnavailable as error:
+                absence = error
+        overdue = ResultTimeout(
+            f"no outcome of task {task_id} arrived within {waited}, and the server"
+            f" cannot be reached: {absence}"
+        )
+        overdue.__cause__ = absence
+        return overdue
 
     def _look(self, task_id: str, channel: str) -> Flow[bytes]:
         """Return an outcome if there is one; else have it published on a channel."""

@@ -68,7 +68,7 @@ class QueueOptions:
         """Return what is known and permitted in a queue, and what signs for it."""
         keyring = self.keyring
         signer = None if keyring is None else keyring.signer(queue, self.run)
-        return Admission(self.registry, self.policy, signer)
+        return Admission(self.registry, self.policy, signer, self.max_payload)
 
 
 def one_keyring(secret: str | bytes | None, keyring: Any) -> Keyring | None:

@@ -11,7 +11,6 @@ answer or an error in time, whatever fails: see `call`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from concurrent.futures import Executor as Threads
 from contextlib import (
     AbstractAsyncContextManager,
@@ -34,9 +33,9 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.client.queue_options import DEFAULTS
 from workstealing.client.task_log import async_following, following
 from workstealing.client.task_queue import TaskQueue
-from workstealing.errors import ConfigurationError, RedisUnavailable, ResultTimeout
+from workstealing.errors import ConfigurationError
 from workstealing.queue.settings import QueueSettings
-from workstealing.queue.steps import Flow, Sleep
+from workstealing.queue.steps import Flow
 from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.policy import AccessPolicy
@@ -48,8 +47,6 @@ __all__ = ("AsyncTaskClient", "TaskClient")
 
 R = TypeVar("R")
 
-# A server that restarts is back soon; one that is gone need not be asked more often.
-_PAUSE_SECONDS = 0.2
 # A lock cannot be waited for much longer; it is a century and more.
 _LONGEST_SECONDS = TIMEOUT_MAX / 2
 
@@ -115,28 +112,8 @@ class _AnyClient:
         def read(result: Any) -> Any:
             return decode_result(result, result_type)
 
-        while True:
-            try:
-                return (yield from self._result(task_id, wait, read))
-            except RedisUnavailable as error:
-                if wait.left <= _PAUSE_SECONDS:
-                    raise ResultTimeout(
-                        f"no outcome of task {task_id} arrived within {wait.seconds:g}"
-                        f" s, and the server cannot be reached: {error}"
-                    ) from error
-            yield Sleep(_PAUSE_SECONDS)
-
-    def _result(
-        self, task_id: str, wait: _Wait, read: Callable[[Any], Any]
-    ) -> Flow[Any]:
-        try:
-            return (yield from self._internals.result(task_id, wait.left, read))
-        except ResultTimeout:
-            # It knows only what was left of the wait, not what the caller gave.
-            state = yield from self._internals.state(task_id)
-            raise ResultTimeout(
-                f"task {task_id} did not end within {wait.seconds:g} s: it is {state}"
-            ) from None
+        flow = self._internals.result(task_id, wait.left, read, wait.seconds)
+        return (yield from flow)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._queue!r}>"

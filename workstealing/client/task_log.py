@@ -8,13 +8,13 @@ another one runs the task again. What the log of a task no longer has (see
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from threading import Event, Thread
 from typing import Any, Protocol
 
+from workstealing._printing import escaping_logger, printable
 from workstealing.errors import RedisError
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.steps import Flow, Invoke, Sleep, ask
@@ -32,7 +32,7 @@ __all__ = (
     "following",
 )
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 _LOOK_SECONDS = 0.2
 _PAUSE_SECONDS = 0.5
@@ -55,7 +55,10 @@ class LoggingChannel:
 
     @staticmethod
     def console() -> LoggingChannel:
-        """Show what is printed as it is, and what is logged on the standard error."""
+        """Show what is printed, and on the standard error what is logged.
+
+        Control characters are escaped.
+        """
         return LoggingChannel(_show)
 
     def take(self, record: LogRecord) -> None:
@@ -190,5 +193,5 @@ def _readable(records: Iterable[bytes]) -> Iterator[LogRecord]:
 
 def _show(record: LogRecord) -> None:
     stream = sys.stdout if record.stream == "stdout" else sys.stderr
-    stream.write(f"{record}\n")
+    stream.write(f"{printable(str(record))}\n")
     stream.flush()

@@ -51,7 +51,7 @@ class TaskQueue:
         retention: seconds for which outcomes are kept; 0 keeps none.
         max_outcomes: how many outcomes are kept at most.
         max_length: how many tasks may wait or run; more are refused with `QueueFull`.
-        max_payload: bytes of one payload.
+        max_payload: bytes of one payload, for those who submit and for workers.
         max_result: bytes of one result; a task that returns more has failed.
         registry: the tasks that are known here, if queues are to share them.
         policy: which roles may call which tasks; with a policy, a call that it does

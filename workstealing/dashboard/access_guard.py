@@ -2,6 +2,7 @@
 
 - Without the token nothing is shown. A browser sends it once, for a cookie that scripts
   cannot read and other sites cannot send; a program sends `Authorization: Bearer`.
+  Signing out ends the session for whoever has its cookie, while this process runs.
 - A request is answered only under an IP address, `localhost`, or an allowed name: a
   foreign name that was made to point here (DNS rebinding) is refused.
 - A request that changes something must come from a page of the dashboard, as its
@@ -16,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+import secrets
 import time
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
@@ -77,6 +79,7 @@ class AccessGuard:
         self._token = token.encode()
         self._names = frozenset(("localhost", *(name.lower() for name in names)))
         self._now = now
+        self._ended: dict[str, int] = {}
 
     def refusal(self, request: Request) -> Response | None:
         """Return the response to a request that is not allowed; None if it is."""
@@ -113,11 +116,16 @@ class AccessGuard:
 
     def open_session(self, request: Request, response: Response) -> None:
         """Start a session of twelve hours for a browser."""
-        end = str(int(self._now()) + _SESSION_SECONDS)
-        self._set_cookie(request, response, f"{end}.{self._signed(end)}")
+        end = int(self._now()) + _SESSION_SECONDS
+        session = f"{end}.{secrets.token_hex(8)}"
+        self._set_cookie(request, response, f"{session}.{self._signed(session)}")
 
     def end_session(self, request: Request, response: Response) -> None:
-        """End the session of a browser."""
+        """End the session of a browser; its cookie is worth nothing from then on."""
+        now, session = self._now(), self._session(request)
+        self._ended = {name: end for name, end in self._ended.items() if end > now}
+        if session is not None:
+            self._ended[session] = _end_of(session)
         self._set_cookie(request, response, "", max_age=0)
 
     def _set_cookie(
@@ -150,13 +158,21 @@ class AccessGuard:
         return scheme.lower() == "bearer" and self.admits(token)
 
     def _has_session(self, request: Request) -> bool:
-        end, _, signature = request.cookies.get(_COOKIE, "").partition(".")
-        if not hmac.compare_digest(self._signed(end).encode(), signature.encode()):
+        session = self._session(request)
+        if session is None or session in self._ended:
             return False
-        return int(end) > self._now()
+        return _end_of(session) > self._now()
 
-    def _signed(self, end: str) -> str:
-        text = f"workstealing web session until {end}".encode()
+    def _session(self, request: Request) -> str | None:
+        """Return the session that a cookie names, if we have signed it."""
+        session, _, signature = request.cookies.get(_COOKIE, "").rpartition(".")
+        is_ours = hmac.compare_digest(
+            self._signed(session).encode(), signature.encode()
+        )
+        return session if is_ours else None
+
+    def _signed(self, session: str) -> str:
+        text = f"workstealing web session until {session}".encode()
         return hmac.new(self._token, text, hashlib.sha256).hexdigest()
 
 
@@ -185,6 +201,10 @@ class GuardedApp:
 
         answer = self._guard.refusal(Request(scope)) or self._app
         await answer(scope, receive, with_headers)
+
+
+def _end_of(session: str) -> int:
+    return int(session.partition(".")[0])
 
 
 def _is_address(name: str) -> bool:

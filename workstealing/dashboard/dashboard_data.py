@@ -44,6 +44,8 @@ _REMEMBERED = 200
 _AT_ONCE = 8
 _DISCOVER_SECONDS = 15.0
 _HISTORY = 60
+# Bytes of an envelope or a result; a page that writes more holds up all others.
+_LONGEST_TEXT = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,8 @@ class DashboardData:
     ) -> tuple[TaskDetail, Explanation]:
         """Return a task, and why it is where it is."""
         inspector = self._watched(name, run).inspector
-        return await inspector.cat(task_id), await inspector.why(task_id)
+        seen = await inspector.cat(task_id, _LONGEST_TEXT)
+        return seen, await inspector.why(task_id)
 
     async def act(self, action: Action, name: str, run: str, task_id: str) -> str:
         """Replay, delete or cancel a task; return a word for the result."""

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import urlencode
 
+from workstealing._printing import printable
 from workstealing.inspecting import QueueStat, TaskRow, WorkerStat
-from workstealing.inspecting.formatting import plural, printable, relative_time
+from workstealing.inspecting.formatting import plural, relative_time
 from workstealing.inspecting.stat_rows import live_first, worker_row
 
 __all__ = (

@@ -38,6 +38,7 @@ from workstealing.inspecting.stat_rows import (
     totals_text,
     upkeep_ages,
 )
+from workstealing.inspecting.views import CutText
 from workstealing.tasks.outcome import State
 
 __all__ = (
@@ -303,4 +304,6 @@ def _where(seen: QueueStat) -> dict[str, str]:
 
 
 def _pretty(value: Any) -> str:
+    if isinstance(value, CutText):
+        return value
     return json.dumps(value, indent=2, ensure_ascii=False)

@@ -28,6 +28,7 @@ from redis.cluster import ClusterNode
 from redis.retry import Retry
 
 from workstealing._checks import checked_client_name, checked_number, checked_seconds
+from workstealing._printing import escaping_logger
 from workstealing.drivers.address import Address, parse_address
 from workstealing.drivers.async_driver import (
     AsyncClient,
@@ -66,7 +67,7 @@ VARIABLES = ("WORKSTEALING_URL", "REDIS_URL")
 _VARIABLES_IN_WORDS = " and ".join(VARIABLES)
 _EMBEDDED = "WORKSTEALING_EMBEDDED"
 
-_log = logging.getLogger(__name__)
+_log = escaping_logger(__name__)
 # Once per process is enough.
 _warned: list[str] = []
 

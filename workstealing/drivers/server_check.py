@@ -7,17 +7,17 @@ tell (an ACL may forbid `INFO`) is taken as it is.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from workstealing._printing import escaping_logger
 from workstealing.errors import RedisError
 from workstealing.queue.steps import Flow, RedisCommand, ask
 
 __all__ = ("ServerFacts", "advice", "first_look", "parse_facts", "refusal")
 
-_log = logging.getLogger(__name__)
+_log = escaping_logger(__name__)
 _OLDEST = (6, 2)
 _warned: set[str] = set()
 

@@ -48,7 +48,11 @@ class OutcomeSubscriptions:
             made = _ThreadSubscription(
                 self._client.pubsub(), new_channel(prefix), self.generation
             )
-            made.pubsub.subscribe(made.channel)
+            try:
+                made.pubsub.subscribe(made.channel)
+            except BaseException:
+                made.pubsub.close()
+                raise
             self._open.add(made.pubsub)
             vars(self._own)[prefix] = made
         made.expected.note_wait()

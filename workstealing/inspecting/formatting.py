@@ -1,7 +1,7 @@
-"""Formats numbers, durations and times for people, and makes any text safe to print.
+"""Formats numbers, durations and times for people.
 
 Shared by the inspector, the command line and the dashboard. Nothing here raises,
-however odd the number or the text.
+however odd the number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ __all__ = (
     "percent",
     "percentile",
     "plural",
-    "printable",
     "relative_time",
     "significant",
     "timestamp",
@@ -91,12 +90,3 @@ def percentile(share: float) -> str:
 def plural(number: int, noun: str, nouns: str = "") -> str:
     """Return a number with its noun: 1 worker, 2,000 workers."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
-
-
-def printable(text: str) -> str:
-    """Return the text with control characters escaped.
-
-    Names, ids and messages may come from anywhere, and must not move a cursor or
-    reverse the direction of writing.
-    """
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)

@@ -52,13 +52,15 @@ class Inspector:
         """List a place: inbox, later, running, done, dead, parked or queues/WORKER."""
         return self._parts.driver.run(self._flows.ls(where, limit))
 
-    def cat(self, task_id: str) -> TaskDetail:
+    def cat(self, task_id: str, most: int | None = None) -> TaskDetail:
         """Return a task with its envelope, outcome and traceback.
+
+        An envelope or a result of more than *most* bytes is the beginning of its text.
 
         Raises:
             TaskNotFound: the task does not exist, or its outcome has expired.
         """
-        return self._parts.driver.run(self._flows.cat(task_id))
+        return self._parts.driver.run(self._flows.cat(task_id, most))
 
     def tree(self, limit: int = 10) -> TreeNode:
         """Return the queue as folders, with at most *limit* tasks in each."""
@@ -88,13 +90,15 @@ class AsyncInspector:
         """List a place: inbox, later, running, done, dead, parked or queues/WORKER."""
         return await self._parts.driver.run(self._flows.ls(where, limit))
 
-    async def cat(self, task_id: str) -> TaskDetail:
+    async def cat(self, task_id: str, most: int | None = None) -> TaskDetail:
         """Return a task with its envelope, outcome and traceback.
+
+        An envelope or a result of more than *most* bytes is the beginning of its text.
 
         Raises:
             TaskNotFound: the task does not exist, or its outcome has expired.
         """
-        return await self._parts.driver.run(self._flows.cat(task_id))
+        return await self._parts.driver.run(self._flows.cat(task_id, most))
 
     async def tree(self, limit: int = 10) -> TreeNode:
         """Return the queue as folders, with at most *limit* tasks in each."""
@@ -125,8 +129,11 @@ class _InspectionFlows:
     def ls(self, where: str, limit: int) -> Flow[tuple[TaskRow, ...]]:
         return list_tasks(self._parts.keys, where, _checked_limit(limit))
 
-    def cat(self, task_id: str) -> Flow[TaskDetail]:
-        return read_task(self._parts.keys, self._parts.settings, checked_id(task_id))
+    def cat(self, task_id: str, most: int | None) -> Flow[TaskDetail]:
+        if most is not None:
+            checked_whole(most, "most", 1)
+        parts, task_id = self._parts, checked_id(task_id)
+        return read_task(parts.keys, parts.settings, task_id, most)
 
     def tree(self, limit: int) -> Flow[TreeNode]:
         limit = _checked_limit(limit)

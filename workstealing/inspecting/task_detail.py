@@ -17,7 +17,7 @@ from workstealing.inspecting.listing import (
     preview_outcome,
     reason_of,
 )
-from workstealing.inspecting.views import Explanation, TaskDetail
+from workstealing.inspecting.views import CutText, Explanation, TaskDetail
 from workstealing.queue import listing_calls
 from workstealing.queue.inspection_calls import Trace, locate
 from workstealing.queue.keys import QueueKeys
@@ -36,9 +36,12 @@ Sentences = Flow[list[str]]
 
 
 def read_task(
-    keys: QueueKeys, settings: QueueSettings, task_id: str
+    keys: QueueKeys, settings: QueueSettings, task_id: str, most: int | None = None
 ) -> Flow[TaskDetail]:
-    """Return a task; raise `TaskNotFound` if nothing is kept of it."""
+    """Return a task; raise `TaskNotFound` if nothing is kept of it.
+
+    An envelope or a result of more than *most* bytes is the beginning of its text.
+    """
     found = yield from _find(keys, task_id)
     if found.state is State.UNKNOWN:
         raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
@@ -49,9 +52,9 @@ def read_task(
         id=task_id,
         state=found.state,
         summary=sentences[0],
-        envelope=_decoded(seen.envelope) if seen.envelope else None,
+        envelope=_decoded(seen.envelope, most) if seen.envelope else None,
         outcome=None if outcome is None else _outcome_fields(outcome),
-        result=None if outcome is None else _decoded(bytes(outcome.result)),
+        result=None if outcome is None else _decoded(bytes(outcome.result), most),
         traceback=outcome.error.traceback if outcome and outcome.error else "",
     )
 
@@ -268,7 +271,11 @@ def _workers_alive(alive: int) -> str:
     return plural(alive, "worker is alive", "workers are alive")
 
 
-def _decoded(text: bytes) -> Any:
+def _decoded(text: bytes, most: int | None) -> Any:
+    if most is not None and len(text) > most:
+        # Decoded and written again, it would take seconds.
+        kept = text[:most].decode(errors="replace")
+        return CutText(f"{kept}… ({len(text):,} bytes; the first {most:,} are shown)")
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

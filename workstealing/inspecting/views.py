@@ -13,6 +13,7 @@ from typing import Any
 from workstealing.tasks.outcome import State
 
 __all__ = (
+    "CutText",
     "Explanation",
     "ParkedStat",
     "QueueStat",
@@ -179,6 +180,12 @@ class TaskDetail:
     """Decoded, without result and traceback; None until the task ends."""
     result: Any
     traceback: str
+
+
+class CutText(str):
+    """The beginning of an envelope or a result that was too long to be decoded."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ logged, the first time with its traceback and then one line a minute. A miss ins
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from workstealing._printing import escaping_logger
 from workstealing.clock import SYSTEM_CLOCK
 from workstealing.errors import ConfigurationError
 from workstealing.integrations.conditions import checked_recruiter
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ("AsyncCacheHooks", "CacheHooks", "OnMiss", "derive_class")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 OnMiss = Callable[..., object]
 T = TypeVar("T")

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from celery import Celery
@@ -16,13 +15,14 @@ from celery.bootsteps import StartStopStep
 from celery.signals import task_postrun
 from celery.worker import state
 
+from workstealing._printing import escaping_logger
 from workstealing.integrations.conditions import checked_recruiter
 from workstealing.recruiting.job import Every, checked_interval
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("enlist_after_tasks",)
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 
 def enlist_after_tasks(

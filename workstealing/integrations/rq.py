@@ -12,7 +12,6 @@ A warm shutdown that is requested during a slice waits until the slice has ended
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -20,12 +19,13 @@ from typing import Any, ClassVar
 import rq.exceptions
 import rq.worker
 
+from workstealing._printing import escaping_logger
 from workstealing.clock import SYSTEM_CLOCK
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("RqEnlistMixin",)
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 # RQ 1 has it where it is raised.
 _home: Any = rq.exceptions if hasattr(rq.exceptions, "StopRequested") else rq.worker

@@ -22,13 +22,13 @@ share a hash tag, so in a Cluster they are on one node.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
 from workstealing._checks import checked_batch, checked_text, milliseconds
+from workstealing._printing import escaping_logger
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
@@ -48,7 +48,7 @@ from workstealing.recruiting.job import Duty
 
 __all__ = ("AsyncRefreshAhead", "RefreshAhead")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 Compute: TypeAlias = Callable[[str], Value]
 AsyncCompute: TypeAlias = Callable[[str], Awaitable[Value]]
@@ -208,7 +208,7 @@ class _RefreshAheadSteps:
                 _, value = yield from self._renew(name, kept.expires)
             except Exception:
                 logger.warning(
-                    "%r could not be recomputed; its old value is kept",
+                    "'%s' could not be recomputed; its old value is kept",
                     name,
                     exc_info=True,
                 )

@@ -6,13 +6,13 @@ interruption waits until the pool's state is consistent again.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from threading import Condition, Lock, current_thread
 from time import monotonic
 from typing import Any, TypeVar
 
 from workstealing._forking import end_at_exit, reset_in_children
+from workstealing._printing import escaping_logger
 from workstealing.chance import Chance
 from workstealing.clock import Clock
 from workstealing.errors import PoolStopped, UnknownWorker
@@ -30,7 +30,7 @@ from workstealing.pool.work_deques import WorkDeques
 
 __all__ = ("PoolThreads",)
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 T = TypeVar("T")
 

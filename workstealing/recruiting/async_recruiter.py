@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import copy_context
@@ -18,6 +17,7 @@ from functools import partial, wraps
 from threading import Event
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
+from workstealing._printing import escaping_logger
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.core import RecruiterCore
 from workstealing.recruiting.job import Duty, Every, checked_interval
@@ -26,7 +26,7 @@ from workstealing.telemetry.events import Outcome
 
 __all__ = ("AsyncRecruiter", "AsyncTicker")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 # What a coroutine gets to clean up in after its time.
 _CANCEL_SECONDS = 0.01

@@ -10,7 +10,6 @@ its recruiter, and the detour by a second object would cost it 15 % more.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from inspect import iscoroutinefunction
@@ -18,6 +17,7 @@ from threading import RLock
 from typing import Any, ClassVar, TypeVar, cast
 
 from workstealing._forking import reset_in_children
+from workstealing._printing import escaping_logger
 from workstealing._stop_requests import is_stop_request
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
@@ -41,7 +41,7 @@ from workstealing.telemetry.observers import FanOut, Observer, Throttle
 
 __all__ = ("RecruiterCore",)
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 Self = TypeVar("Self", bound="RecruiterCore")
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -8,13 +8,13 @@ When no job is drawn, which is nearly always, it costs less than two empty metho
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from threading import Event, Thread, current_thread
 from typing import ParamSpec, TypeVar
 
+from workstealing._printing import escaping_logger
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.core import RecruiterCore
 from workstealing.recruiting.job import Duty, Every, checked_interval
@@ -23,7 +23,7 @@ from workstealing.telemetry.events import Outcome
 
 __all__ = ("Recruiter", "Ticker")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 It is asked when a request enters the queue and again when a worker takes it. Each
 refusal is an error of its own that reaches the caller: `BadSignature`, `UnknownTask`,
-`NotPermitted`; then `PayloadInvalid`.
+`NotPermitted`; then `PayloadInvalid`. One that is too large is a dead letter.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from workstealing.errors import BadSignature, ConfigurationError
+from workstealing.errors import BadSignature, ConfigurationError, PayloadTooLarge
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.policy import AccessPolicy
@@ -29,6 +29,8 @@ class Admission:
     """None: nobody is refused."""
     signer: Signer | None = None
     """None: anybody who can write to Redis is believed."""
+    max_payload: int | None = None
+    """Bytes of one payload; None: those who submit have looked already."""
 
     def __post_init__(self) -> None:
         if self.policy is not None and not isinstance(self.policy, AccessPolicy):
@@ -37,7 +39,19 @@ class Admission:
             )
 
     def verified_envelope(self, task_id: str, envelope: bytes, now_ms: int) -> Envelope:
-        """Read an envelope that was found in Redis; refuse it if it is not genuine."""
+        """Read an envelope that was found in Redis.
+
+        Refuse it if it is not genuine, or larger than a producer of ours would write.
+        """
+        read = self._genuine_envelope(task_id, envelope, now_ms)
+        # The payload is a part of it, so most envelopes need no closer look.
+        if self.max_payload is not None and len(envelope) > self.max_payload:
+            size = memoryview(read.payload).nbytes
+            if size > self.max_payload:
+                raise PayloadTooLarge(read.name, size, self.max_payload)
+        return read
+
+    def _genuine_envelope(self, task_id: str, envelope: bytes, now_ms: int) -> Envelope:
         if self.signer is None:
             return Envelope.read(envelope)
         sig = self.signer.verify(task_id, envelope)

@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from workstealing._printing import on_one_line
 from workstealing.errors import (
     BadOutcome,
     BadSignature,
@@ -227,12 +228,13 @@ class TaskState:
         if self.worker:
             words += ["to" if self.state is State.ASSIGNED else "on", self.worker]
         if self.since_ms is not None:
-            when = datetime.fromtimestamp(self.since_ms / 1000, timezone.utc)
             words += ["until" if self.state is State.DELAYED else "since"]
-            words += [when.isoformat(timespec="milliseconds").replace("+00:00", "Z")]
+            words += [_moment_text(self.since_ms)]
         if self.progress is not None:
             words.append(f"({self.progress})")
-        return " ".join(words) + (f": {self.reason}" if self.reason else "")
+        return on_one_line(
+            " ".join(words) + (f": {self.reason}" if self.reason else "")
+        )
 
 
 def beginning(text: str, most: int) -> str:
@@ -240,6 +242,15 @@ def beginning(text: str, most: int) -> str:
     encoded = text.encode("utf-8", "backslashreplace")
     kept = encoded[:most].decode("utf-8", "ignore")
     return kept if len(encoded) <= most else f"{kept}…"
+
+
+def _moment_text(ms: int) -> str:
+    try:
+        when = datetime.fromtimestamp(ms / 1000, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        # A calendar ends with the year 9999, and a delay need not.
+        return f"{ms} ms after 1970"
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _end(text: str, most: int) -> str:

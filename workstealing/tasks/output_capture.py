@@ -71,8 +71,12 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __str__(self) -> str:
         if self.stream != "log":
             return self.message
-        when = datetime.fromtimestamp(self.time / 1000, timezone.utc)
-        return f"{when:%H:%M:%S} {self.level} {self.logger}: {self.message}"
+        try:
+            when = f"{datetime.fromtimestamp(self.time / 1000, timezone.utc):%H:%M:%S}"
+        except (OverflowError, OSError, ValueError):
+            # Any program that can write to Redis may have put it there.
+            when = f"{self.time} ms after 1970"
+        return f"{when} {self.level} {self.logger}: {self.message}"
 
 
 _ENCODE = msgspec.json.Encoder().encode

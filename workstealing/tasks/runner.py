@@ -46,6 +46,7 @@ from workstealing.tasks.context import (
     enter,
     leave,
 )
+from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
 
@@ -344,7 +345,7 @@ class TaskRunner:
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
             return self._cancelled(attempt, "not tried again: " + _reason(error))
         if isinstance(verdict, RetryAfter):
-            delay_ms = max(1, round(verdict.seconds * 1000))
+            delay_ms = max(1, round(min(verdict.seconds * 1000, LATEST_MS / 2)))
             logger.warning(
                 "task %s (%s) failed in attempt %d, retrying in %.3g s: %s",
                 task.id,
@@ -388,7 +389,7 @@ class TaskRunner:
         if isinstance(error, BadSignature):
             verdict = "forged"
             # Nothing that it says of itself can be trusted, so none of it is logged.
-            logger.warning("task %r is refused: %s", delivery.id, error.problem)
+            logger.warning("task %s is refused: %s", delivery.id, error.problem)
         return self._report(
             delivery,
             verdict,

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
@@ -126,7 +126,7 @@ class SubmitOptions:
         if self.delay is not None and self.at is not None:
             raise ConfigurationError("give delay= or at=, not both")
         if self.delay is not None:
-            checked_seconds(self.delay, "delay", zero=True)
+            self._delay_seconds()
         if self.at is not None:
             checked_time(self.at, "at")
 
@@ -135,14 +135,19 @@ class SubmitOptions:
         """Milliseconds from now; 0 is at once."""
         if self.delay is None:
             return 0
-        return round(checked_seconds(self.delay, "delay", zero=True) * 1000)
+        return round(self._delay_seconds() * 1000)
 
     @property
     def due_ms(self) -> int:
         """Milliseconds since 1970; 0 is at once."""
         if self.at is None:
             return 0
-        return max(1, round(self.at.astimezone(timezone.utc).timestamp() * 1000))
+        return max(1, round(self.at.timestamp() * 1000))
+
+    def _delay_seconds(self) -> float:
+        return checked_seconds(
+            self.delay, "delay", zero=True, most=LATEST_MS // 2 // 1000
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Protocol
 
+from workstealing._printing import escaping_logger, on_one_line
 from workstealing._stop_requests import is_stop_request
 from workstealing.clock import Clock
 from workstealing.telemetry.events import BreakerClosed, BreakerOpened, Event
 
 __all__ = ("FanOut", "LoggingObserver", "Observer", "Throttle")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 _QUIET_SECONDS = 60.0
 _MOST_SUBJECTS = 1000
@@ -51,7 +52,7 @@ class LoggingObserver:
         if not self._logger.isEnabledFor(level):
             return
         values = {field.name: getattr(event, field.name) for field in fields(event)}
-        text = " ".join(f"{name}={value}" for name, value in values.items())
+        text = on_one_line(" ".join(f"{name}={values[name]}" for name in values))
         extra = {f"ws_{name}": value for name, value in values.items()}
         self._logger.log(level, "%s %s", type(event).__name__, text, extra=extra)
 

@@ -9,13 +9,13 @@ coroutines cannot be, so the whole process is restarted.
 
 from __future__ import annotations
 
-import logging
 import signal
 from contextlib import suppress
 from enum import Enum
 from threading import Event, Thread
 
 from workstealing._checks import checked_seconds
+from workstealing._printing import escaping_logger
 from workstealing.errors import PoolStopped
 from workstealing.workers.identity import STOP_SECONDS
 from workstealing.workers.loop import UntilEmpty
@@ -24,7 +24,7 @@ from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("CUT_OFF", "Service")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 CUT_OFF = 1
 """The exit code if tasks had to be cut off and handed back."""

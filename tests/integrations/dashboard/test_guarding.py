@@ -129,6 +129,30 @@ async def test_who_leaves_is_a_stranger_again(browser: httpx.AsyncClient) -> Non
     assert (await browser.get("/")).status_code == 303
 
 
+async def test_the_cookie_of_who_has_left_opens_nothing(
+    browser: httpx.AsyncClient, stranger: httpx.AsyncClient
+) -> None:
+    (cookie,) = browser.cookies.jar
+    kept = {"Cookie": f"{cookie.name}={cookie.value}"}
+    assert (await stranger.get("/", headers=kept)).status_code == 200
+
+    await browser.post("/logout")
+
+    assert (await stranger.get("/", headers=kept)).status_code == 303
+
+
+async def test_who_leaves_ends_no_session_of_others(
+    browser: httpx.AsyncClient, stranger: httpx.AsyncClient
+) -> None:
+    origin = {"Origin": str(stranger.base_url).rstrip("/")}
+    await stranger.post("/login", data={"token": TOKEN}, headers=origin)
+    assert (await stranger.get("/")).status_code == 200
+
+    await browser.post("/logout")
+
+    assert (await stranger.get("/")).status_code == 200
+
+
 @pytest.mark.parametrize(
     "host",
     [

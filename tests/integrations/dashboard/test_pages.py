@@ -208,6 +208,23 @@ async def test_a_task_shows_all_that_is_known_of_it(
     assert "Replay" not in words
 
 
+async def test_of_a_long_result_only_the_beginning_is_shown(
+    browser: httpx.AsyncClient, queue: AsyncTaskQueue, async_redis_client: Redis
+) -> None:
+    result = json.dumps(["beginning", "x" * 2_000_000, "the end"])
+    keys = internals_of(queue).keys
+    outcome = f'{{"result":{result}}}'
+    await async_redis_client.hset(keys.done, "long", outcome)  # type: ignore[misc]
+
+    where = {"queue": queue.name, "run": "default", "id": "long"}
+    page = (await browser.get("/task", params=where)).text
+
+    assert "beginning" in page
+    assert f"{len(result):,} bytes; the first 65,536 are shown" in page
+    assert "the end" not in page
+    assert len(page) < 100_000
+
+
 async def test_cancel_cancels_and_says_so(
     browser: httpx.AsyncClient, mill: Mill
 ) -> None:

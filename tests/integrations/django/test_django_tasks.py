@@ -27,12 +27,14 @@ BACKEND = "workstealing.integrations.django.TaskBackend"
 TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": ["default", "letters"]}}
 BEGINNING = """
 import asyncio, json
+from dataclasses import replace
 from datetime import timedelta
 import django; django.setup()
-from django.tasks import default_task_backend
+from django.tasks import default_task_backend, task
 from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist
 from django.utils.timezone import now
-from bazaar.errands import add, die, fail, greet, look, unspeakable
+from bazaar.diary import write
+from bazaar.errands import add, die, fail, greet, leave, look, unspeakable
 def does_not_exist(result_id):
     try: default_task_backend.get_result(result_id)
     except TaskResultDoesNotExist: return True
@@ -189,6 +191,49 @@ def test_priorities_become_three(
     assert queue.counts().inbox[inbox] == 1
 
 
+def test_a_priority_may_be_any_whole_number(shop: Shop) -> None:
+    result_id = shop.ask("add.using(priority=3.0).enqueue(1).id")
+    shop.work()
+
+    found = shop.look_up(result_id)
+    assert (found["status"], found["priority"]) == ("SUCCESSFUL", 3)
+    assert "InvalidTask" in shop.refusal("add.using(priority=3.5)")
+
+
+def test_a_result_has_no_time_of_another_variant_of_its_task(shop: Shop) -> None:
+    # Our backend meets a variant first: the task itself is of another one.
+    both = {"now": {"BACKEND": "django.tasks.backends.dummy.DummyBackend"}, **TASKS}
+    first = (
+        "task(backend='now')(write)"
+        ".using(backend='default', run_after=now() + timedelta(hours=1))"
+    )
+    result_id = f"replace({first}, run_after=None).enqueue('hello').id"
+
+    found = shop.ask(
+        f"default_task_backend.get_result({result_id}).task.run_after",
+        SETTINGS=json.dumps({"TASKS": both}),
+    )
+    assert found is None
+
+
+def test_any_queue_is_valid_if_django_has_an_empty_list(
+    shop: Shop, key_prefix: str
+) -> None:
+    tasks = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
+    shop._settings["SETTINGS"] = json.dumps({"TASKS": tasks})
+    variant = f"add.using(queue_name={key_prefix!r})"
+
+    result_id = shop.ask(f"{variant}.enqueue(1).id")
+    shop.work(key_prefix)
+
+    found = shop.ask(f"told({variant}.get_result({result_id!r}))")
+    assert (found["value"], found["queue"]) == (2, key_prefix)
+    assert "InvalidTask" in shop.refusal("add.using(queue_name='a b')")
+    known = shop.ask("add.enqueue(1).id")
+    shop.work()
+    assert shop.look_up(known)["status"] == "SUCCESSFUL"
+
+
 def test_results_that_do_not_exist_are_told(
     shop: Shop, redis_server: Server, key_prefix: str
 ) -> None:
@@ -209,7 +254,7 @@ def test_signals_are_sent(shop: Shop) -> None:
         "handlers": {"console": {"class": "logging.StreamHandler"}},
         "loggers": {"django.tasks": {"handlers": ["console"], "level": "DEBUG"}},
     }
-    shop.ask("[add.enqueue(1).id, fail.enqueue().id]")
+    shop.ask("[add.enqueue(1).id, fail.enqueue().id, leave.enqueue().id]")
     shop._settings["SETTINGS"] = json.dumps({"TASKS": TASKS, "LOGGING": logged})
 
     output = shop.work()
@@ -218,6 +263,8 @@ def test_signals_are_sent(shop: Shop) -> None:
         ("add", "SUCCESSFUL"),
         ("fail", "RUNNING"),
         ("fail", "FAILED"),
+        ("leave", "RUNNING"),
+        ("leave", "FAILED"),
     ):
         assert f"path=bazaar.errands.{path} state={state}" in output
 

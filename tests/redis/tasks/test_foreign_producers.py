@@ -214,6 +214,26 @@ def test_a_task_that_no_worker_knows_is_parked_until_one_joins_that_does(
     assert [h.result(timeout=30) for h in handles] == ["hello Dr Ann"] * 3
 
 
+def test_a_payload_that_is_too_large_is_a_dead_letter_whoever_wrote_it(
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    queue = make_queue(max_payload=100)
+
+    @queue.task(name="measure")
+    def measure(text: str) -> int:
+        return len(text)
+
+    envelope = '{{"v": 1, "name": "measure", "version": 1, "payload": {{"text":"{}"}}}}'
+    fitting = foreign(queue, "fitting", envelope.format("x" * 89).encode())
+    large = foreign(queue, "large", envelope.format("x" * 90).encode())
+    drain(queue)
+
+    assert fitting.result(timeout=5) == 89
+    with pytest.raises(TaskDead, match="101 bytes, but the limit is 100"):
+        large.result(timeout=5)
+    assert large.state().state is State.DEAD
+
+
 def test_a_parked_task_can_be_cancelled(
     make_queue: Callable[..., TaskQueue],
 ) -> None:

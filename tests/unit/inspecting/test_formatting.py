@@ -11,7 +11,6 @@ from workstealing.inspecting.formatting import (
     percent,
     percentile,
     plural,
-    printable,
     significant,
     timestamp,
 )
@@ -69,9 +68,3 @@ def test_numbers_have_few_digits() -> None:
     assert [one_decimal(n) for n in (0.25, 99.94, 1234.5)] == ["0.2", "99.9", "1,234"]
     assert [percent(n) for n in (0, 0.00001, 0.412)] == ["0 %", "< 0.01 %", "41.2 %"]
     assert [percentile(n) for n in (0, 0.99719)] == ["none", "p99.71"]
-
-
-def test_a_text_cannot_control_the_terminal() -> None:
-    assert printable("zwei\nZeilen, größer") == "zwei\nZeilen, größer"
-    assert printable("\x1b[2Jgone\r") == "\\x1b[2Jgone\\r"
-    assert printable("turned \u202e round") == "turned \\u202e round"

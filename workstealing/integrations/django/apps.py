@@ -14,7 +14,6 @@ With `DEBUG = False` the app forbids the embedded Redis server for the whole pro
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -22,6 +21,7 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.utils.module_loading import module_has_submodule
 
+from workstealing._printing import escaping_logger
 from workstealing.integrations.django.site import (
     forbid_embedded_server,
     get_recruiter,
@@ -29,7 +29,7 @@ from workstealing.integrations.django.site import (
 
 __all__ = ("WorkStealingConfig", "discover", "skipped")
 
-logger = logging.getLogger(__name__)
+logger = escaping_logger(__name__)
 
 _MODULES = ("jobs", "tasks")
 

@@ -22,6 +22,7 @@ from workstealing.recruiting.recruiter import Recruiter
 
 if TYPE_CHECKING:
     from workstealing.client.task_queue import TaskQueue
+    from workstealing.tasks.registry import Registry
 
 __all__ = (
     "EMBEDDED",
@@ -30,10 +31,13 @@ __all__ = (
     "get_recruiter",
     "get_settings",
     "may_block",
+    "unlisted_registry",
 )
 
 EMBEDDED = "WORKSTEALING_EMBEDDED"
 """The variable that allows the embedded Redis server, or forbids it (`never`)."""
+
+_TASK_BACKEND = "workstealing.integrations.django.TaskBackend"
 
 
 def forbid_embedded_server() -> None:
@@ -74,16 +78,27 @@ def get_queue(name: str) -> TaskQueue:
     """Return a queue of the settings.
 
     Raises:
-        ConfigurationError: the settings have no queue of that name.
+        ConfigurationError: the settings have no queue of that name, and no backend in
+            `TASKS` allows any name.
     """
     queues = _queues()
     if name not in queues:
+        if _is_any_allowed():
+            return _unlisted_queue(name)
         known = ", ".join(map(repr, queues)) or "no queue"
         raise ConfigurationError(
             f'there is no queue {name!r}: add it, WORKSTEALING["QUEUES"] ='
             f" {{{name!r}: {{}}, …}}, or use one that is configured ({known})"
         )
     return queues[name]
+
+
+@cache
+def unlisted_registry() -> Registry:
+    """Return the tasks of all queues that the settings do not list."""
+    from workstealing.integrations.django.database_connections import ClosingRegistry
+
+    return ClosingRegistry()
 
 
 def may_block() -> bool:
@@ -105,6 +120,21 @@ def _queues() -> dict[str, TaskQueue]:
         name: TaskQueue(name, redis=redis, registry=ClosingRegistry(), **plan.options)
         for name, plan in plans.items()
     }
+
+
+def _is_any_allowed() -> bool:
+    return any(
+        backend.get("BACKEND") == _TASK_BACKEND and backend.get("QUEUES") == []
+        for backend in getattr(settings, "TASKS", {}).values()
+    )
+
+
+@cache
+def _unlisted_queue(name: str) -> TaskQueue:
+    from workstealing.client.task_queue import TaskQueue
+
+    redis = get_settings().redis
+    return TaskQueue(name, redis=redis, registry=unlisted_registry())
 
 
 def _install_jobs(recruiter: Recruiter) -> None:

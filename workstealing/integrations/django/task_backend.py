@@ -3,7 +3,9 @@
 `"BACKEND": "workstealing.integrations.django.TaskBackend"` in `TASKS`. Each queue name
 of Django is a queue of `WORKSTEALING["QUEUES"]`, and `workstealing_worker` runs its
 tasks. Django's default, for a plain `@task`, is the queue `"default"`. Without `QUEUES`
-in `TASKS`, all queues of `WORKSTEALING` are valid.
+in `TASKS`, all queues of `WORKSTEALING` are valid. With an empty list, any name is: a
+queue that `WORKSTEALING` does not list has the default options, and its results are
+found by processes in which one of their tasks has named it.
 
 A task is stored in Redis with the path of its function, and only tasks whose modules
 are imported are run or returned: nothing is imported because Redis names it.
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from traceback import format_exception
 from typing import Any
 
@@ -39,8 +42,12 @@ from django.utils.timezone import now
 from workstealing._checks import checked_id
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import Task as QueueTask
-from workstealing.errors import ConfigurationError, DuplicateTask, InvalidName
-from workstealing.integrations.django.site import get_queue, get_settings
+from workstealing.errors import ConfigurationError, DuplicateTask, InvalidName, StopWork
+from workstealing.integrations.django.site import (
+    get_queue,
+    get_settings,
+    unlisted_registry,
+)
 from workstealing.integrations.django.task_record import (
     CallRecord,
     EnqueuedCall,
@@ -82,13 +89,21 @@ class TaskBackend(BaseTaskBackend):
                 f'remove TASKS["{alias}"]["OPTIONS"]: the options of a queue belong in'
                 ' WORKSTEALING["QUEUES"]'
             )
-        if not params.get("QUEUES"):
+        listed = get_settings().queues
+        if "QUEUES" not in params:
             # Django would allow "default" only.
-            self.queues = set(get_settings().queues)
-        self._queues = {name: get_queue(name) for name in sorted(self.queues)}
+            self.queues = set(listed)
+        self._takes_any_queue = "QUEUES" in params and not self.queues
+        names = sorted(listed if self._takes_any_queue else self.queues)
+        self._queues = {name: get_queue(name) for name in names}
 
     def validate_task(self, task: Task) -> None:
         """Check a task, and register it for the workers of this process."""
+        if task.queue_name not in self._queues and self._takes_any_queue:
+            try:
+                self._queues[task.queue_name] = get_queue(task.queue_name)
+            except ConfigurationError as error:
+                raise InvalidTask(f"{task.module_path}: {error}") from error
         if task.queue_name not in self._queues:
             name, known = task.queue_name, ", ".join(map(repr, self._queues))
             raise InvalidTask(
@@ -101,11 +116,15 @@ class TaskBackend(BaseTaskBackend):
         super().validate_task(task)
         path = task.module_path
         _known.setdefault(path, task)
-        for queue in self._queues.values():
-            if f"{path}@{_VERSION}" not in queue.registry.abilities():
+        registries = [queue.registry for queue in tuple(self._queues.values())]
+        if self._takes_any_queue:
+            # Workers of such a queue may be told of it by nobody else.
+            registries.append(unlisted_registry())
+        for registry in registries:
+            if f"{path}@{_VERSION}" not in registry.abilities():
                 # Another thread may have been quicker.
                 with suppress(DuplicateTask):
-                    queue.registry.add(define(self._runner(path), path, _VERSION))
+                    registry.add(define(self._runner(path), path, _VERSION))
 
     def enqueue(self, task: Task, args: Any, kwargs: Any) -> TaskResult:
         """Put a task into its queue."""
@@ -115,7 +134,8 @@ class TaskBackend(BaseTaskBackend):
             args=normalize_json(args),
             kwargs=normalize_json(kwargs),
             enqueued=to_milliseconds(now()),
-            priority=task.priority,
+            # Django takes any whole number, such as 3.0.
+            priority=int(task.priority),
             run_after=None if due_at is None else to_milliseconds(due_at),
         )
         queue = self._queues[task.queue_name]
@@ -133,7 +153,7 @@ class TaskBackend(BaseTaskBackend):
         """Return the state and result of a task, from any process."""
         with suppress(InvalidName):
             checked_id(result_id)
-            for queue in self._queues.values():
+            for queue in tuple(self._queues.values()):
                 parts = internals_of(queue)
                 found = parts.driver.run(locate(parts.keys, result_id))
                 if found.place is not State.UNKNOWN:
@@ -156,7 +176,10 @@ class TaskBackend(BaseTaskBackend):
         context = [TaskContext(task_result=result)] if task.takes_context else []
         try:
             value = normalize_json(task.call(*context, *call.args, **call.kwargs))
-        except Exception as error:
+        except (KeyboardInterrupt, StopWork):
+            # It may go back to its queue, so it has not finished.
+            raise
+        except BaseException as error:
             kind = type(error)
             failure = TaskError(
                 exception_class_path=f"{kind.__module__}.{kind.__qualname__}",
@@ -208,7 +231,9 @@ class TaskBackend(BaseTaskBackend):
         run_after = (
             None if call.run_after is None else from_milliseconds(call.run_after)
         )
-        return _known[path].using(
+        # Not `using`, which would keep what the first variant says where we say None.
+        return replace(
+            _known[path],
             priority=call.priority,
             queue_name=queue_name,
             run_after=run_after,

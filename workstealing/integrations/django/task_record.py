@@ -80,8 +80,13 @@ def to_milliseconds(when: datetime) -> int:
 
 def from_milliseconds(at_ms: int) -> datetime:
     """Convert to a time of Django: with a time zone if `USE_TZ` is True."""
-    utc = datetime.fromtimestamp(at_ms / 1000, timezone.utc)
-    when: datetime = utc if settings.USE_TZ else make_naive(utc)
+    try:
+        utc = datetime.fromtimestamp(at_ms / 1000, timezone.utc)
+        when: datetime = utc if settings.USE_TZ else make_naive(utc)
+    except (OverflowError, OSError, ValueError):
+        # No calendar has it, or not in this time zone.
+        end = datetime.max if at_ms > 0 else datetime.min
+        when = end.replace(tzinfo=timezone.utc) if settings.USE_TZ else end
     return when
 
 

@@ -8,6 +8,7 @@ looks up a queue sets Django up first.
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ def queue_reference(name: str | None) -> str:
     except ConfigurationError as error:
         raise CommandError(str(error), returncode=2) from error
     # The name of a queue may have dots and dashes.
-    variable = f"{_PREFIX}{known.index(chosen)}"
+    variable = f"{_PREFIX}{chosen.encode().hex()}"
     globals()[variable] = queue
     return f"{__name__}:{variable}"
 
@@ -97,8 +98,6 @@ def __getattr__(variable: str) -> Any:
     if variable.startswith(_PREFIX):
         if not apps.ready:
             django.setup()
-        known = tuple(get_settings().queues)
-        number = variable.removeprefix(_PREFIX)
-        if number.isdecimal() and int(number) < len(known):
-            return get_queue(known[int(number)])
+        with suppress(ValueError, ConfigurationError):
+            return get_queue(bytes.fromhex(variable.removeprefix(_PREFIX)).decode())
     raise AttributeError(f"module {__name__!r} has no attribute {variable!r}")

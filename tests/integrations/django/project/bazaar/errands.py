@@ -37,3 +37,8 @@ def unspeakable() -> object:
 @task
 def die() -> None:
     os._exit(7)
+
+
+@task
+def leave() -> None:
+    raise SystemExit("enough")
