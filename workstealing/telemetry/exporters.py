@@ -23,7 +23,7 @@ from workstealing.telemetry.events import (
 )
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import Meter
+    from opentelemetry.metrics import Histogram, Meter
     from prometheus_client import CollectorRegistry
 
 __all__ = ("OpenTelemetryObserver", "PrometheusObserver", "StatsdObserver")
@@ -166,8 +166,8 @@ class OpenTelemetryObserver:
         self._slices = meter.create_counter(
             "workstealing_slices", description="Slices drawn, by how they ended."
         )
-        self._seconds = meter.create_histogram(
-            "workstealing_slice_seconds", unit="s", description="How long slices took."
+        self._seconds = _histogram(
+            meter, "workstealing_slice_seconds", "How long slices took."
         )
         self._overruns = meter.create_counter(
             "workstealing_slice_overruns", description="Slices past their deadline."
@@ -193,6 +193,19 @@ class OpenTelemetryObserver:
             self._openings.add(1, {"target": event.target})
         elif isinstance(event, SetupFailed):
             self._setup_failures.add(1)
+
+
+def _histogram(meter: Meter, name: str, description: str) -> Histogram:
+    """Make a histogram of seconds; the default buckets are for milliseconds."""
+    try:
+        return meter.create_histogram(
+            name,
+            unit="s",
+            description=description,
+            explicit_bucket_boundaries_advisory=_BUCKETS,
+        )
+    except TypeError:  # opentelemetry-api before 1.30
+        return meter.create_histogram(name, unit="s", description=description)
 
 
 class _StatsdClient(Protocol):

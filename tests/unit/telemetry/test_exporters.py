@@ -7,8 +7,10 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from opentelemetry.metrics import NoOpMeter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import CollectorRegistry
@@ -120,6 +122,33 @@ def test_opentelemetry_counts_the_same() -> None:
     assert points["workstealing_setup_failures", ()].value == 1
     openings = points["workstealing_breaker_openings", (("target", "localhost:6379"),)]
     assert openings.value == 1
+
+
+def test_opentelemetry_has_buckets_for_slices_of_milliseconds() -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider(metric_readers=[reader])
+    _live(OpenTelemetryObserver(provider.get_meter("test")))
+
+    data = reader.get_metrics_data()
+    assert data is not None
+    (bounds,) = (
+        point.explicit_bounds
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics
+        if metric.name == "workstealing_slice_seconds"
+        for point in metric.data.data_points
+    )
+    assert min(bounds) < 0.001
+    assert max(bounds) == 1.0
+
+
+def test_opentelemetry_before_1_30_is_asked_for_no_buckets() -> None:
+    class OldMeter(NoOpMeter):
+        def create_histogram(  # type: ignore[override]
+            self, name: str, unit: str = "", description: str = ""
+        ) -> Any:
+            return super().create_histogram(name, unit, description)
+
+    _live(OpenTelemetryObserver(OldMeter("test")))
 
 
 def test_logging_writes_fields(caplog: pytest.LogCaptureFixture) -> None:
