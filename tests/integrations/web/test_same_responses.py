@@ -76,7 +76,15 @@ FASTAPI = [
 HOSTS = {
     "wsgi": ("gunicorn", "gunicorn", "wsgi_site", WSGI),
     "wsgi-threads": ("gunicorn-threads", "gunicorn-threads", "wsgi_site", WSGI),
+    "wsgi-waitress": ("waitress", "waitress", "wsgi_site", WSGI),
+    "wsgi-cheroot": ("cheroot", "cheroot", "wsgi_site", WSGI),
     "gunicorn": ("gunicorn-hooks", "gunicorn", "wsgi_site", WSGI),
+    "gunicorn-gevent": (
+        "gunicorn-gevent-hooks",
+        "gunicorn-gevent",
+        "wsgi_site",
+        WSGI,
+    ),
     "uwsgi": ("uwsgi", "uwsgi", "wsgi_site", WSGI),
     "flask": ("gunicorn", "gunicorn", "flask_site", FLASK),
     "asgi": ("uvicorn", "uvicorn", "asgi_site", ASGI),
@@ -93,7 +101,7 @@ def both(serve: Serve) -> Callable[..., tuple[Any, Any, tuple[str, ...]]]:
     def both(host: str, **settings: str) -> tuple[Any, Any, tuple[str, ...]]:
         ours, theirs, site, paths = HOSTS[host]
         # gunicorn's own hooks need nothing of the site.
-        is_ours = "no" if host == "gunicorn" else "yes"
+        is_ours = "no" if host.startswith("gunicorn") else "yes"
         without = serve(theirs, site)
         with_us = serve(ours, site, OURS=is_ours, BY=host, **settings)
         return without, with_us, paths

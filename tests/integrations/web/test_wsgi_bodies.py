@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 from wsgiref.util import FileWrapper, setup_testing_defaults
 from wsgiref.validate import validator
@@ -14,6 +15,7 @@ from workstealing import AsyncRecruiter, Recruiter
 from workstealing.errors import ConfigurationError
 from workstealing.integrations.asgi import AsgiEnlistMiddleware
 from workstealing.integrations.flask import FlaskEnlist
+from workstealing.integrations.gunicorn import GunicornEnlistHooks
 from workstealing.integrations.uwsgi import UwsgiEnlistMiddleware
 from workstealing.integrations.wsgi import WsgiEnlistMiddleware
 
@@ -188,6 +190,29 @@ def test_a_wrong_when_is_refused(kind: Any) -> None:
 
     with pytest.raises(ConfigurationError, match="when"):
         kind(call, recruiter, "always")
+
+
+def test_an_application_that_raises_what_gevent_hangs_up_with_enlists_nobody(
+    recruiter: Recruiter,
+) -> None:
+    hooks = GunicornEnlistHooks(recruiter)
+    response = SimpleNamespace(status_code=200)
+
+    try:
+        next(iter(()))
+    except StopIteration:
+        hooks.post_request(None, None, {}, response)
+    assert recruiter.stats().calls == 1, "raised by the hook's caller itself"
+
+    try:
+        _raise_stop_iteration()
+    except StopIteration:
+        hooks.post_request(None, None, {}, response)
+    assert recruiter.stats().calls == 1
+
+
+def _raise_stop_iteration() -> None:
+    raise StopIteration
 
 
 def test_outside_of_uwsgi_its_module_says_so(recruiter: Recruiter) -> None:
