@@ -182,6 +182,25 @@ def test_a_page_does_not_wait_for_a_job_that_hangs(
         wait_until(lambda: _all_went_on(pipe, with_us), 30, "the jobs to go on")
 
 
+# gunicorn finishes a response before it closes the body. The others finish it after.
+@pytest.mark.parametrize("path", ["/unchanged", "/stream", "/large-file"])
+@pytest.mark.parametrize("host", ["wsgi", "wsgi-waitress", "wsgi-cheroot"])
+def test_the_end_of_a_response_does_not_wait_for_a_job_that_hangs(
+    host: str, path: str, both: Any, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    without, with_us, _ = both(host, JOB="hang", PIPE=str(pipe))
+    expected = without.get(path)
+
+    assert with_us.get_exactly(path, len(expected)) == expected
+    # It does not stop the site either, as it would in the thread that sends files.
+    page = without.get("/page")
+    assert with_us.get_exactly("/page", len(page)) == page
+    with_us.wait_for("begun")
+    wait_until(lambda: _all_went_on(pipe, with_us), 30, "the jobs to go on")
+
+
 def _all_went_on(pipe: Path, site: Any) -> bool:
     """Let a job go on that has opened its end of the pipe, if there is one."""
     with suppress(OSError):
