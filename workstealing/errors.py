@@ -1,7 +1,7 @@
 """Everything this library raises.
 
 WorkStealingError
-├── ConfigurationError      wrong arguments; fix the code
+├── ConfigurationError      wrong arguments; fix the code; also a ValueError
 │   ├── InvalidRate         not a number, NaN, below 0.0 or above 1.0
 │   ├── InvalidInterval     `every=` is not a positive number of seconds
 │   ├── RateExceeded        installed rates add up to more than 1.0
@@ -112,8 +112,11 @@ class WorkStealingError(Exception):
         return on_one_line(super().__str__())
 
 
-class ConfigurationError(WorkStealingError):
-    """The arguments are wrong: change the code that passes them."""
+class ConfigurationError(WorkStealingError, ValueError):
+    """The arguments are wrong: change the code that passes them.
+
+    Also a `ValueError`, as the standard library raises for a wrong argument.
+    """
 
 
 class InvalidRate(ConfigurationError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -35,6 +36,13 @@ def test_importing_the_package_imports_nothing_that_a_host_does_not_use() -> Non
     loaded = _loaded_by("import workstealing; workstealing.Recruiter().enlist()")
 
     assert not (loaded - bare).intersection(FOREIGN)
+
+
+def test_the_package_tells_its_version() -> None:
+    import workstealing
+
+    assert workstealing.__version__ == version("workstealing")
+    assert "importlib.metadata" not in _loaded_by("import workstealing")
 
 
 def test_names_that_need_more_are_imported_when_asked_for() -> None:

@@ -80,6 +80,8 @@ def parse_address(url: str) -> Address:
     # Not chained: the text of the original could hold a part of the password.
     try:
         return _parsed(url, form, plain, default_port)
+    except ConfigurationError:
+        raise
     except ValueError:
         raise ConfigurationError(
             f"a {scheme}:// URL cannot be read: percent-encode special characters of"

@@ -56,9 +56,23 @@ class GunicornEnlistHooks:
         """Enlist, if `When` allows it."""
         # While an exception propagates, the error response is still to be sent.
         status = getattr(resp, "status_code", None)
-        if status is None or sys.exc_info()[0] is not None:
+        error = sys.exc_info()[1]
+        if status is None or (error is not None and not _only_closes(error)):
             return
         now = perf_counter()
         took = now - getattr(req, _BEGAN_AT, now)
         if self._when.allows(status, took, environ.get(ENLIST_KEY)):
             enlist_after_request(self._recruiter, took)
+
+
+def _only_closes(error: BaseException) -> bool:
+    """Return whether gunicorn raised it after a whole response, to hang up.
+
+    Its gevent and eventlet workers leave a request so if the connection is to be
+    closed, and also after an error in the middle of a body, which is the context then.
+    One of the application's own has passed through more frames than gunicorn's.
+    """
+    trace = error.__traceback__
+    is_of_gunicorn = trace is None or trace.tb_next is None
+    is_after_an_error = error.__context__ is not None
+    return isinstance(error, StopIteration) and is_of_gunicorn and not is_after_an_error

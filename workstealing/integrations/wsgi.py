@@ -1,9 +1,10 @@
 """WSGI middleware: requests enlist after their response was sent and closed.
 
 The response stays the same, byte for byte. A request does not enlist if its
-application, its body or its `close()` raises, or if its client disconnects before the
-end of the body. A slice occupies the server's worker until it is done, so give jobs
-Redis clients with short timeouts.
+application, its body or its `close()` raises, if its client disconnects before the end
+of the body, or if the server is one that would send the end of this response later. A
+slice occupies the server's worker until it is done, so give jobs Redis clients with
+short timeouts.
 
 A view decides for itself by setting `environ["workstealing.enlist"]` to True or False.
 """
@@ -31,6 +32,9 @@ __all__ = ("ENLIST_KEY", "WsgiEnlistMiddleware", "status_code")
 
 ENLIST_KEY = "workstealing.enlist"
 """The key of the environ by which a view asks to enlist, or not to."""
+
+# Its name can be configured; this cannot.
+_WAITRESS = "waitress.client_disconnected"
 
 
 class WsgiEnlistMiddleware:
@@ -64,8 +68,11 @@ class WsgiEnlistMiddleware:
             self._recruiter.skip()
             raise
         if _is_file(body, environ):
-            if not _hook(body, response):
+            if not _hook(body, environ, response):
                 self._recruiter.skip()
+            return body
+        if _is_joined(body, environ) and not response.length:
+            self._recruiter.skip()
             return body
         return (
             _SizedFollowedResponse(response) if hasattr(body, "__len__") else response
@@ -94,6 +101,7 @@ class _FollowedResponse:
         self._environ = environ
         self._start_response = start_response
         self._status = ""
+        self.length = ""
         self._is_read = False
         self.body: Iterable[bytes] = ()
         self._began_at = perf_counter()
@@ -101,13 +109,19 @@ class _FollowedResponse:
     def start(self, status: str, headers: Any, *rest: Any, **named: Any) -> Any:
         """Remember the status, and pass everything on."""
         self._status = status
+        self.length = _content_length(headers)
         return self._start_response(status, headers, *rest, **named)
 
     def __iter__(self) -> Iterator[bytes]:
         # Not `yield from`: a server that gives up would close the body a first time.
-        for chunk in self.body:  # noqa: UP028
+        size = 0
+        for chunk in self.body:
             yield chunk
-        self._is_read = True
+            # Only now: a chunk that is no bytes is for the server to refuse.
+            size += len(chunk)
+        # With its last byte a response is whole, unless the server has more to send.
+        is_whole = size > 0 and self.length == str(size)
+        self._is_read = is_whole or not _finishes_after_close(self._environ)
 
     def close(self) -> None:
         """Close the body; enlist if all of it was sent."""
@@ -154,8 +168,46 @@ def _is_file(body: object, environ: WSGIEnvironment) -> bool:
     return isinstance(wrapper, type) and isinstance(body, wrapper)
 
 
-def _hook(body: Any, response: _FollowedResponse) -> bool:
-    """Follow a file to its end; return False if it is written in C and cannot be."""
+def _is_joined(body: object, environ: WSGIEnvironment) -> bool:
+    """Return whether it is a list for granian, which joins and measures only lists."""
+    return isinstance(body, list) and _software(environ).startswith("Granian")
+
+
+def _finishes_after_close(environ: WSGIEnvironment) -> bool:
+    """Return whether the server may close a body before its response has left.
+
+    These send the headers of an empty response, or the end of a chunked one, only then:
+    a slice in `close()` would hold them up. Others finish first, as gunicorn does.
+    """
+    return (
+        _WAITRESS in environ
+        or "uwsgi.version" in environ
+        or _software(environ).startswith(("Cheroot", "CherryPy", "Granian"))
+    )
+
+
+def _content_length(headers: Any) -> str:
+    # The server judges them, and an iterator must reach it unread.
+    for header in headers if isinstance(headers, list) else ():
+        if isinstance(header, tuple) and len(header) == 2:
+            name, value = header
+            if isinstance(name, str) and name.lower() == "content-length":
+                return str(value)
+    return ""
+
+
+def _software(environ: WSGIEnvironment) -> str:
+    return str(environ.get("SERVER_SOFTWARE", ""))
+
+
+def _hook(body: Any, environ: WSGIEnvironment, response: _FollowedResponse) -> bool:
+    """Follow a file to its end; return False if that cannot be.
+
+    Some are written in C. waitress closes a file in the thread that does all its input
+    and output, where a slice would stop the whole site.
+    """
+    if _WAITRESS in environ:
+        return False
     close = getattr(body, "close", None)
     try:
         body.close = partial(response.end, close, is_sent=True)

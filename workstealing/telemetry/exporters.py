@@ -2,7 +2,8 @@
 
 Each needs the extra of its name, which is imported when an observer is made, and counts
 the same: slices by job and outcome, their durations and overruns, enlist calls,
-breakers and failed setups. All names start with `workstealing_`.
+breakers and failed setups. All names start with `workstealing_`. The label that names
+the job is `side_job`: Prometheus has a `job` of its own, and renames ours.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from workstealing.telemetry.events import (
 )
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import Meter
+    from opentelemetry.metrics import Histogram, Meter
     from prometheus_client import CollectorRegistry
 
 __all__ = ("OpenTelemetryObserver", "PrometheusObserver", "StatsdObserver")
@@ -40,10 +41,10 @@ class PrometheusObserver:
     | metric | labels |
     | --- | --- |
     | `workstealing_enlist_calls_total` | |
-    | `workstealing_slices_total` | `job`, `outcome` |
-    | `workstealing_slice_seconds` (histogram) | `job` |
-    | `workstealing_slice_overruns_total` | `job` |
-    | `workstealing_last_productive_timestamp_seconds` | `job` |
+    | `workstealing_slices_total` | `side_job`, `outcome` |
+    | `workstealing_slice_seconds` (histogram) | `side_job` |
+    | `workstealing_slice_overruns_total` | `side_job` |
+    | `workstealing_last_productive_timestamp_seconds` | `side_job` |
     | `workstealing_breaker_open` (0 or 1) | `target` |
     | `workstealing_setup_failures_total` | |
     """
@@ -60,26 +61,26 @@ class PrometheusObserver:
         self._slices = Counter(
             "workstealing_slices",
             "Slices drawn, by how they ended.",
-            ("job", "outcome"),
+            ("side_job", "outcome"),
             registry=where,
         )
         self._seconds = Histogram(
             "workstealing_slice_seconds",
             "How long slices took.",
-            ("job",),
+            ("side_job",),
             buckets=_BUCKETS,
             registry=where,
         )
         self._overruns = Counter(
             "workstealing_slice_overruns",
             "Slices that took longer than their deadline.",
-            ("job",),
+            ("side_job",),
             registry=where,
         )
         self._productive = Gauge(
             "workstealing_last_productive_timestamp_seconds",
             "When a slice last worked.",
-            ("job",),
+            ("side_job",),
             registry=where,
             multiprocess_mode="max",
         )
@@ -147,10 +148,10 @@ class StatsdObserver:
 class OpenTelemetryObserver:
     """Counts events with a meter, by default one of the global provider.
 
-    Counters: `workstealing_enlist_calls`, `workstealing_slices` (attributes `job` and
-    `outcome`), `workstealing_slice_overruns` (`job`), `workstealing_breaker_openings`
-    (`target`), `workstealing_setup_failures`. Histogram: `workstealing_slice_seconds`
-    (`job`).
+    Counters: `workstealing_enlist_calls`, `workstealing_slices` (attributes `side_job`
+    and `outcome`), `workstealing_slice_overruns` (`side_job`),
+    `workstealing_breaker_openings` (`target`), `workstealing_setup_failures`.
+    Histogram: `workstealing_slice_seconds` (`side_job`).
     """
 
     def __init__(self, meter: Meter | None = None) -> None:
@@ -165,8 +166,8 @@ class OpenTelemetryObserver:
         self._slices = meter.create_counter(
             "workstealing_slices", description="Slices drawn, by how they ended."
         )
-        self._seconds = meter.create_histogram(
-            "workstealing_slice_seconds", unit="s", description="How long slices took."
+        self._seconds = _histogram(
+            meter, "workstealing_slice_seconds", "How long slices took."
         )
         self._overruns = meter.create_counter(
             "workstealing_slice_overruns", description="Slices past their deadline."
@@ -181,7 +182,7 @@ class OpenTelemetryObserver:
     def observe(self, event: Event) -> None:
         """Count one event."""
         if isinstance(event, SliceEnded | SliceRefused):
-            job = {"job": event.job}
+            job = {"side_job": event.job}
             self._calls.add(event.calls)
             self._slices.add(1, {**job, "outcome": event.outcome.value})
             if isinstance(event, SliceEnded):
@@ -192,6 +193,19 @@ class OpenTelemetryObserver:
             self._openings.add(1, {"target": event.target})
         elif isinstance(event, SetupFailed):
             self._setup_failures.add(1)
+
+
+def _histogram(meter: Meter, name: str, description: str) -> Histogram:
+    """Make a histogram of seconds; the default buckets are for milliseconds."""
+    try:
+        return meter.create_histogram(
+            name,
+            unit="s",
+            description=description,
+            explicit_bucket_boundaries_advisory=_BUCKETS,
+        )
+    except TypeError:  # opentelemetry-api before 1.30
+        return meter.create_histogram(name, unit="s", description=description)
 
 
 class _StatsdClient(Protocol):

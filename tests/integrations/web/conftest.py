@@ -22,6 +22,29 @@ config = uvicorn.Config("{site}:app", log_level="critical", ws="websockets-sansi
 uvicorn.Server(config).run(sockets=[socket.socket(fileno={fd})])
 """
 
+_WAITRESS = """
+import signal, socket, waitress
+from {site} import app
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+waitress.serve(app, sockets=[socket.socket(fileno={fd})])
+"""
+_CHEROOT = """
+import os, signal
+from cheroot.wsgi import Server
+from {site} import app
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+os.dup2({fd}, 3)
+os.environ["LISTEN_PID"] = "socket activation"
+Server(("127.0.0.1", 0), app).safe_start()
+"""
+# What a server needs that not every checkout has.
+NEEDED = {
+    "gunicorn-gevent": "gevent",
+    "gunicorn-gevent-hooks": "gevent",
+    "waitress": "waitress",
+    "cheroot": "cheroot",
+}
+
 Serve = Callable[..., Any]
 
 
@@ -32,6 +55,8 @@ def serve(start_site: Callable[..., Any]) -> Serve:
     def serve(server: str, site: str, **settings: str) -> Any:
         if server == "uwsgi" and not UWSGI.exists():
             pytest.skip("uWSGI is not installed: run  pip install uwsgi")
+        if server in NEEDED:
+            pytest.importorskip(NEEDED[server])
         return start_site(
             lambda fd: _commands(site, fd)[server],
             folder=SITES,
@@ -56,10 +81,16 @@ def _commands(site: str, fd: int) -> dict[str, list[str]]:
     socket = f"--http-socket fd://{fd} --module {site}:app"
     workers = "--master --no-orphans --worker-reload-mercy 5 --processes 2"
     paths = ["--pythonpath", str(SITES), "-H", sys.prefix]
+    hooks = ["-c", f"{SITES}/gunicorn_hooks.py"]
+    gevent = ["-k", "gevent"]
     return {
+        "cheroot": [sys.executable, "-c", _CHEROOT.format(site=site, fd=fd)],
         "gunicorn": gunicorn,
-        "gunicorn-hooks": [*gunicorn, "-c", f"{SITES}/gunicorn_hooks.py"],
+        "gunicorn-gevent": [*gunicorn, *gevent],
+        "gunicorn-gevent-hooks": [*gunicorn, *gevent, *hooks],
+        "gunicorn-hooks": [*gunicorn, *hooks],
         "gunicorn-threads": [*gunicorn, "--threads", "2"],
         "uvicorn": [sys.executable, "-c", _UVICORN.format(site=site, fd=fd)],
+        "waitress": [sys.executable, "-c", _WAITRESS.format(site=site, fd=fd)],
         "uwsgi": [str(UWSGI), *socket.split(), *workers.split(), *paths],
     }

@@ -15,7 +15,9 @@ Serve = Callable[..., Any]
 
 WSGI_HOSTS = {
     "wsgi": ("gunicorn", "wsgi_site"),
+    "wsgi-gevent": ("gunicorn-gevent", "wsgi_site"),
     "gunicorn": ("gunicorn-hooks", "wsgi_site"),
+    "gunicorn-gevent": ("gunicorn-gevent-hooks", "wsgi_site"),
     "uwsgi": ("uwsgi", "wsgi_site"),
     "flask": ("gunicorn", "flask_site"),
 }
@@ -42,7 +44,7 @@ def drawn(serve: Serve) -> Callable[..., None]:
 
 def site_of(serve: Serve, host: str, **settings: str) -> Any:
     server, site = HOSTS[host]
-    is_ours = "no" if host == "gunicorn" else "yes"
+    is_ours = "no" if host.startswith("gunicorn") else "yes"
     return serve(server, site, OURS=is_ours, BY=host, **settings)
 
 
@@ -124,7 +126,9 @@ def test_a_file_that_the_server_sends_enlists(drawn: Any) -> None:
     drawn("starlette", "/file", times=1)
 
 
-@pytest.mark.parametrize("host", ["wsgi", "gunicorn", "flask", "starlette"])
+@pytest.mark.parametrize(
+    "host", ["wsgi", "gunicorn", "gunicorn-gevent", "flask", "starlette"]
+)
 def test_a_client_that_goes_away_enlists_nobody(host: str, serve: Serve) -> None:
     settings = {"WHEN": "fine"} if host == "starlette" else {}
     site = site_of(serve, host, **settings)

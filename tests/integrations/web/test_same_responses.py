@@ -76,7 +76,15 @@ FASTAPI = [
 HOSTS = {
     "wsgi": ("gunicorn", "gunicorn", "wsgi_site", WSGI),
     "wsgi-threads": ("gunicorn-threads", "gunicorn-threads", "wsgi_site", WSGI),
+    "wsgi-waitress": ("waitress", "waitress", "wsgi_site", WSGI),
+    "wsgi-cheroot": ("cheroot", "cheroot", "wsgi_site", WSGI),
     "gunicorn": ("gunicorn-hooks", "gunicorn", "wsgi_site", WSGI),
+    "gunicorn-gevent": (
+        "gunicorn-gevent-hooks",
+        "gunicorn-gevent",
+        "wsgi_site",
+        WSGI,
+    ),
     "uwsgi": ("uwsgi", "uwsgi", "wsgi_site", WSGI),
     "flask": ("gunicorn", "gunicorn", "flask_site", FLASK),
     "asgi": ("uvicorn", "uvicorn", "asgi_site", ASGI),
@@ -93,7 +101,7 @@ def both(serve: Serve) -> Callable[..., tuple[Any, Any, tuple[str, ...]]]:
     def both(host: str, **settings: str) -> tuple[Any, Any, tuple[str, ...]]:
         ours, theirs, site, paths = HOSTS[host]
         # gunicorn's own hooks need nothing of the site.
-        is_ours = "no" if host == "gunicorn" else "yes"
+        is_ours = "no" if host.startswith("gunicorn") else "yes"
         without = serve(theirs, site)
         with_us = serve(ours, site, OURS=is_ours, BY=host, **settings)
         return without, with_us, paths
@@ -172,6 +180,25 @@ def test_a_page_does_not_wait_for_a_job_that_hangs(
         with_us.wait_for("error")  # given up at the deadline
     else:
         wait_until(lambda: _all_went_on(pipe, with_us), 30, "the jobs to go on")
+
+
+# gunicorn finishes a response before it closes the body. The others finish it after.
+@pytest.mark.parametrize("path", ["/unchanged", "/stream", "/large-file"])
+@pytest.mark.parametrize("host", ["wsgi", "wsgi-waitress", "wsgi-cheroot"])
+def test_the_end_of_a_response_does_not_wait_for_a_job_that_hangs(
+    host: str, path: str, both: Any, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    without, with_us, _ = both(host, JOB="hang", PIPE=str(pipe))
+    expected = without.get(path)
+
+    assert with_us.get_exactly(path, len(expected)) == expected
+    # It does not stop the site either, as it would in the thread that sends files.
+    page = without.get("/page")
+    assert with_us.get_exactly("/page", len(page)) == page
+    with_us.wait_for("begun")
+    wait_until(lambda: _all_went_on(pipe, with_us), 30, "the jobs to go on")
 
 
 def _all_went_on(pipe: Path, site: Any) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from io import BytesIO
+from types import SimpleNamespace
 from typing import Any
 from wsgiref.util import FileWrapper, setup_testing_defaults
 from wsgiref.validate import validator
@@ -14,6 +16,7 @@ from workstealing import AsyncRecruiter, Recruiter
 from workstealing.errors import ConfigurationError
 from workstealing.integrations.asgi import AsgiEnlistMiddleware
 from workstealing.integrations.flask import FlaskEnlist
+from workstealing.integrations.gunicorn import GunicornEnlistHooks
 from workstealing.integrations.uwsgi import UwsgiEnlistMiddleware
 from workstealing.integrations.wsgi import WsgiEnlistMiddleware
 
@@ -45,16 +48,23 @@ def recruiter() -> Recruiter:
     return recruiter
 
 
-def serve(recruiter: Recruiter, body: Any, status: str = "200 OK") -> Any:
+def serve(
+    recruiter: Recruiter,
+    body: Any,
+    status: str = "200 OK",
+    length: str = "",
+    **server: Any,
+) -> Any:
     def app(environ: Any, start_response: Any) -> Any:
-        start_response(status, [("Content-Type", "text/plain")])
+        sized = [("Content-Length", length)] if length else []
+        start_response(status, [("Content-Type", "text/plain"), *sized])
         return body
 
-    return call(WsgiEnlistMiddleware(app, recruiter))
+    return call(WsgiEnlistMiddleware(app, recruiter), **server)
 
 
-def call(app: Any) -> Any:
-    environ: dict[str, Any] = {"wsgi.file_wrapper": FileWrapper}
+def call(app: Any, **server: Any) -> Any:
+    environ: dict[str, Any] = {"wsgi.file_wrapper": FileWrapper, **server}
     setup_testing_defaults(environ)
     environ["QUERY_STRING"] = ""
     return app(environ, lambda status, headers, exc_info=None: lambda data: None)
@@ -130,6 +140,86 @@ def test_a_file_of_a_type_that_cannot_be_hooked_passes(recruiter: Recruiter) -> 
     assert type(call(WsgiEnlistMiddleware(app, recruiter))) is Sealed
 
 
+# What tells a server that closes a body before it has finished the response.
+LATE = pytest.mark.parametrize(
+    "server",
+    [
+        {"waitress.client_disconnected": bool},
+        {"uwsgi.version": b"2.0.31"},
+        {"SERVER_SOFTWARE": "Cheroot/11.1.2 Server"},
+        {"SERVER_SOFTWARE": "Granian"},
+    ],
+    ids=str,
+)
+
+
+@LATE
+def test_a_server_that_finishes_late_enlists_after_a_body_of_the_length_it_names(
+    server: Any, recruiter: Recruiter
+) -> None:
+    served = serve(recruiter, [b"a", b"b"], length="2", **server)
+
+    assert list(served) == [b"a", b"b"]
+    served.close()
+    assert recruiter.stats().calls == 1
+
+
+@LATE
+@pytest.mark.parametrize(
+    ("body", "status", "length"),
+    [
+        ((), "304 Not Modified", ""),
+        ((), "204 No Content", ""),
+        ((), "200 OK", "0"),
+        ((b"a", b"b"), "200 OK", ""),
+        ((b"a",), "200 OK", "2"),
+    ],
+)
+def test_a_server_that_finishes_late_enlists_nobody_while_it_has_more_to_send(
+    server: Any, body: Any, status: str, length: str, recruiter: Recruiter
+) -> None:
+    served = serve(recruiter, body, status, length, **server)
+
+    assert tuple(served) == body
+    served.close()
+    assert recruiter.stats().calls == 0
+
+
+def test_a_file_that_waitress_sends_is_not_touched(recruiter: Recruiter) -> None:
+    wrapped = FileWrapper(BytesIO(b"content"))
+    close = wrapped.close
+
+    served = serve(recruiter, wrapped, **{"waitress.client_disconnected": bool})
+    assert served is wrapped
+    assert served.close == close
+
+
+def test_a_list_that_granian_would_measure_stays_a_list(recruiter: Recruiter) -> None:
+    body = [b"a", b"b"]
+
+    assert serve(recruiter, body, SERVER_SOFTWARE="Granian") is body
+
+
+@pytest.mark.parametrize(
+    "headers", [iter([("A", "b")]), [("A",)], [(b"A", b"b")], None]
+)
+def test_headers_reach_the_server_as_they_are(
+    headers: Any, recruiter: Recruiter
+) -> None:
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", headers)
+        return [b"a"]
+
+    seen: list[Any] = []
+    environ: dict[str, Any] = {}
+    setup_testing_defaults(environ)
+    WsgiEnlistMiddleware(app, recruiter)(
+        environ, lambda status, headers, exc_info=None: seen.append(headers)
+    )
+    assert seen == [headers]
+    assert not isinstance(headers, Iterator) or list(headers) == [("A", "b")]
+
+
 def test_a_status_that_is_none_reaches_nobody(recruiter: Recruiter) -> None:
     served = serve(recruiter, [b"a"], status="banana")
 
@@ -188,6 +278,29 @@ def test_a_wrong_when_is_refused(kind: Any) -> None:
 
     with pytest.raises(ConfigurationError, match="when"):
         kind(call, recruiter, "always")
+
+
+def test_an_application_that_raises_what_gevent_hangs_up_with_enlists_nobody(
+    recruiter: Recruiter,
+) -> None:
+    hooks = GunicornEnlistHooks(recruiter)
+    response = SimpleNamespace(status_code=200)
+
+    try:
+        next(iter(()))
+    except StopIteration:
+        hooks.post_request(None, None, {}, response)
+    assert recruiter.stats().calls == 1, "raised by the hook's caller itself"
+
+    try:
+        _raise_stop_iteration()
+    except StopIteration:
+        hooks.post_request(None, None, {}, response)
+    assert recruiter.stats().calls == 1
+
+
+def _raise_stop_iteration() -> None:
+    raise StopIteration
 
 
 def test_outside_of_uwsgi_its_module_says_so(recruiter: Recruiter) -> None:

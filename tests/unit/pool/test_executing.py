@@ -362,6 +362,13 @@ def test_a_pool_with_senseless_arguments_is_refused(
     assert threading.active_count() == before
 
 
+def test_a_pool_of_nobody_is_refused_as_concurrent_futures_refuses_it() -> None:
+    with pytest.raises(ValueError, match="max_workers must be greater than 0"):
+        concurrent.futures.ThreadPoolExecutor(0)
+    with pytest.raises(ValueError, match="workers must be 1 or more"):
+        Pool(0)
+
+
 def test_an_abandoned_pool_does_its_work_and_ends(until: Until) -> None:
     done: list[int] = []
     pool = Pool(2, name="abandoned", autoscale=Autoscale())

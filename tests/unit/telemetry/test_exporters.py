@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from opentelemetry.metrics import NoOpMeter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import CollectorRegistry
@@ -21,6 +25,8 @@ from workstealing.telemetry import (
     StatsdObserver,
 )
 from workstealing.testing import ManualClock
+
+ROOT = Path(__file__).parents[3]
 
 
 def _live(observer: Observer) -> None:
@@ -50,16 +56,16 @@ def test_prometheus_counts_slices_calls_and_failures() -> None:
         return registry.get_sample_value(name, labels)
 
     slices = "workstealing_slices_total"
-    assert value(slices, job="session.gc", outcome="recruited") == 10
-    assert value(slices, job="session.gc", outcome="error") == 1
-    assert value(slices, job="session.gc", outcome="open") == 1
+    assert value(slices, side_job="session.gc", outcome="recruited") == 10
+    assert value(slices, side_job="session.gc", outcome="error") == 1
+    assert value(slices, side_job="session.gc", outcome="open") == 1
     assert value("workstealing_enlist_calls_total") == 12
-    assert value("workstealing_slice_seconds_count", job="session.gc") == 11
-    assert value("workstealing_slice_overruns_total", job="session.gc") == 11
+    assert value("workstealing_slice_seconds_count", side_job="session.gc") == 11
+    assert value("workstealing_slice_overruns_total", side_job="session.gc") == 11
     assert value("workstealing_breaker_open", target="localhost:6379") == 1
     assert value("workstealing_setup_failures_total") == 1
     productive = "workstealing_last_productive_timestamp_seconds"
-    assert (value(productive, job="session.gc") or 0) > 0
+    assert (value(productive, side_job="session.gc") or 0) > 0
     assert all(m.name.startswith("workstealing_") for m in registry.collect())
 
 
@@ -108,14 +114,41 @@ def test_opentelemetry_counts_the_same() -> None:
         for metric in metrics
         for point in metric.data.data_points
     }
-    job = ("job", "session.gc")
-    recruited = points["workstealing_slices", (job, ("outcome", "recruited"))]
+    job = ("side_job", "session.gc")
+    recruited = points["workstealing_slices", (("outcome", "recruited"), job)]
     assert recruited.value == 10
     assert points["workstealing_enlist_calls", ()].value == 12
     assert points["workstealing_slice_seconds", (job,)].count == 11
     assert points["workstealing_setup_failures", ()].value == 1
     openings = points["workstealing_breaker_openings", (("target", "localhost:6379"),)]
     assert openings.value == 1
+
+
+def test_opentelemetry_has_buckets_for_slices_of_milliseconds() -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider(metric_readers=[reader])
+    _live(OpenTelemetryObserver(provider.get_meter("test")))
+
+    data = reader.get_metrics_data()
+    assert data is not None
+    (bounds,) = (
+        point.explicit_bounds
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics
+        if metric.name == "workstealing_slice_seconds"
+        for point in metric.data.data_points
+    )
+    assert min(bounds) < 0.001
+    assert max(bounds) == 1.0
+
+
+def test_opentelemetry_before_1_30_is_asked_for_no_buckets() -> None:
+    class OldMeter(NoOpMeter):
+        def create_histogram(  # type: ignore[override]
+            self, name: str, unit: str = "", description: str = ""
+        ) -> Any:
+            return super().create_histogram(name, unit, description)
+
+    _live(OpenTelemetryObserver(OldMeter("test")))
 
 
 def test_logging_writes_fields(caplog: pytest.LogCaptureFixture) -> None:
@@ -147,6 +180,32 @@ def test_a_missing_extra_is_named_with_its_pip_command(
 
     with pytest.raises(MissingExtra, match=rf"pip install 'workstealing\[{extra}\]'"):
         make()
+
+
+# Prometheus gives each sample the `job` and the `instance` of its scrape target, and
+# renames labels of ours that are called so: an alert `by (job)` would then be about the
+# target, where one healthy job hides a dead one.
+def test_no_label_has_a_name_that_prometheus_keeps_for_itself() -> None:
+    registry = CollectorRegistry()
+    _live(PrometheusObserver(registry))
+
+    labels = {
+        label
+        for metric in registry.collect()
+        for sample in metric.samples
+        for label in sample.labels
+    }
+    assert labels == {"side_job", "outcome", "le", "target"}
+
+
+@pytest.mark.parametrize(
+    "page", ["docs/production.md", "examples/observability/grafana.json"]
+)
+def test_alerts_and_panels_group_by_our_label(page: str) -> None:
+    text = (ROOT / page).read_text()
+
+    assert "side_job" in text
+    assert not re.search(r"by \([^)]*\bjob\b|{{job}}", text)
 
 
 def test_importing_an_exporter_registers_nothing() -> None:

@@ -50,6 +50,13 @@ def memory_file(environ: Any, start_response: Any) -> Any:
     return environ["wsgi.file_wrapper"](io.BytesIO(b"x" * 100_000))
 
 
+def large_file(environ: Any, start_response: Any) -> Any:
+    # More than a socket takes at once, so that waitress sends it in another thread.
+    start_response("200 OK", PLAIN)
+    wrapper = environ.get("wsgi.file_wrapper", iter)
+    return wrapper(io.BytesIO(b"x" * 20_000_000))
+
+
 def missing(environ: Any, start_response: Any) -> list[bytes]:
     start_response("404 Not Found", [*PLAIN, ("Content-Length", "4")])
     return [b"gone"]
@@ -114,6 +121,7 @@ PAGES: Any = {
     "/write": write,
     "/file": file,
     "/memory-file": memory_file,
+    "/large-file": large_file,
     "/missing": missing,
     "/unchanged": unchanged,
     "/second-thoughts": second_thoughts,
