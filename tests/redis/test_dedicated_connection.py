@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from redis import Redis
@@ -13,9 +14,9 @@ from workstealing.drivers.connect import connect, dedicated
 from workstealing.drivers.connection import is_plain
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import RedisUnavailable, WrongType
-from workstealing.queue.inspection_calls import counts
+from workstealing.queue.inspection_calls import Counts, counts
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.steps import RedisCommand
+from workstealing.queue.steps import Call, RedisCommand
 from workstealing.testing import Server
 
 
@@ -94,3 +95,59 @@ def test_a_client_that_repeats_commands_keeps_its_own_ways(
         own.call(counts(QueueKeys("plain", "default")))
 
         assert client.info("clients")["connected_clients"] == connections
+
+
+def after_a_wait(keys: QueueKeys, *command: str | float) -> Call[Counts]:
+    return replace(counts(keys), after=RedisCommand(command, bool, is_blocking=True))
+
+
+def test_a_script_may_come_after_a_wait_that_is_sent_with_it(
+    driver: Driver, key_prefix: str
+) -> None:
+    keys = QueueKeys(key_prefix, "default")
+    driver.client.rpush(keys.bell, "1")
+
+    for _ in range(2):
+        seen = driver.call(after_a_wait(keys, "BLPOP", keys.bell, 0.01))
+        assert seen.tasks == 0
+
+    assert driver.client.llen(keys.bell) == 0
+
+
+def test_a_script_that_the_server_forgot_does_not_wait_again(
+    driver: Driver, key_prefix: str
+) -> None:
+    keys = QueueKeys(key_prefix, "default")
+    driver.client.rpush(keys.bell, "1", "2")
+    driver.client.script_flush()
+
+    driver.call(after_a_wait(keys, "BLPOP", keys.bell, 0.01))
+
+    assert driver.client.lrange(keys.bell, 0, -1) == [b"2"]
+
+
+def test_a_wait_that_fails_leaves_no_answer_behind(
+    driver: Driver, key_prefix: str
+) -> None:
+    keys = QueueKeys(key_prefix, "default")
+    driver.client.set(keys.bell, "no list")
+
+    with pytest.raises(WrongType):
+        driver.call(after_a_wait(keys, "BLPOP", keys.bell, 0.01))
+
+    assert driver.call(RedisCommand(("PING",), parse=bytes, is_blocking=True)) == (
+        b"PONG"
+    )
+
+
+def test_a_client_that_repeats_commands_waits_first_and_runs_the_script_then(
+    redis_server: Server, key_prefix: str
+) -> None:
+    keys = QueueKeys(key_prefix, "default")
+    with Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3)) as client:
+        client.rpush(keys.bell, "1")
+
+        own = dedicated(Driver(client))
+        assert own.call(after_a_wait(keys, "BLPOP", keys.bell, 0.01)).tasks == 0
+
+        assert client.llen(keys.bell) == 0

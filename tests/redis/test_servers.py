@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,19 @@ def test_nothing_is_left_of_a_stopped_server() -> None:
     assert not server.folder.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_nobody_takes_the_port_of_a_killed_server_until_it_is_restarted() -> None:
+    with Server(tcp=True) as server, socket.socket() as other:
+        server.kill()
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+        with pytest.raises(OSError, match="in use"):
+            other.bind(server.address)
+        assert not answers(server.address)
+
+        server.restart()
+        assert answers(server.address)
 
 
 def test_a_restarted_server_keeps_its_address_and_its_files() -> None:

@@ -73,6 +73,7 @@ class ScriptedQueue:
         incarnation: str = "1",
         reports: Sequence[Report] = (),
         held: Sequence[str] | None = None,
+        renews: bool = True,
     ) -> Call[Exchanged | None]:
         return exchange(
             self.keys,
@@ -83,6 +84,7 @@ class ScriptedQueue:
             keep=keep,
             reports=reports,
             held=held,
+            renews=renews,
         )
 
     def exchange(self, worker: str, **more: Any) -> Exchanged:

@@ -10,6 +10,7 @@ import pytest
 from workstealing.queue.producer_calls import cancel, replay, submit
 from workstealing.queue.upkeep_calls import promote, unpark
 from workstealing.queue.worker_calls import leave, park
+from workstealing.tasks.attempt import Report
 
 
 def cancel_all(queue: Any, *ids: str) -> None:
@@ -152,3 +153,19 @@ def test_a_worker_can_hold_more_tasks_than_lua_can_unpack(queue: Any) -> None:
 
     assert again.attempt == 2
     assert queue.exchange("w", want=1).tasks == ()
+
+
+def test_one_task_costs_the_server_few_commands(alone: Any) -> None:
+    alone.join("w")
+    alone.submit("before")
+    alone.report("w", "done", *alone.take("w"))
+    alone.client.config_resetstat()
+
+    alone.submit("a", channel="somewhere")
+    tasks = alone.do(alone.exchanging("w", want=1, renews=False)).tasks
+    report = Report("a", tasks[0].token, "done", b"outcome")
+    alone.do(alone.exchanging("w", want=1, renews=False, reports=[report]))
+
+    commands = alone.client.info("commandstats")
+    del commands["cmdstat_config|resetstat"]
+    assert sum(stats["calls"] for stats in commands.values()) <= 44

@@ -674,7 +674,7 @@ class QueueMachine(RuleBasedStateMachine):
         if call.script.name != "exchange":
             return known
         locks, arguments = dict(before.get("lock", {})), call.arguments
-        first = 9 + max(0, int(arguments[8]))
+        first = 10 + max(0, int(arguments[9]))
         for i in range(first, len(arguments), 5):
             name, token, verdict, outcome, _ = arguments[i : i + 5]
             assert isinstance(name, str)

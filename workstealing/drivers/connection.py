@@ -51,8 +51,9 @@ class DedicatedConnection:
 
     def call(self, call: Call[Any]) -> Any:
         """Run a script; return its reply as it is."""
+        before = [] if call.after is None else _packed(call.after.parts)
         try:
-            return self._exchange(_packed_call(call), call.is_raw)
+            return self._exchange(before + _packed_call(call), call.is_raw)
         except NoScriptError:
             return self._exchange(_packed_call(call, in_full=True), call.is_raw)
 
@@ -73,9 +74,16 @@ class DedicatedConnection:
         connection = self._connection
         try:
             connection.send_packed_command(command)
+            left = len(command)
+            while left > 1:
+                connection.read_response()
+                left -= 1
+            left = 0
             return connection.read_response(disable_decoding=is_raw)
         except ResponseError:
-            # The server has answered: the connection is as good as before.
+            # If it was the last answer, the connection is as good as before.
+            if left:
+                self.close()
             raise
         except BaseException:
             # What comes next on it would be the answer to this.

@@ -137,6 +137,8 @@ class Driver:
             if isinstance(step, RedisCommand) and step.is_blocking:
                 return self._own.ask(step.parts)
         if isinstance(step, Call):
+            if step.after is not None:
+                client.execute_command(*step.after.parts)
             script, keys, arguments = step.script, step.keys, step.arguments
             rest = (len(keys), *keys, *arguments)
             options = _RAW if step.is_raw else {}

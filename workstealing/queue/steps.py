@@ -49,6 +49,8 @@ class Call(Generic[T]):
     parse: Callable[[Any], T]
     is_raw: bool = False
     """Replies are bytes, whatever `decode_responses` of the client is."""
+    after: RedisCommand[Any] | None = None
+    """A blocking command that comes first, sent together with the script."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import raw, text, texts
 from workstealing.queue.settings import QueueSettings
-from workstealing.queue.steps import Argument, Call
+from workstealing.queue.steps import Argument, Call, RedisCommand
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
@@ -91,10 +91,14 @@ def exchange(
     keep: int,
     reports: Sequence[Report] = (),
     held: Sequence[str] | None = None,
+    renews: bool = True,
+    after: RedisCommand[Any] | None = None,
 ) -> Call[Exchanged | None]:
     """Report, renew the lease, take the next tasks; None if the lease was lost.
 
-    *held* names the tasks that the worker holds, if a reply may have been lost.
+    Only one that *renews* the lease looks whether upkeep is overdue. It takes place
+    when *after*, a wait for a wake-up, is over. *held* names the tasks that the worker
+    holds, if a reply may have been lost.
     """
     flat: list[Argument] = [*held] if held else []
     for report in reports:
@@ -108,6 +112,7 @@ def exchange(
             worker=worker,
             incarnation=incarnation,
             lease_ms=settings.lease_ms,
+            renews=int(renews),
             want=want,
             keep=keep,
             retention_ms=settings.retention_ms,
@@ -118,6 +123,7 @@ def exchange(
         ),
         _exchanged,
         is_raw=True,
+        after=after,
     )
 
 

@@ -56,6 +56,7 @@ class Server:
         self._options: dict[str, object] = {"save": "", "appendonly": "no", **options}
         self._process: subprocess.Popen[bytes] | None = None
         self._watch: subprocess.Popen[bytes] | None = None
+        self._reserved: socket.socket | None = None
         self._owner = os.getpid()
 
     @property
@@ -105,11 +106,14 @@ class Server:
             return
         atexit.unregister(self.stop)
         self._end(signal.SIGTERM)
+        self._release_port()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def kill(self) -> None:
-        """End it with SIGKILL; its folder stays, so that it can `restart()`."""
+        """End it with SIGKILL; folder and port stay its own, so it can `restart()`."""
         self._end(signal.SIGKILL)
+        if self.port:
+            self._reserved = _reserve(self.port)
 
     def restart(self) -> None:
         """Shut it down and start it at the same address, with its files."""
@@ -131,6 +135,7 @@ class Server:
         self.stop()
 
     def _launch(self) -> None:
+        self._release_port()
         with (self.folder / "log").open("wb") as log:
             process = self._process = subprocess.Popen(  # noqa: S603 - our own binary
                 [str(server_binary()), *self._arguments()],
@@ -184,6 +189,11 @@ class Server:
                 self._process.wait()
             self._process = None
 
+    def _release_port(self) -> None:
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
+
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise RuntimeError("the server is not running: call start() first")
@@ -213,6 +223,20 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
         if time.monotonic() >= end:
             raise TimeoutError(f"waited {seconds} seconds for {what}")
         time.sleep(0.01)
+
+
+def _reserve(port: int) -> socket.socket | None:
+    """Keep a port from others, who would answer in the place of a dead server."""
+    reserved = socket.socket()
+    try:
+        # Connections that were just closed are no obstacle, but another socket is.
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind((HOST, port))
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    except OSError:
+        reserved.close()
+        return None
+    return reserved
 
 
 def _is_free(port: int) -> bool:

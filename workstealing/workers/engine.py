@@ -128,7 +128,6 @@ class WorkerEngine(Generic[S]):
                 name,
                 self.runner,
                 self.in_flight,
-                self._own_driver,
                 driver,
                 internals.keys.bell,
                 rest,

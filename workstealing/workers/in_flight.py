@@ -218,15 +218,18 @@ class InFlight:
         with self._mutex:
             self._let_go(reports)
 
-    def held_besides(self, reports: Sequence[Report]) -> Sequence[str] | None:
+    def held_besides(
+        self, reports: Sequence[Report], *, is_occasion: bool
+    ) -> Sequence[str] | None:
         """Return what an exchange with these reports is to name as held, if anything.
 
-        After a lost reply, all of it. When nothing is held besides what is reported,
-        always, since it costs nothing: a client that repeats commands on its own loses
-        replies that nobody notices.
+        After a lost reply, all of it. On *occasion*, too, when nothing is held besides
+        what is reported, since it costs little: a client that repeats commands on its
+        own loses replies that nobody notices.
         """
         with self._mutex:
-            if len(self._held) > len(reports) and not self._is_unsure:
+            is_short = is_occasion and len(self._held) <= len(reports)
+            if not is_short and not self._is_unsure:
                 return None
             reported = dict(zip(map(_ID, reports), map(_TOKEN, reports), strict=True))
             left = [

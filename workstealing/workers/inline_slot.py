@@ -91,11 +91,10 @@ class InlineSlot:
         finally:
             in_flight.slot_is_idle()
 
-    def rest(self, seconds: float) -> None:
-        """Wait for a wake-up."""
-        parts = self._parts
-        command = RedisCommand(("BLPOP", parts.bell, seconds), bool, is_blocking=True)
-        parts.driver.call(command)
+    def rest(self, seconds: float) -> RedisCommand[bool]:
+        """Have the loop wait for a wake-up with its next exchange: it is one trip."""
+        bell = self._parts.bell
+        return RedisCommand(("BLPOP", bell, seconds), bool, is_blocking=True)
 
     def close(self) -> None:
         """Stop the heartbeat, and close the event loop in which coroutines ran."""

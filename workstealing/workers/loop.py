@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
@@ -28,6 +28,7 @@ from workstealing.errors import (
     ServerTooOld,
 )
 from workstealing.queue import worker_calls
+from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Ending, Unroutable
@@ -115,7 +116,10 @@ class WorkerLoop:
             )
         self._has_descriptors = has_descriptors
         self._until_empty = until_empty
+        # Nobody renews the lease while the loop waits for a wake-up.
+        rest = min(rest, lease.renew_seconds)
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
+        self._waits_for: RedisCommand[Any] | None = None
         self._chance = chance
         self._clock = clock
         self._sleep = sleep
@@ -236,8 +240,11 @@ class WorkerLoop:
         """Exchange once, and do what comes of it."""
         in_flight, driver = self._in_flight, self._driver
         want = in_flight.room() if self.phase is Phase.WORKING else 0
+        after, self._waits_for = self._waits_for, None
         with self._speaking:
-            exchanged = self._exchange(driver, want=want, keep=in_flight.keep())
+            exchanged = self._exchange(
+                driver, want=want, keep=in_flight.keep(), after=after
+            )
         if exchanged is None:
             return
         has_worked = self._steal(exchanged) > 0
@@ -253,10 +260,18 @@ class WorkerLoop:
         if not has_worked:
             self._rest(exchanged)
 
-    def _exchange(self, driver: Driver, *, want: int, keep: int) -> Exchanged | None:
+    def _exchange(
+        self,
+        driver: Driver,
+        *,
+        want: int,
+        keep: int,
+        after: RedisCommand[Any] | None = None,
+    ) -> Exchanged | None:
         """Report, renew the lease and take tasks; None if the lease was lost."""
         identity, in_flight, stats = self._identity, self._in_flight, self.stats
         reports = in_flight.take_reports()
+        renews = self._lease.is_worth_renewing
         stats.exchanges += 1
         call = worker_calls.exchange(
             identity.keys,
@@ -266,7 +281,9 @@ class WorkerLoop:
             want=want,
             keep=keep,
             reports=reports,
-            held=in_flight.held_besides(reports),
+            held=in_flight.held_besides(reports, is_occasion=renews),
+            renews=renews,
+            after=after,
         )
         try:
             exchanged = driver.call(call)
@@ -286,7 +303,8 @@ class WorkerLoop:
                 identity.name,
                 ", ".join(exchanged.refused),
             )
-        self._lease.renewed()
+        if renews:
+            self._lease.renewed()
         stats.taken += len(exchanged.tasks)
         stats.due = exchanged.unfinished - exchanged.delayed
         self._take(exchanged)
@@ -393,7 +411,7 @@ class WorkerLoop:
             logger.error(
                 "side work of worker %s failed", self._identity.name, error=error
             )
-        self._slots.rest(self._rest_seconds)
+        self._waits_for = self._slots.rest(self._rest_seconds)
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()
@@ -432,6 +450,11 @@ class Lease:
     def renew_seconds(self) -> float:
         """How often it is to be renewed, which also brings cancellations."""
         return min(1.0, self.seconds / 3)
+
+    @property
+    def is_worth_renewing(self) -> bool:
+        """Whether an exchange that takes place anyway is to renew it, too."""
+        return self.silence >= self.renew_seconds / 4
 
     @property
     def is_lost(self) -> bool:

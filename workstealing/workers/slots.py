@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.drivers.sync_driver import Driver
+from workstealing.queue.steps import RedisCommand
 from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.context import control_of
 from workstealing.tasks.runner import TaskRunner
@@ -74,8 +75,11 @@ class Slots(Protocol):
         """Run tasks, or wait while they run, until an exchange is due."""
         ...
 
-    def rest(self, seconds: float) -> None:
-        """Wait for a wake-up, or for anything else that makes an exchange due."""
+    def rest(self, seconds: float) -> RedisCommand[Any] | None:
+        """Wait for a wake-up, or for anything else that makes an exchange due.
+
+        Or else return a command: the loop then waits for that on the server.
+        """
         ...
 
     def stop_listening(self) -> None:
@@ -95,8 +99,7 @@ class SlotParts:
     runner: TaskRunner
     in_flight: InFlight
     driver: Driver
-    """The loop's own connection: only the thread of the loop may use it."""
-    shared_driver: Driver
+    """Shared by all threads of the process."""
     bell: str
     """The key of the list of wake-ups."""
     rest_seconds: float
@@ -147,7 +150,7 @@ class ResizableSlots(ABC, Generic[S]):
         self._parts = parts
         self._in_flight = parts.in_flight
         self._wake_ups = WakeUpListener(
-            parts.shared_driver,
+            parts.driver,
             parts.bell,
             parts.rest_seconds,
             parts.in_flight.make_exchange_due,

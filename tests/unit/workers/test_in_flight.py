@@ -110,25 +110,36 @@ def test_reports_in_doubt_are_delivered_again_in_their_order() -> None:
 
 def test_after_a_lost_reply_all_that_is_held_is_named_once() -> None:
     scene = Scene()
-    assert scene.in_flight.held_besides([]) == ()
+    assert scene.in_flight.held_besides([], is_occasion=True) == ()
     scene.take("a", "b")
     scene.in_flight.begin()
-    assert scene.in_flight.held_besides([]) is None
+    assert scene.in_flight.held_besides([], is_occasion=True) is None
 
     scene.in_flight.doubt()
 
-    assert set(scene.in_flight.held_besides([]) or ()) == {"a", "b"}
-    assert scene.in_flight.held_besides([]) is None
+    held = scene.in_flight.held_besides([], is_occasion=False)
+    assert set(held or ()) == {"a", "b"}
+    assert scene.in_flight.held_besides([], is_occasion=True) is None
+
+
+def test_without_doubt_nothing_is_named_but_on_occasion() -> None:
+    scene = Scene()
+
+    assert scene.in_flight.held_besides([], is_occasion=False) is None
+    assert scene.in_flight.held_besides([], is_occasion=True) == ()
 
 
 def test_when_all_that_is_held_is_reported_nothing_is_named_as_held() -> None:
     scene = Scene()
     first, second = scene.take("a", "b")
-    assert scene.in_flight.held_besides([report(first)]) is None
-    assert scene.in_flight.held_besides([report(first), report(second)]) == ()
+    assert scene.in_flight.held_besides([report(first)], is_occasion=True) is None
+    assert (
+        scene.in_flight.held_besides([report(first), report(second)], is_occasion=True)
+        == ()
+    )
 
     late = Report("x", "an older token", "done")
-    assert scene.in_flight.held_besides([report(first), late]) is None
+    assert scene.in_flight.held_besides([report(first), late], is_occasion=True) is None
 
 
 def test_what_no_slot_came_to_begin_is_put_down_and_not_asked_for_again() -> None:
@@ -193,12 +204,12 @@ def test_a_late_report_does_not_let_go_of_a_task_that_came_back() -> None:
 
     scene.in_flight.finish(first, report(first), 1.0)
     reports = scene.in_flight.take_reports()
-    assert scene.in_flight.held_besides(reports) is None
+    assert scene.in_flight.held_besides(reports, is_occasion=True) is None
     scene.in_flight.delivered(reports)
 
     assert scene.in_flight.is_busy()
     scene.in_flight.doubt()
-    assert scene.in_flight.held_besides([]) == ("a",)
+    assert scene.in_flight.held_besides([], is_occasion=True) == ("a",)
     scene.in_flight.finish(again, report(again), 1.0)
     scene.in_flight.delivered(scene.in_flight.take_reports())
     assert not scene.in_flight.is_busy()

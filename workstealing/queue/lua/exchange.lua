@@ -36,6 +36,7 @@
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
+-- ARG renews         flag  the lease, and looks whether upkeep is overdue
 -- ARG want           int  tasks to take at most
 -- ARG keep           int  tasks to hold in the deque at most
 -- ARG retention_ms   int  that an outcome is kept; 0: not at all
@@ -54,25 +55,26 @@ for first = reports_at, #ARGV, slice do
   settle(first, math.min(first + slice - 1, #ARGV), refused)
 end
 if not is_member() then return {'lost'} end
-first_write('ZADD', workers, now + lease_ms, worker)
+if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
 
 if want > 0 then
   local most_promoted = 100
   if is_odd then promote(now, most_promoted) end
-  local is_work = redis.call('EXISTS', inboxes[1], inboxes[2], inboxes[3], deque) > 0
-  if is_work and not holds_suspect() then
+  local lists = redis.call('EXISTS', inboxes[1], inboxes[2], inboxes[3], deque)
+  if lists > 0 and not holds_suspect() then
     take_from(inboxes[1], false)
-    take_from(deque, true)
-    take_from(inboxes[2], false)
-    take_from(inboxes[3], false)
-    if not is_alone then refill() end
+    if lists_met < lists then take_from(deque, true) end
+    if lists_met < lists then take_from(inboxes[2], false) end
+    if lists_met < lists then take_from(inboxes[3], false) end
+    -- With room left, the inboxes are empty, or another look finds what they have.
+    if room == 0 and not is_alone then refill() end
   end
 end
-record_load(worker, redis.call('LLEN', deque))
+if has_deque_changed then record_load(worker, redis.call('LLEN', deque)) end
 
 local victims = {}
-if want > 0 and #tasks == 0 and redis.call('EXISTS', loads) == 1 then
+if want > 0 and #tasks == 0 then
   victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES')
 end
 local to_stop = {}
@@ -82,7 +84,7 @@ if is_there(cancelling) then
   end
 end
 local is_overdue = 0
-if now - tonumber(redis.call('HGET', upkeep, 'claimed') or 0) > upkeep_ms then
+if renews and now - tonumber(redis.call('HGET', upkeep, 'claimed') or 0) > upkeep_ms then
   redis.call('HSET', upkeep, 'claimed', now)
   is_overdue = 1
 end

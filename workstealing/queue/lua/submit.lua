@@ -26,7 +26,7 @@ local inbox = inboxes[priority + 1]
 local before, last = ids_at - 1, ids_at - 1 + count
 local waiting = redis.call('HMGET', task, unpack(ARGV, ids_at, last))
 local ended = {}
-if redis.call('EXISTS', done) == 1 then
+if count == 1 or redis.call('EXISTS', done) == 1 then
   ended = redis.call('HMGET', done, unpack(ARGV, ids_at, last))
 end
 local reply = {'ok'}

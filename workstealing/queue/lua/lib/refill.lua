@@ -21,6 +21,7 @@ local function assign(inbox, number)
   end
   if #assigned > 0 then
     redis.call('RPUSH', deque, unpack(assigned))
+    has_deque_changed = true
     redis.call('HSET', lock, unpack(locked))
     record_priority(inbox, assigned)
   end

@@ -1,4 +1,4 @@
---- needs: token, caller
+--- needs: token, caller, take
 -- Put tasks that the worker was given but never heard of back to the front of its deque,
 -- under a new token: a call about them that is still on its way comes too late.
 local function resynchronize(number)
@@ -12,6 +12,7 @@ local function resynchronize(number)
     if not is_held[id] and string.sub(taken[n + 1], 1, 1) ~= '!' then
       redis.call('HDEL', running, id)
       redis.call('LPUSH', deque, id)
+      has_deque_changed = true
       redis.call('HSET', lock, id, mine .. new_token())
     end
   end

@@ -7,6 +7,8 @@ local room = want          -- tasks that it may still take
 local is_seen = {}         -- ids it has come across; a list may name one twice
 local is_alone = false     -- a suspect runs, or waits to run: nothing may join it
 local looks_left = 20      -- at stretches of a list with no task to take
+local lists_met = 0        -- that had something in them
+local has_deque_changed = false
 
 -- Give up a task that no worker could name, nor report on.
 local function reject(id)
@@ -39,12 +41,18 @@ end
 
 local function take_from(list, is_own)
   --- uses: task, lock, running, history
+  local is_met = false
   while room > 0 and not is_alone and looks_left > 0 do
-    local room_before = room
-    local ids = redis.call('LPOP', list, math.min(room, 500))
+    local room_before, asked = room, math.min(room, 500)
+    local ids = redis.call('LPOP', list, asked)
     if not ids or #ids == 0 then return end
+    if not is_met then lists_met = lists_met + 1 end
+    is_met = true
+    local is_list_empty = #ids < asked
+    if is_own then has_deque_changed = true end
     local suspect = suspect_among(ids)
     if suspect then
+      is_list_empty = false
       set_apart(suspect, ids, list)
       if is_alone then return end
     end
@@ -87,6 +95,7 @@ local function take_from(list, is_own)
     if #locked > 0 then redis.call('HSET', lock, unpack(locked)) end
     if not is_own then record_priority(list, taken) end
     if #gone > 0 then redis.call('HDEL', lock, unpack(gone)) end
+    if is_list_empty then return end
     if room == room_before then
       looks_left = looks_left - 1
       drop_cancelled(list)

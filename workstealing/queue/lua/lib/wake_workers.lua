@@ -2,7 +2,10 @@
 local function wake_workers(times)
   --- uses: bell
   local most = 16
-  for _ = 1, math.min(times, most - redis.call('LLEN', bell)) do
-    redis.call('RPUSH', bell, 1)
+  for _ = 1, math.min(times, most) do
+    if redis.call('RPUSH', bell, 1) > most then
+      redis.call('LPOP', bell)
+      return
+    end
   end
 end
