@@ -147,3 +147,30 @@ def test_a_script_may_import_its_queue_where_its_children_do_not(
     told, errors = process.communicate(timeout=50)
 
     assert (told, errors) == ("3\n", "")
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+def test_children_log_like_their_parent(script: Script, method: str) -> None:
+    process = script(
+        f"""
+        import logging
+
+        if __name__ == "__main__":
+            from workstealing import WorkerPool
+            from workstealing.errors import TaskFailed
+            from APP import add, burst, queue
+
+            logging.basicConfig(level=logging.INFO, format="%(levelname)s|%(message)s")
+            with WorkerPool(queue, 1, "processes", start_method={method!r}):
+                add.submit(1, 2).result(timeout=30)
+                try:
+                    burst.submit().result(timeout=30)
+                except TaskFailed:
+                    pass
+            queue.close()
+        """
+    )
+    _, errors = process.communicate(timeout=50)
+
+    assert errors.count("ERROR|task ") == errors.count("Traceback") == 1
+    assert errors.count("INFO|task ") == 1
