@@ -125,5 +125,5 @@ def make_proxy() -> Iterator[Callable[[Server], Any]]:
 @pytest.fixture
 def tcp_server() -> Iterator[Server]:
     """A server of this test's own, which keeps what it has on disk."""
-    with Server(tcp=True, appendonly="yes") as server:
+    with Server(tcp=True, appendonly="yes", appendfsync="always") as server:
         yield server

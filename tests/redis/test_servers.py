@@ -62,7 +62,7 @@ def test_nobody_takes_the_port_of_a_killed_server_until_it_is_restarted() -> Non
 
 
 def test_a_restarted_server_keeps_its_address_and_its_files() -> None:
-    with Server(tcp=True, appendonly="yes") as server:
+    with Server(tcp=True, appendonly="yes", appendfsync="always") as server:
         with Redis.from_url(server.url) as client:
             client.set("key", "value")
         url = server.url

@@ -436,10 +436,12 @@ class Lease:
         self.seconds = seconds
         self._clock = clock
         self._renewed_at = clock.monotonic()
+        self._worth_at = self._renewed_at
 
     def renewed(self) -> None:
         """Note a reply that renewed it; one that only answers is no sign of life."""
         self._renewed_at = self._clock.monotonic()
+        self._worth_at = self._renewed_at + self.renew_seconds / 4
 
     @property
     def silence(self) -> float:
@@ -454,7 +456,7 @@ class Lease:
     @property
     def is_worth_renewing(self) -> bool:
         """Whether an exchange that takes place anyway is to renew it, too."""
-        return self.silence >= self.renew_seconds / 4
+        return self._clock.monotonic() >= self._worth_at
 
     @property
     def is_lost(self) -> bool:

@@ -30,7 +30,7 @@ _SHORT = """
 @pytest.fixture
 def failing() -> Iterator[Server]:
     """A server of this test's own."""
-    with Server(tcp=True, appendonly="yes") as server:
+    with Server(tcp=True, appendonly="yes", appendfsync="always") as server:
         yield server
 
 

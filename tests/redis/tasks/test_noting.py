@@ -173,7 +173,7 @@ async def test_logs_are_read_and_followed_under_asyncio(
 
 
 def test_a_task_whose_redis_is_away_goes_on_without_a_log(key_prefix: str) -> None:
-    with Server(appendonly="yes") as server:
+    with Server(appendonly="yes", appendfsync="always") as server:
         queue = TaskQueue(key_prefix, server.url)
 
         @queue.task(name="chat")

@@ -262,7 +262,7 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
 
 @pytest.fixture
 def own_server() -> Iterator[Server]:
-    with Server(tcp=True, appendonly="yes") as server:
+    with Server(tcp=True, appendonly="yes", appendfsync="always") as server:
         yield server
 
 
