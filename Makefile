@@ -9,6 +9,7 @@ EXTRAS = cli,embedded,prometheus,statsd,opentelemetry,plot
 # Twice the processors: many tests wait for processes that they have started.
 PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
+TEST = $(BIN)/python -m pytest
 
 .PHONY: demo quick test check measure bench docs matrix clean
 
@@ -23,7 +24,7 @@ quick: .venv/test-ready
 		-k 'not embedded and not model'
 
 test: .venv/test-ready
-	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal
+	$(TEST) -n $(TESTERS) --dist worksteal
 
 check: .venv/test-ready
 	$(BIN)/ruff format --check .
