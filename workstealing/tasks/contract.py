@@ -19,6 +19,7 @@ from workstealing.tasks.definition import TaskDefinition, define
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.policy import checked_permission
 from workstealing.tasks.signature import Signature
+from workstealing.tasks.unique import Unique, checked_unique
 
 __all__ = ("Contract", "TaskInterface")
 
@@ -64,7 +65,11 @@ class Contract:
         return f"{self.name}@{self.version}"
 
     def implemented_by(
-        self, function: Callable[..., Any], **options: Any
+        self,
+        function: Callable[..., Any],
+        *,
+        unique: Unique | None = None,
+        **options: Any,
     ) -> TaskDefinition:
         """Make a task of a function that fits; options are those of `define`."""
         definition = define(
@@ -94,7 +99,9 @@ class Contract:
         signature = replace(
             self.signature, context_parameter=own.context_parameter, whole=whole
         )
-        return replace(definition, signature=signature)
+        return replace(
+            definition, signature=signature, unique=checked_unique(unique, signature)
+        )
 
 
 TaskInterface: TypeAlias = TaskDefinition | Contract
