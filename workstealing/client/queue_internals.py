@@ -16,7 +16,6 @@ from workstealing.client.queue_options import QueueOptions
 from workstealing.client.task_log import QueueLog
 from workstealing.client.unique_submission import (
     UniqueSubmission,
-    unique_of,
     warn_of_ended,
 )
 from workstealing.drivers.address import target_of
@@ -134,7 +133,7 @@ class QueueInternals(Generic[D_co]):
             raise ConfigurationError(
                 f"there are {len(names)} ids for {len(payloads)} tasks: give each one"
             )
-        if options.again or unique_of(task) is not None:
+        if options.again or task.unique is not None:
             unique = UniqueSubmission(self, task, options, is_drawn=ids is None)
             return (yield from unique.submit(names, payloads))
         envelope = envelope_without_payload(task, options, is_signed=signer is not None)
@@ -322,7 +321,8 @@ def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:
 
 def _joined(names: list[str], answers: Sequence[Submitted]) -> Submission:
     """Return a whole submission of the answers to its chunks."""
-    known, ended = set(), {}
+    known: set[int] = set()
+    ended: dict[int, str] = {}
     for chunk, answer in enumerate(answers):
         known.update(chunk * _CHUNK + position for position in answer.known)
         for position, state in answer.ended.items():

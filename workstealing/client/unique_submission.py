@@ -2,8 +2,8 @@
 
 Each is one call, and mostly one is enough. A second one follows if what stands in the
 way has to be named first: the worker that holds a task which is to be replaced, or the
-outcome that is to be forgotten. So a call that a client repeats, because the reply was
-lost, never forgets the outcome of what it submitted itself.
+task that is to be forgotten. So a call that a client repeats, because the reply was
+lost, never forgets what it submitted itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from workstealing.queue.unique_calls import (
     submit_unique,
 )
 from workstealing.tasks.contract import TaskInterface
-from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import EnvelopeTemplate
 from workstealing.tasks.outcome import TaskOutcome
 from workstealing.tasks.submission import (
@@ -30,23 +29,18 @@ from workstealing.tasks.submission import (
     SubmitOptions,
     envelope_without_payload,
 )
-from workstealing.tasks.unique import Unique, unique_key
+from workstealing.tasks.unique import unique_key
 
 if TYPE_CHECKING:
     from workstealing.client.queue_internals import QueueInternals
 
-__all__ = ("UniqueSubmission", "unique_of", "warn_of_ended")
+__all__ = ("UniqueSubmission", "warn_of_ended")
 
 logger = BackgroundLogger(__name__)
 
 # Ways to end after which a caller may well expect the task to be run.
 _ENDED_BADLY = ("cancelled", "failed", "dead", "expired")
 _SHOWN = 3
-
-
-def unique_of(task: TaskInterface) -> Unique | None:
-    """Return how a task is unique; who knows only its contract does not know."""
-    return task.unique if isinstance(task, TaskDefinition) else None
 
 
 def warn_of_ended(ids: Sequence[str], ended: Mapping[int, str]) -> None:
@@ -78,7 +72,7 @@ class UniqueSubmission:
     ) -> None:
         self._internals = internals
         self._task = task
-        self._unique = unique_of(task)
+        self._unique = task.unique
         self._is_drawn = is_drawn
         if self._unique is not None and self._unique.debounce is not None:
             if options.delay is not None or options.at is not None:

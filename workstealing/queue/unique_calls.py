@@ -36,7 +36,7 @@ class UniqueRequest:
     on_conflict: str = "keep"
     again: bool = False
     seen: str = ""
-    """The digest of the outcome under its id that may be forgotten."""
+    """The mark of the task of its id that may be forgotten."""
     replaced: bytes = b""
     """The outcome of a task that it replaces."""
     worker: str = ""
@@ -50,9 +50,9 @@ class UniqueVerdict:
     """What became of a `UniqueRequest`."""
 
     verdict: Literal["new", "known", "ended", "moved", "full", "input_ended"]
-    """`ended`: ask again with the digest. `moved`: ask again with its worker."""
+    """`ended`: ask again with the mark. `moved`: ask again with its worker."""
     detail: str = ""
-    """Of `known` and `moved` the id of the other task; of `ended` the digest."""
+    """Of `known` and `moved` the id of the other task; of `ended` the mark."""
     state: str = ""
     """Of `known`: `live`, or how the other task has ended."""
 

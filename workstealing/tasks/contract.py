@@ -44,6 +44,8 @@ class Contract:
     permission: str | None = None
     """What its caller must be allowed, where a policy is set."""
     priority: int = NORMAL
+    unique: Unique | None = None
+    """What keeps a second task like it out of the queue."""
     signature: Signature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +60,7 @@ class Contract:
         else:
             signature = Signature.of_type(self.payload, self.result, self.name)
         object.__setattr__(self, "signature", signature)
+        checked_unique(self.unique, signature)
 
     @property
     def ability(self) -> str:
@@ -65,13 +68,11 @@ class Contract:
         return f"{self.name}@{self.version}"
 
     def implemented_by(
-        self,
-        function: Callable[..., Any],
-        *,
-        unique: Unique | None = None,
-        **options: Any,
+        self, function: Callable[..., Any], **options: Any
     ) -> TaskDefinition:
         """Make a task of a function that fits; options are those of `define`."""
+        if "unique" in options:
+            raise NotATask(f"task '{self.name}': its contract says how it is unique")
         definition = define(
             function,
             self.name,
@@ -99,9 +100,7 @@ class Contract:
         signature = replace(
             self.signature, context_parameter=own.context_parameter, whole=whole
         )
-        return replace(
-            definition, signature=signature, unique=checked_unique(unique, signature)
-        )
+        return replace(definition, signature=signature, unique=self.unique)
 
 
 TaskInterface: TypeAlias = TaskDefinition | Contract

@@ -41,15 +41,15 @@
 -- ARG window_ms     int   of w
 -- ARG on_conflict   str   keep, replace or reschedule the other task, if that waits
 -- ARG again         flag  a task of this id or key that has ended is no reason to refuse
--- ARG seen          str   SHA-1 of the outcome under this id, which is to be forgotten
+-- ARG seen          str   the mark of the task of this id that is to be forgotten
 -- ARG replaced      str   outcome of the other task, if it is replaced
 -- ARG retention_ms  int   that an outcome is kept
 -- ARG worker        str   who holds the other task, as last read; empty: nobody
 -- ARG needs         str   the ability that it is parked for, as last read; empty: none
 --
 -- Reply: 'new'; 'known', id of the other, and 'live' or how that has ended; 'ended' and the
--- SHA-1 of the outcome under this id, to be called with; 'moved' and the id of the other,
--- if another worker holds it or it is parked elsewhere; 'full' or 'input_ended'.
+-- mark of the task of this id, to be called with; 'moved' and the id of the other, if
+-- another worker holds it or it is parked elsewhere; 'full' or 'input_ended'.
 
 local now = now_ms()
 if delay_ms > 0 then due = now + delay_ms end
@@ -57,10 +57,10 @@ if delay_ms > 0 then due = now + delay_ms end
 -- How another task stands in the way: 'live', or how it has ended; nil if it is unknown.
 local function standing(other)
   local written, outcome = redis.call('HGET', task, other), redis.call('HGET', done, other)
-  if outcome then return ending(outcome, written), outcome end
+  if outcome then return ending(outcome, written) end
   if not written then return nil end
-  if redis.call('ZSCORE', dead, other) then return 'dead', '' end
-  return 'live', nil, written
+  if redis.call('ZSCORE', dead, other) then return 'dead' end
+  return 'live', written
 end
 
 -- The task that has the unique key. A key whose task is gone, because a key of ours was
@@ -91,12 +91,13 @@ local function reschedule(other, holder)
   end
 end
 
-local state, outcome, written = standing(id)
+local state, written = standing(id)
 if state then
   if is_drawn or written == envelope then return {'new'} end
   if state == 'live' or not again then return {'known', id, state} end
-  local digest = redis.sha1hex(outcome)
-  if digest ~= seen then return {'ended', digest} end
+  -- When it ended marks it: who asks twice must not forget what it submitted itself.
+  local mark = redis.call('ZSCORE', dead, id) or redis.call('ZSCORE', outbox, id) or '-'
+  if mark ~= seen then return {'ended', mark} end
 end
 
 local other, other_holder, first = has_key(), nil, now
