@@ -61,7 +61,8 @@ T = TypeVar("T")
 
 _SUBMITS = ("submit", "submit_unique")
 _MAY_COME_LATE = ("release", "exchange", "steal", "park", "route", *_SUBMITS)
-IDS = [f"t{n}" for n in range(9)]
+UNIQUE_IDS = ["u0", "u1", "u2"]
+IDS = [*(f"t{n}" for n in range(9)), *UNIQUE_IDS]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
 GIVEN_UP = outcome_of_deaths(QueueSettings().deaths)
@@ -118,12 +119,17 @@ class QueueMachine(RuleBasedStateMachine):
         names=st.sampled_from([WORKERS[:2], WORKERS, WORKERS[:1], []]),
         keep=st.integers(0, 4),
         priority=st.integers(0, 2),
+        ends=st.sampled_from(["s", "d", "w"]),
     )
-    def open(self, retention: int, names: list[str], keep: int, priority: int) -> None:
+    def open(
+        self, retention: int, names: list[str], keep: int, priority: int, ends: str
+    ) -> None:
         self.queue = self.make_queue(retention_ms=retention)
         self.state = self.queue.state()
         for name in names:
             self.join(name, ABILITIES[:1])
+        for name, key in zip(UNIQUE_IDS, UNIQUE_KEYS, strict=False):
+            self.submit_unique(name, key, ends, "keep", priority, 0, again=False)
         self.submit(IDS[:8], priority, 0)
         for _ in names:
             self.exchange(keep, 1, keep, [], False, False)
@@ -150,7 +156,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert (reply.verdict, reply.known) == ("ok", known)
 
     @rule(
-        name=ids,
+        name=st.sampled_from([*UNIQUE_IDS, *IDS[6:]]),
         key=st.sampled_from([*UNIQUE_KEYS, *UNIQUE_KEYS, ""]),
         ends=st.sampled_from(["s", "d", "w"]),
         on_conflict=st.sampled_from(["keep", "replace", "reschedule"]),
