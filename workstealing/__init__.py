@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from workstealing.tasks.retry import Restart, Retry, RetryPolicy
     from workstealing.tasks.signing import Keyring
     from workstealing.tasks.submission import ClientContext
+    from workstealing.tasks.unique import Unique
     from workstealing.workers.identity import WorkerStats
     from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
     from workstealing.workers.worker import Worker
@@ -98,6 +99,7 @@ __all__ = (
     "TaskQueue",
     "TaskState",
     "Ticker",
+    "Unique",
     "Work",
     "WorkDeques",
     "WorkStealer",
@@ -139,6 +141,7 @@ _MODULES = {
     "workstealing.tasks.registry": ("Registry",),
     "workstealing.tasks.retry": ("Restart", "Retry", "RetryPolicy"),
     "workstealing.tasks.signing": ("Keyring",),
+    "workstealing.tasks.unique": ("Unique",),
     "workstealing.workers.worker_pool": ("WorkerPool",),
     "workstealing.workers.identity": ("WorkerStats",),
     "workstealing.workers.upkeep": ("AsyncWorkStealer", "WorkStealer"),

@@ -33,6 +33,7 @@ WorkStealingError
 ├── TaskFailed              the task's own error, as its worker reported it
 ├── TaskDead                the task was given up, with the reason
 ├── TaskCancelled           the task was cancelled before it was done
+├── NotUnique               a dead letter whose unique key another task has meanwhile
 ├── ResultTimeout           the task did not end in time; also a TimeoutError
 ├── PoolBroken              a pool cannot go on: processes die, or nothing supervises
 ├── PoolFull                a pool's buffer is full, and stayed so
@@ -76,6 +77,7 @@ __all__ = (
     "NotAJob",
     "NotATask",
     "NotPermitted",
+    "NotUnique",
     "PayloadInvalid",
     "PayloadTooLarge",
     "PoolBroken",
@@ -347,6 +349,20 @@ class TaskCancelled(WorkStealingError):
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
         return on_one_line(f"task {self.task_id} was cancelled{why}")
+
+
+class NotUnique(WorkStealingError):
+    """A dead letter is not replayed: another task has its unique key meanwhile."""
+
+    def __init__(self, task_id: str, other: str) -> None:
+        super().__init__(task_id, other)
+        self.task_id, self.other = task_id, other
+
+    def __str__(self) -> str:
+        return on_one_line(
+            f"task {self.task_id} was not replayed: task {self.other} has its unique"
+            " key, and must end or be cancelled first"
+        )
 
 
 class ResultTimeout(WorkStealingError, TimeoutError):

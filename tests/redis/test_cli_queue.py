@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from workstealing import TaskQueue, Worker
+from workstealing import TaskQueue, Unique, Worker
 from workstealing.cli.commands import workstealing
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import InputEnded
@@ -70,6 +70,45 @@ def test_add_submits_a_task_and_prints_its_id(cli: QueueCli, run_cli: RunCli) ->
     first = cli.queue.handle(plain.stdout.strip())
     assert first.result(timeout=5) == {"said": "hihi"}
     assert cli.queue.handle("mine").result(timeout=5) == {"said": "20012001"}
+
+
+def test_add_says_that_an_id_has_ended_and_can_use_it_again(
+    cli: QueueCli, run_cli: RunCli
+) -> None:
+    cli.echo.options(id="mine").submit("first").cancel()
+    add = ("queue", "add", "app:echo", "text=hi", "--id", "mine")
+
+    told, again = run_cli(*add), run_cli(*add, "--again")
+
+    assert told.stdout == again.stdout == "mine\n"
+    assert "Nothing was added: task mine has ended (cancelled)" in told.stderr
+    assert "--again" in told.stderr
+    assert again.stderr == ""
+    assert cli.queue.handle("mine").state().state == "waiting"
+
+
+def test_replay_says_which_task_has_the_unique_key_of_a_dead_letter(
+    cli: QueueCli,
+) -> None:
+    @cli.queue.task(name="bill", unique=Unique())
+    def bill() -> None:
+        raise ValueError("not today")
+
+    letter = bill.submit()
+    cli.drain()
+    other = bill.submit()
+
+    one = cli.run("replay", letter.id)
+    every = cli.run("replay", "--all", "--yes")
+
+    assert (one.exit_code, every.exit_code) == (1, 0)
+    for told in (one, every):
+        assert "0 replayed" in told.output
+        assert f"task {other.id} has its unique key" in told.output
+    why = " ".join(Inspector(cli.queue).why(other.id).sentences)
+    assert "It is unique until it has ended" in why
+    other.cancel()
+    assert cli.run("replay", letter.id).output == "1 replayed\n"
 
 
 def test_add_can_delay_a_task(cli: QueueCli, run_cli: RunCli) -> None:

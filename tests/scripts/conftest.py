@@ -188,11 +188,26 @@ class ScriptedQueue:
         dead = set(state.get("dead", ()))
         assert set(state.get("done", ())) == ended | dead
         assert not ended & tasks
+        self._check_uniques(state, dead)
         return state
+
+    def _check_uniques(self, state: State, dead: set[str]) -> None:
+        """Who has a unique key says so; who says so has it, while that lasts."""
+        windows = state.get("unique_windows", {})
+        keys: dict[str, str] = state.get("uniques", {})
+        has_key = {}
+        for task_id, text in state.get("unique_of", {}).items():
+            ends, key = text[0], text.split(":", 2)[2]
+            if ends != "w" and not (ends == "d" and task_id in dead):
+                assert key not in has_key, "one task has a unique key"
+                has_key[key] = task_id
+        held = {key: task_id for key, task_id in keys.items() if key not in windows}
+        assert held == has_key
+        assert set(windows) <= set(keys)
 
 
 _PLACES = ("later", "dead", "parked")
-_OF_TASKS = (*_PLACES, "history", "cancelling", "awaited", "priorities")
+_OF_TASKS = (*_PLACES, "history", "cancelling", "awaited", "priorities", "unique_of")
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "list": lambda pipeline, key: pipeline.lrange(key, 0, -1),
     "hash": lambda pipeline, key: pipeline.hgetall(key),
@@ -207,7 +222,7 @@ def _kind(name: str) -> str:
         return "list"
     if name.startswith("log:"):
         return "stream"
-    if name in ("outbox", "later", "dead", "workers", "loads"):
+    if name in ("outbox", "later", "dead", "workers", "loads", "unique_windows"):
         return "zset"
     return "set" if name in ("cancelling", "parked_abilities") else "hash"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, TypeVar
 
@@ -24,10 +24,16 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from workstealing.errors import NotUnique
 from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.producer_calls import cancel, replay, submit
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
+from workstealing.queue.unique_calls import (
+    UniqueRequest,
+    UniqueVerdict,
+    submit_unique,
+)
 from workstealing.queue.upkeep_calls import (
     expire,
     idle,
@@ -53,14 +59,18 @@ from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 T = TypeVar("T")
 
-_MAY_COME_LATE = ("release", "exchange", "steal", "submit", "park", "route")
-IDS = [f"t{n}" for n in range(9)]
+_SUBMITS = ("submit", "submit_unique")
+_MAY_COME_LATE = ("release", "exchange", "steal", "park", "route", *_SUBMITS)
+UNIQUE_IDS = ["u0", "u1", "u2"]
+IDS = [*(f"t{n}" for n in range(9)), *UNIQUE_IDS]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
 GIVEN_UP = outcome_of_deaths(QueueSettings().deaths)
 UNKNOWN = outcome_unknown()
 LEFT = outcome_unknown(left=True)
 CANCELLED = b"cancelled"
+REPLACED = b"replaced"
+UNIQUE_KEYS = ["key one", "key two"]
 
 ids = st.sampled_from(IDS)
 workers = st.sampled_from(WORKERS)
@@ -109,12 +119,17 @@ class QueueMachine(RuleBasedStateMachine):
         names=st.sampled_from([WORKERS[:2], WORKERS, WORKERS[:1], []]),
         keep=st.integers(0, 4),
         priority=st.integers(0, 2),
+        ends=st.sampled_from(["s", "d", "w"]),
     )
-    def open(self, retention: int, names: list[str], keep: int, priority: int) -> None:
+    def open(
+        self, retention: int, names: list[str], keep: int, priority: int, ends: str
+    ) -> None:
         self.queue = self.make_queue(retention_ms=retention)
         self.state = self.queue.state()
         for name in names:
             self.join(name, ABILITIES[:1])
+        for name, key in zip(UNIQUE_IDS, UNIQUE_KEYS, strict=False):
+            self.submit_unique(name, key, ends, "keep", priority, 0, again=False)
         self.submit(IDS[:8], priority, 0)
         for _ in names:
             self.exchange(keep, 1, keep, [], False, False)
@@ -139,6 +154,99 @@ class QueueMachine(RuleBasedStateMachine):
         old = self.learn(call, before)
         known = {n for n, name in enumerate(names) if name in (*old, *names[:n])}
         assert (reply.verdict, reply.known) == ("ok", known)
+
+    @rule(
+        name=st.sampled_from([*UNIQUE_IDS, *IDS[6:]]),
+        key=st.sampled_from([*UNIQUE_KEYS, *UNIQUE_KEYS, ""]),
+        ends=st.sampled_from(["s", "d", "w"]),
+        on_conflict=st.sampled_from(["keep", "replace", "reschedule"]),
+        priority=st.integers(0, 2),
+        delay=st.sampled_from([0, 0, 1_000_000]),
+        again=st.booleans(),
+    )
+    def submit_unique(
+        self,
+        name: str,
+        key: str,
+        ends: Any,
+        on_conflict: str,
+        priority: int,
+        delay: int,
+        again: bool,
+    ) -> None:
+        number = next(self.numbers)
+        envelope = {"id": name, "priority": priority, "number": number}
+        request = UniqueRequest(
+            name,
+            json.dumps(envelope).encode(),
+            is_drawn=False,
+            priority=priority,
+            delay_ms=delay,
+            key=key,
+            ends=ends,
+            window_ms=3_600_000,
+            on_conflict=on_conflict,
+            again=again,
+            replaced=REPLACED,
+        )
+        reply = self.ask_unique(request)
+        if reply.verdict == "ended":
+            assert again
+            assert name in self.outcomes
+            request = replace(request, seen=reply.detail)
+            reply = self.ask_unique(request)
+        if reply.verdict == "moved":
+            seen = self.queue.do(trace(self.queue.keys, reply.detail))
+            request = replace(request, worker=seen.worker, needs=seen.needs)
+            reply = self.ask_unique(request)
+        assert reply.verdict in ("new", "known")
+        # Sent once more, because the reply was lost, it changes nothing but a delay.
+        before = self.state
+        assert self.ask_unique(request) == reply
+        assert set(self.state.get("later", ())) == set(before.get("later", ()))
+        assert {**self.state, "later": {}} == {**before, "later": {}}
+
+    def ask_unique(self, request: UniqueRequest) -> UniqueVerdict:
+        call = submit_unique(self.queue.keys, self.queue.settings, request)
+        before = self.state
+        known = self.why_known(request, before)
+        reply = self.perform(call)
+        self.learn(call, before)
+        if reply.verdict in ("new", "known"):
+            assert (reply.detail, reply.state) == known
+        if reply.verdict != "new":
+            assert self.state.get("task") == before.get("task")
+        return reply
+
+    def why_known(self, request: UniqueRequest, before: Any) -> tuple[str, str]:
+        """Return which task stands in the way of another, and how; or nothing."""
+        name, is_dead = request.id, request.id in self.dead
+        if self.tasks.get(name) == request.envelope and not is_dead:
+            return "", ""
+        if name in self.tasks and not is_dead:
+            return name, "live"
+        if name in self.outcomes and not request.again:
+            return name, "dead" if is_dead else "done"
+        other = before.get("uniques", {}).get(request.key)
+        if other is None or before.get("unique_windows", {}).get(request.key) == 1:
+            return "", ""
+        if other in self.tasks and other not in self.dead:
+            lock = before.get("lock", {}).get(other, "#").rsplit("#", 1)[0]
+            is_running = other in before.get(f"running:{lock}", {})
+            is_replaced = request.on_conflict == "replace" and not is_running
+            return ("", "") if is_replaced else (other, "live")
+        if request.again:
+            return "", ""
+        if other in self.outcomes:
+            return other, "dead" if other in self.dead else "done"
+        return other, "unknown"
+
+    @precondition(lambda self: self.state.get("unique_windows"))
+    @rule(key=st.sampled_from(UNIQUE_KEYS))
+    def end_window(self, key: str) -> None:
+        """Let a window be over; some call clears it away."""
+        self.queue.client.zadd(self.queue.keys.unique_windows, {key: 1}, xx=True)
+        self.state = self.queue.state()
 
     @rule(name=ids, is_wrong=rarely)
     def cancel(self, name: str, is_wrong: bool) -> None:
@@ -172,6 +280,14 @@ class QueueMachine(RuleBasedStateMachine):
         self.replay(sorted(self.dead)[number % len(self.dead)], drop)
 
     def replay(self, name: str, drop: bool) -> None:
+        key = self.unique_key(self.state, name)
+        other = self.state.get("uniques", {}).get(key)
+        if not drop and other in self.state.get("unique_of", {}):
+            before = self.state
+            with pytest.raises(NotUnique):
+                self.perform(replay(self.queue.keys, name, drop=drop))
+            assert self.queue.state() == before
+            return
         assert self.perform(replay(self.queue.keys, name, drop=drop)) == (
             name in self.dead
         )
@@ -592,6 +708,12 @@ class QueueMachine(RuleBasedStateMachine):
             "cancelled",
         }
         assert not [key for key in state if key.startswith(tuple(left))]
+        assert set(state.get("unique_of", {})) <= set(state.get("dead", {}))
+        assert set(state.get("uniques", {})) == set(state.get("unique_windows", {}))
+        windows = dict.fromkeys(UNIQUE_KEYS, 1)
+        queue.client.zadd(queue.keys.unique_windows, windows, xx=True)
+        queue.do(expire(queue.keys, queue.settings, most=9))
+        assert "uniques" not in queue.check()
 
     # -- how it is done
 
@@ -624,6 +746,8 @@ class QueueMachine(RuleBasedStateMachine):
             assert task.envelope == self.tasks[task.id]
             assert after["lock"][task.id] == f"{hand.name}#{task.token}"
             assert task.attempt == self.attempts.get(task.id, 0) + 1
+            unique = after.get("unique_of", {}).get(task.id, "")
+            assert not unique.startswith("s"), "who is started is not unique any more"
         if any(self.deaths.get(task_id, 0) for task_id in tasks):
             assert len(tasks) == 1, "a suspect is taken alone"
         # One under suspicion waits until nothing else is held, and others wait for it.
@@ -632,7 +756,9 @@ class QueueMachine(RuleBasedStateMachine):
             alive = [name for name in self.waiting() if name in self.tasks]
             assert not alive, "who gets nothing leaves nothing"
             assert not self.deque(hand.name)
-        if any(json.loads(task.envelope)["priority"] for task in reply.tasks):
+        # One that was cancelled and came again may be found where it was before.
+        lasting = [t for t in reply.tasks if t.id not in before.get("cancelled", {})]
+        if any(json.loads(task.envelope)["priority"] for task in lasting):
             urgent = after.get("inbox:0", [])
             assert not set(urgent) & set(self.tasks), "urgent ones come first"
         if held is None:
@@ -657,6 +783,8 @@ class QueueMachine(RuleBasedStateMachine):
     def learn(self, call: Call[Any], before: Any) -> set[str]:
         """Apply a submission, or the reports of an exchange by the locks it found."""
         known: set[str] = set()
+        if call.script.name == "submit_unique":
+            self.learn_unique(call, before)
         if call.script.name == "submit":
             count = int(call.arguments[4])
             names, envelopes = (
@@ -686,6 +814,34 @@ class QueueMachine(RuleBasedStateMachine):
             elif verdict != "back":
                 self.end(name, str(verdict), outcome.decode())
         return known
+
+    def learn_unique(self, call: Call[Any], before: Any) -> None:
+        """Apply a submission that may have been kept out, by what it left behind."""
+        name, envelope, key = (call.arguments[n] for n in (0, 1, 8))
+        assert isinstance(name, str)
+        assert isinstance(envelope, bytes)
+        is_there = before.get("task", {}).get(name) == envelope.decode()
+        is_letter = is_there and name in before.get("dead", {})
+        tasks = self.state.get("task", {})
+        if tasks.get(name) != envelope.decode():
+            return
+        if is_there and (not is_letter or name in self.state.get("dead", {})):
+            return
+        for gone in set(self.tasks) - set(tasks):
+            assert gone == before["uniques"][key]
+            self.end(gone, "cancelled", REPLACED.decode())
+        self.outcomes.pop(name, None)
+        self.stale.discard(name)
+        self.dead.discard(name)
+        self.attempts.pop(name, None)
+        self.deaths.pop(name, None)
+        self.tasks[name] = envelope
+        self.ended["submitted"] += 1
+
+    @staticmethod
+    def unique_key(state: Any, name: str) -> str:
+        text: str = state.get("unique_of", {}).get(name, "::")
+        return text.split(":", 2)[2]
 
     def die(self, running: dict[str, str]) -> int:
         """Let a worker be dead that had these in its hands; return who died too."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from workstealing.queue.producer_calls import cancel, end_input, submit
+from workstealing.queue.unique_calls import UniqueRequest, submit_unique
 
 
 def test_tasks_wait_in_the_order_they_came(queue: Any) -> None:
@@ -183,3 +185,22 @@ def test_a_cancelled_id_that_is_submitted_with_a_delay_waits_for_it(
     queue.join("w")
 
     assert queue.take("w") == ()
+
+
+def test_a_call_that_uses_an_id_again_never_forgets_what_it_submitted_itself(
+    queue: Any,
+) -> None:
+    queue.join("w")
+    queue.submit("a")
+    queue.report("w", "dead", *queue.take("w"))
+    request = UniqueRequest("a", b"anew", is_drawn=False, priority=1, again=True)
+    first = queue.again(submit_unique(queue.keys, queue.settings, request))
+    assert first.verdict == "ended"
+    seen = replace(request, seen=first.detail)
+    call = submit_unique(queue.keys, queue.settings, seen)
+
+    assert queue.do(call).verdict == "new"
+    assert queue.again(call).verdict == "new"
+    queue.report("w", "done", *queue.take("w"))
+    assert queue.again(call).verdict == "ended"
+    assert queue.state()["done"] == {"a": "outcome"}

@@ -16,6 +16,7 @@ from workstealing.cli.options import (
     imported_object,
     wait_options,
 )
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import AsyncTask, Task, definition_of
 from workstealing.drivers.connect import VARIABLES
@@ -30,6 +31,11 @@ __all__ = ("add_command",)
 @click.option(
     "--id", "task_id", help="Its id; if a task has that id already, nothing is added."
 )
+@click.option(
+    "--again",
+    is_flag=True,
+    help="If the task with that id has ended, forget it and add this one.",
+)
 @click.option("--priority", type=int, help="0 urgent, 1 normal, 2 low.")
 @click.option(
     "--in", "delay", type=float, metavar="SECONDS", help="Run it after this delay."
@@ -40,6 +46,7 @@ def add_command(
     where: str,
     words: tuple[str, ...],
     task_id: str | None,
+    again: bool,
     priority: int | None,
     delay: float | None,
     wait: bool,
@@ -56,7 +63,7 @@ def add_command(
     """
     payload, texts = _payload(words)
     task = imported_object(where, "APP:TASK, like app:resize", Task, AsyncTask)
-    task = task.options(id=task_id, priority=priority, delay=delay)
+    task = task.options(id=task_id, priority=priority, delay=delay, again=again)
     _fit_strings(task, payload, texts)
     try:
         added = _add(task, payload, wait, timeout)
@@ -84,6 +91,7 @@ def _add(
     if isinstance(task, AsyncTask):
         return asyncio.run(_add_async(task, payload, wait, timeout))
     handle = task.submit(**payload)
+    _warn_of_ended(handle)
     return _json(task, handle.result(timeout)) if wait else handle.id
 
 
@@ -94,7 +102,18 @@ async def _add_async(
     timeout: float | None,
 ) -> str:
     handle = await task.submit(**payload)
+    _warn_of_ended(handle)
     return _json(task, await handle.result(timeout)) if wait else handle.id
+
+
+def _warn_of_ended(handle: TaskHandle[Any] | AsyncTaskHandle[Any]) -> None:
+    if handle.found_ended is not None:
+        click.echo(
+            f"Nothing was added: task {handle.id} has ended"
+            f" ({handle.found_ended.value}) and is kept. With --again it is forgotten"
+            " and added anew.",
+            err=True,
+        )
 
 
 def _is_discarded(task: Task[Any, Any] | AsyncTask[Any, Any]) -> bool:

@@ -26,6 +26,7 @@ from workstealing.cli.worker_command import run_pool
 from workstealing.cli.worker_output import log_options
 from workstealing.client.handle import TaskHandle
 from workstealing.client.task_queue import TaskQueue
+from workstealing.errors import NotUnique
 from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
 from workstealing.tasks.outcome import State
@@ -210,10 +211,18 @@ def _apply(
     if every:
         click.echo(f"{_apply_to_all(queue, number, act):,} {past}")
         return
-    missed = [task_id for task_id in ids if not act(task_id)]
-    click.echo(f"{len(ids) - len(missed):,} {past}")
+    missed, problems = [], []
+    for task_id in ids:
+        try:
+            if not act(task_id):
+                missed.append(task_id)
+        except NotUnique as error:
+            problems.append(str(error))
+    click.echo(f"{len(ids) - len(missed) - len(problems):,} {past}")
     if missed:
-        raise click.ClickException(f"not a dead letter: {', '.join(missed)}")
+        problems.insert(0, f"not a dead letter: {', '.join(missed)}")
+    if problems:
+        raise click.ClickException("\n".join(problems))
 
 
 def _apply_to_all(queue: TaskQueue, left: int, act: Callable[[str], bool]) -> int:
@@ -224,6 +233,10 @@ def _apply_to_all(queue: TaskQueue, left: int, act: Callable[[str], bool]) -> in
         tasks = inspector.ls("dead", min(left, _PAGE))
         if not tasks:
             break
-        changed += sum(act(task.id) for task in tasks)
+        for task in tasks:
+            try:
+                changed += act(task.id)
+            except NotUnique as error:
+                click.echo(str(error), err=True)
         left -= len(tasks)
     return changed

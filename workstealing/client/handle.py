@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from workstealing.client.task_log import LoggingChannel, async_following, following
-from workstealing.tasks.outcome import TaskState
+from workstealing.tasks.outcome import State, TaskState
 from workstealing.tasks.output_capture import LogRecord
 from workstealing.tasks.signature import decode_result
 
@@ -27,15 +27,21 @@ class _AnyHandle(Generic[R]):
     """What both kinds of handles hold."""
 
     # A thousand are made at a time.
-    __slots__ = ("_internals", "_result_type", "id", "is_new")
+    __slots__ = ("_internals", "_result_type", "found_ended", "id", "is_new")
 
     def __init__(
-        self, internals: Any, task_id: str, result_type: Any, is_new: bool | None = None
+        self,
+        internals: Any,
+        task_id: str,
+        result_type: Any,
+        is_new: bool | None = None,
+        found: str | None = None,
     ) -> None:
         self._internals = internals
         self._result_type = result_type
         self.id = task_id
         self.is_new = is_new
+        self.found_ended = None if found is None else _state(found)
 
     def _read(self, result: msgspec.Raw) -> Any:
         return decode_result(result, self._result_type)
@@ -50,8 +56,11 @@ class TaskHandle(_AnyHandle[R]):
     Attributes:
         id: of the task.
         is_new: whether this submission put the task into the queue. False means that
-            the id was known already: nothing was submitted, and this is the handle of
-            the earlier task. None for a handle that `queue.handle()` returned.
+            the id was known already, or that the task is unique and there was one:
+            nothing was submitted, and this is the handle of the earlier task. None for
+            a handle that `queue.handle()` returned.
+        found_ended: if it is not new, and the earlier task had ended already: how. Then
+            nothing will be run, unless it is submitted with `options(again=True)`.
     """
 
     __slots__ = ()
@@ -146,3 +155,11 @@ class AsyncTaskHandle(_AnyHandle[R]):
     async def cancel(self) -> Cancelled:
         """Cancel the task: at once if it waits, by asking if it runs."""
         return await self._internals.driver.run(self._internals.cancel(self.id))
+
+
+def _state(found: str) -> State:
+    try:
+        return State(found)
+    except ValueError:
+        # Another release may know more ways to end.
+        return State.UNKNOWN

@@ -14,6 +14,10 @@ from workstealing._checks import checked_id
 from workstealing._logs import BackgroundLogger
 from workstealing.client.queue_options import QueueOptions
 from workstealing.client.task_log import QueueLog
+from workstealing.client.unique_submission import (
+    UniqueSubmission,
+    warn_of_ended,
+)
 from workstealing.drivers.address import target_of
 from workstealing.errors import (
     BadEnvelope,
@@ -129,6 +133,9 @@ class QueueInternals(Generic[D_co]):
             raise ConfigurationError(
                 f"there are {len(names)} ids for {len(payloads)} tasks: give each one"
             )
+        if options.again or task.unique is not None:
+            unique = UniqueSubmission(self, task, options, is_drawn=ids is None)
+            return (yield from unique.submit(names, payloads))
         envelope = envelope_without_payload(task, options, is_signed=signer is not None)
         around = EnvelopeTemplate.of(envelope).around
         prefix, outcome_channel = self.keys.channel(""), ""
@@ -154,29 +161,29 @@ class QueueInternals(Generic[D_co]):
         starts = range(0, len(payloads), _CHUNK)
         if len(starts) > 1 and not self.settings.max_length:
             answers: list[Submitted] = yield Pipeline(map(call, starts))
-            for submitted in answers:
-                self._refuse_if_ended(submitted)
-            known = [submitted.known for submitted in answers]
-            return Submission(names, _joined(known))
+            for number, submitted in enumerate(answers):
+                self.refuse(submitted.verdict, number * _CHUNK, len(payloads))
+            return _joined(names, answers)
         # One by one: none is to be taken after others found the queue full.
-        known = []
+        answers = []
         for start in starts:
             submitted = yield from ask(call(start))
-            known.append(submitted.known)
+            answers.append(submitted)
             if outcome_channel and submitted.known:
                 # It was there before, so its outcome is not published here.
                 yield _stop_expecting(prefix, names[0])
-            if submitted.verdict == "full":
-                raise QueueFull(
-                    f"queue '{self._queue}' is full: max_length="
-                    f"{self.settings.max_length} tasks wait or run, so {start} of"
-                    f" {len(payloads)} tasks were submitted; try again later"
-                )
-            self._refuse_if_ended(submitted)
-        return Submission(names, _joined(known))
+            self.refuse(submitted.verdict, start, len(payloads))
+        return _joined(names, answers)
 
-    def _refuse_if_ended(self, submitted: Submitted) -> None:
-        if submitted.verdict == "input_ended":
+    def refuse(self, verdict: str, submitted: int, tasks: int) -> None:
+        """Raise what a verdict means, after so many of all tasks were submitted."""
+        if verdict == "full":
+            raise QueueFull(
+                f"queue '{self._queue}' is full: max_length="
+                f"{self.settings.max_length} tasks wait or run, so {submitted} of"
+                f" {tasks} tasks were submitted; try again later"
+            )
+        if verdict == "input_ended":
             raise InputEnded(self._queue)
 
     def state(self, task_id: str) -> Flow[TaskState]:
@@ -312,13 +319,17 @@ def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:
     return AwaitOutcome(prefix, task_id, 0.0)
 
 
-def _joined(known: Sequence[frozenset[int]]) -> frozenset[int]:
-    """Return positions in a whole submission, of those in each of its chunks."""
-    return frozenset(
-        chunk * _CHUNK + position
-        for chunk, positions in enumerate(known)
-        for position in positions
-    )
+def _joined(names: list[str], answers: Sequence[Submitted]) -> Submission:
+    """Return a whole submission of the answers to its chunks."""
+    known: set[int] = set()
+    ended: dict[int, str] = {}
+    for chunk, answer in enumerate(answers):
+        known.update(chunk * _CHUNK + position for position in answer.known)
+        for position, state in answer.ended.items():
+            ended[chunk * _CHUNK + position] = state
+    if ended:
+        warn_of_ended(names, ended)
+    return Submission(names, frozenset(known), ended)
 
 
 def _ability(envelope: bytes) -> str:

@@ -46,7 +46,7 @@ Arguments = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN = SubmitOptions()
 _NO_NAMES: Mapping[str, Any] = {}
-_OPTIONS = ("id", "priority", "delay", "at", "context", "log")
+_OPTIONS = ("id", "priority", "delay", "at", "context", "log", "again")
 
 
 class _AnyTask(Generic[P, R]):
@@ -87,6 +87,7 @@ class _AnyTask(Generic[P, R]):
         at: datetime | None = None,
         context: ClientContext = NOBODY,
         log: bool = False,
+        again: bool = False,
         **unknown: NoReturn,
     ) -> Self:
         """Return the same task, to be submitted otherwise.
@@ -99,12 +100,20 @@ class _AnyTask(Generic[P, R]):
             at: or else when it is due, with a time zone.
             context: on whose behalf it is called, and how.
             log: keep what it logs and prints, for `handle.logs()`.
+            again: forget a task of this id, or unique key, that has ended, however it
+                did, and submit it anew; one that waits or runs is kept.
             unknown: refused by name; no type checker lets it pass either.
         """
         if unknown:
             refuse_options(".options()", unknown, _OPTIONS)
         options = SubmitOptions(
-            id=id, priority=priority, delay=delay, at=at, context=context, log=log
+            id=id,
+            priority=priority,
+            delay=delay,
+            at=at,
+            context=context,
+            log=log,
+            again=again,
         )
         return type(self)(self.queue, self._definition, options)
 
@@ -177,14 +186,24 @@ class Task(_AnyTask[P, R]):
         result_type = self._result_type
         done = self._internals.driver.run(self._many(tasks, ids))
         return [
-            TaskHandle(self._internals, task_id, result_type, place not in done.known)
+            TaskHandle(
+                self._internals,
+                task_id,
+                result_type,
+                place not in done.known,
+                done.ended.get(place),
+            )
             for place, task_id in enumerate(done.ids)
         ]
 
     def _submitted(self, flow: Flow[Submission]) -> TaskHandle[R]:
         done = self._internals.driver.run(flow)
         return TaskHandle(
-            self._internals, done.ids[0], self._result_type, not done.known
+            self._internals,
+            done.ids[0],
+            self._result_type,
+            not done.known,
+            done.ended.get(0),
         )
 
 
@@ -225,7 +244,11 @@ class AsyncTask(_AnyTask[P, R]):
         done = await self._internals.driver.run(self._many(tasks, ids))
         return [
             AsyncTaskHandle(
-                self._internals, task_id, result_type, place not in done.known
+                self._internals,
+                task_id,
+                result_type,
+                place not in done.known,
+                done.ended.get(place),
             )
             for place, task_id in enumerate(done.ids)
         ]
@@ -233,7 +256,7 @@ class AsyncTask(_AnyTask[P, R]):
     async def _submitted(self, flow: Flow[Submission]) -> AsyncTaskHandle[R]:
         done, result_type = await self._internals.driver.run(flow), self._result_type
         return AsyncTaskHandle(
-            self._internals, done.ids[0], result_type, not done.known
+            self._internals, done.ids[0], result_type, not done.known, done.ended.get(0)
         )
 
 

@@ -32,6 +32,7 @@ from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.signing import Keyring
+from workstealing.tasks.unique import Unique
 
 __all__ = ("TaskQueue",)
 
@@ -120,6 +121,7 @@ class TaskQueue:
         accepts: Mapping[int, Upgrade] | None = None,
         restart: Restart | None = None,
         idempotent: bool = True,
+        unique: Unique | None = None,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -127,7 +129,8 @@ class TaskQueue:
         Args:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
-                `priority`, `permission`, `accepts`, `restart`, `idempotent`; see
+                `priority`, `permission`, `accepts`, `restart`, `idempotent`,
+                `unique`; see
                 `workstealing.tasks.definition.define`.
         """
 

@@ -15,7 +15,7 @@ from typing import Literal
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.async_driver import AsyncClient
-from workstealing.errors import RedisError, RedisUnavailable
+from workstealing.errors import NotUnique, RedisError, RedisUnavailable
 from workstealing.inspecting import (
     AsyncInspector,
     Explanation,
@@ -165,7 +165,10 @@ class DashboardData:
         if action == "cancel":
             return await queue.handle(task_id).cancel()
         if action == "replay":
-            return "replayed" if await queue.replay(task_id) else "not-dead"
+            try:
+                return "replayed" if await queue.replay(task_id) else "not-dead"
+            except NotUnique:
+                return "not-unique"
         return "deleted" if await queue.drop(task_id) else "not-dead"
 
     async def close(self) -> None:

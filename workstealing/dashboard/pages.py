@@ -54,6 +54,7 @@ _NOTICES = {
     "replayed": "It is back in the inbox, and its attempts start from zero.",
     "deleted": "It was deleted.",
     "not-dead": "It is no longer a dead letter: nothing was changed.",
+    "not-unique": "Another task has its unique key: nothing was changed.",
     "cancelled": "It was cancelled.",
     "asked": "It is running; its worker was asked to stop it.",
     "ended": "It had already ended: nothing was changed.",

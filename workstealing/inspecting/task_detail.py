@@ -90,7 +90,7 @@ def _explain(keys: QueueKeys, settings: QueueSettings, found: _FoundTask) -> Sen
     if found.state is State.UNKNOWN:
         return _unknown(found.id, settings)
     if found.state is State.DELAYED:
-        return [*_delayed(seen), *_history(seen)]
+        return [*_delayed(seen), *_unique(seen), *_history(seen)]
     if found.state is State.WAITING:
         sentences = yield from _waiting(keys, found)
     elif found.state is State.PARKED:
@@ -105,7 +105,7 @@ def _explain(keys: QueueKeys, settings: QueueSettings, found: _FoundTask) -> Sen
             sentences.append("It was asked to stop and has not stopped yet.")
     else:
         sentences = yield from _ended(keys, found)
-    return [*sentences, *_history(seen)]
+    return [*sentences, *_unique(seen), *_history(seen)]
 
 
 def _unknown(task_id: str, settings: QueueSettings) -> list[str]:
@@ -241,6 +241,13 @@ def _holder(keys: QueueKeys, settings: QueueSettings, seen: Trace) -> Sentences:
             f"The worker renewed its lease {age} ago; it is valid for another {left}."
         )
     return sentences
+
+
+def _unique(seen: Trace) -> list[str]:
+    until = {"s": "until it is started", "d": "until it has ended"}.get(seen.unique)
+    if until is None or seen.dead_at_ms is not None:
+        return []
+    return [f"It is unique {until}: no other with its unique key is submitted."]
 
 
 def _history(seen: Trace) -> list[str]:

@@ -45,6 +45,8 @@ class Trace:
     deaths: int
     steals: int
     is_cancelling: bool
+    unique: str = ""
+    """How long it is unique: `s` until started, `d` until done, `w` for a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,8 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
 
 
 def _trace(reply: Any) -> Trace:
-    now, envelope, lock, outcome, due, dead_at, needs, history, cancelling = reply
+    now, envelope, lock, outcome, due, dead_at, needs, history = reply[:8]
+    cancelling, unique = reply[8:]
     worker, _, token = shown(lock).rpartition("#")
     return Trace(
         int(now),
@@ -157,6 +160,7 @@ def _trace(reply: Any) -> Trace:
         shown(needs),
         *tallies(history),
         bool(cancelling),
+        shown(unique)[:1],
     )
 
 

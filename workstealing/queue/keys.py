@@ -44,6 +44,9 @@ class QueueKeys:
         self.abilities = f"{prefix}abilities"
         self.parked = f"{prefix}parked"
         self.parked_abilities = f"{prefix}parked_abilities"
+        self.uniques = f"{prefix}uniques"
+        self.unique_of = f"{prefix}unique_of"
+        self.unique_windows = f"{prefix}unique_windows"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:

@@ -1,11 +1,15 @@
-"""What producers ask of Redis: to submit, await, cancel and replay tasks."""
+"""What producers ask of Redis: to submit, await, cancel and replay tasks.
+
+What they ask of unique tasks is in `unique_calls`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from workstealing.errors import NotUnique
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import raw, text
 from workstealing.queue.settings import QueueSettings
@@ -34,6 +38,8 @@ class Submitted:
     verdict: Literal["ok", "full", "input_ended"]
     known: frozenset[int]
     """Positions of ids that were there already."""
+    ended: Mapping[int, str] = field(default_factory=dict)
+    """How those of them have ended that have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +72,15 @@ def submit(
 
     def parse(reply: Any) -> Submitted:
         verdict = cast("Literal['ok', 'full', 'input_ended']", text(reply[0]))
-        known = {firsts[int(position)] for position in reply[1:]}
+        states = {
+            firsts[int(position)]: text(state)
+            for position, state in zip(reply[1::2], reply[2::2], strict=True)
+        }
+        known = set(states)
         if verdict == "ok" and len(firsts) < len(tasks):
             known.update(set(range(len(tasks))).difference(firsts))
-        return Submitted(verdict, frozenset(known))
+        ended = {at: state for at, state in states.items() if state != "live"}
+        return Submitted(verdict, frozenset(known), ended)
 
     return Call(
         script,
@@ -142,10 +153,19 @@ def cancel(
 
 
 def replay(keys: QueueKeys, task_id: str, *, drop: bool) -> Call[bool]:
-    """Put a dead letter back into its inbox, or drop it for good."""
+    """Put a dead letter back into its inbox, or drop it for good.
+
+    Its answer raises `NotUnique` if another task has its unique key meanwhile.
+    """
     script = _script("replay")
+
+    def parse(reply: Any) -> bool:
+        if isinstance(reply, int):
+            return bool(reply)
+        raise NotUnique(task_id, text(reply))
+
     arguments = script.arguments(id=task_id, drop=int(drop))
-    return Call(script, script.keys(keys), arguments, bool)
+    return Call(script, script.keys(keys), arguments, parse)
 
 
 def end_input(keys: QueueKeys, *, ended: bool) -> Call[bool]:

@@ -19,6 +19,7 @@ from workstealing.tasks.definition import TaskDefinition, define
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.policy import checked_permission
 from workstealing.tasks.signature import Signature
+from workstealing.tasks.unique import Unique, checked_unique
 
 __all__ = ("Contract", "TaskInterface")
 
@@ -43,6 +44,8 @@ class Contract:
     permission: str | None = None
     """What its caller must be allowed, where a policy is set."""
     priority: int = NORMAL
+    unique: Unique | None = None
+    """What keeps a second task like it out of the queue."""
     signature: Signature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -57,6 +60,7 @@ class Contract:
         else:
             signature = Signature.of_type(self.payload, self.result, self.name)
         object.__setattr__(self, "signature", signature)
+        checked_unique(self.unique, signature)
 
     @property
     def ability(self) -> str:
@@ -67,6 +71,8 @@ class Contract:
         self, function: Callable[..., Any], **options: Any
     ) -> TaskDefinition:
         """Make a task of a function that fits; options are those of `define`."""
+        if "unique" in options:
+            raise NotATask(f"task '{self.name}': its contract says how it is unique")
         definition = define(
             function,
             self.name,
@@ -94,7 +100,7 @@ class Contract:
         signature = replace(
             self.signature, context_parameter=own.context_parameter, whole=whole
         )
-        return replace(definition, signature=signature)
+        return replace(definition, signature=signature, unique=self.unique)
 
 
 TaskInterface: TypeAlias = TaskDefinition | Contract

@@ -25,6 +25,7 @@ from workstealing.tasks.json_values import Json, encode_value
 from workstealing.tasks.policy import checked_permission
 from workstealing.tasks.retry import Restart, RetryPolicy, checked_restart
 from workstealing.tasks.signature import Signature
+from workstealing.tasks.unique import Unique, checked_unique
 
 __all__ = (
     "TaskDefinition",
@@ -53,6 +54,8 @@ class TaskDefinition:
     restart: Restart = "always"
     permission: str | None = None
     """What its caller must be allowed, where a policy is set."""
+    unique: Unique | None = None
+    """What keeps a second task like it out of the queue."""
     ability: str = field(init=False)
     """How a worker announces that it can run this: `name@version`."""
 
@@ -87,6 +90,7 @@ def define(
     restart: Restart | None = None,
     idempotent: bool = True,
     permission: str | None = None,
+    unique: Unique | None = None,
     **unknown: NoReturn,
 ) -> TaskDefinition:
     """Make a task of a function.
@@ -112,6 +116,7 @@ def define(
             `restart="never"`.
         permission: What its caller must be allowed, once the queue has a policy;
             `PUBLIC` if everybody may call it.
+        unique: What keeps a second task like it out of the queue; see `Unique`.
         unknown: Refused by name; no type checker lets it pass either.
     """
     if unknown:
@@ -123,11 +128,12 @@ def define(
     retry = retries
     if not isinstance(retry, RetryPolicy):
         retry = RetryPolicy(retry, retry_on=retry_on, give_up_on=give_up_on)
+    signature = Signature.of(function, checked_name)
     return TaskDefinition(
         name=checked_name,
         version=checked_version,
         function=function,
-        signature=Signature.of(function, checked_name),
+        signature=signature,
         retry=retry,
         timeout=None if timeout is None else checked_seconds(timeout, "timeout"),
         priority=checked_whole(priority, "priority", 0, PRIORITIES - 1),
@@ -135,6 +141,7 @@ def define(
         accepts=checked_upgrades(accepts or {}, checked_version),
         restart=checked_restart(restart, idempotent, retry.retries),
         permission=checked_permission(permission),
+        unique=checked_unique(unique, signature),
     )
 
 

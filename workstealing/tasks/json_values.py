@@ -23,6 +23,7 @@ __all__ = (
     "Decode",
     "Hook",
     "Json",
+    "canonical_value",
     "decode_hook_for",
     "decoder_for",
     "encode_value",
@@ -50,6 +51,11 @@ def encode_value(value: Any) -> bytes:
     if b"null" in encoded:
         _refuse_numbers_that_became_null(value)
     return encoded
+
+
+def canonical_value(value: Any) -> bytes:
+    """Write a value as JSON that is the same for equal values: names are sorted."""
+    return _CANONICAL_ENCODER.encode(value)
 
 
 @lru_cache(maxsize=256)
@@ -94,6 +100,7 @@ def _encode_hook(value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)
+_CANONICAL_ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook, order="sorted")
 
 
 def _is_pydantic(kind: Any) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -117,6 +117,8 @@ class SubmitOptions:
     """Keep what the task logs and prints."""
     deadline_ms: int | None = None
     """Milliseconds since 1970: not begun later; the context's own unless given."""
+    again: bool = False
+    """Forget a task of the same id or unique key that has ended."""
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -156,7 +158,12 @@ class Submission:
 
     ids: list[str]
     known: frozenset[int] = frozenset()
-    """Positions of the ids that were known before: these were not submitted again."""
+    """Positions of tasks that were there before, and were not submitted again.
+
+    Their ids are those of the tasks that were there.
+    """
+    ended: Mapping[int, str] = field(default_factory=dict)
+    """How those of them had ended that had."""
 
 
 def envelope_without_payload(

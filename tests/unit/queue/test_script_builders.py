@@ -14,12 +14,14 @@ from workstealing.queue import (
     listing_calls,
     producer_calls,
     task_output_calls,
+    unique_calls,
     upkeep_calls,
     worker_calls,
 )
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
+from workstealing.queue.unique_calls import UniqueRequest
 from workstealing.tasks.attempt import Delivery, Report
 
 KEYS = QueueKeys("q", "r")
@@ -46,6 +48,7 @@ BUILT: tuple[Call[object], ...] = (
     task_output_calls.log(KEYS, "w.0", TASK, 1, b"{}"),
     task_output_calls.note(KEYS, "w.0", TASK, "progress", b"{}"),
     task_output_calls.read_log(KEYS, "t"),
+    unique_calls.submit_unique(KEYS, SETTINGS, UniqueRequest("t", b"{}", True, 1)),
     upkeep_calls.expire(KEYS, SETTINGS, most=9),
     upkeep_calls.idle(KEYS, ["v.0", "w.0"]),
     upkeep_calls.promote(KEYS, most=9),

@@ -1,4 +1,4 @@
---- needs: clock, publish, load, first_write
+--- needs: withdraw, first_write
 -- Cancel a task: at once if it waits, by asking its worker if it runs. Its id may stay
 -- in an inbox, where it is passed over.
 --
@@ -20,6 +20,8 @@
 -- KEY stats             hash  counts
 -- KEY awaited           hash  id -> channels to publish its outcome on
 -- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY uniques           hash  unique key -> id
+-- KEY unique_of         hash  id -> how long it is unique, its priority, since when, its key
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG needs         str  the ability that it is parked for, as last read; empty: none
@@ -40,28 +42,5 @@ if holder and redis.call('HEXISTS', running, id) == 1 then
   first_write('SADD', cancelling, id)
   return 'asked'
 end
-local is_delayed = redis.call('ZREM', later, id) == 1
-local is_parked = redis.call('HDEL', parked, id) == 1
-if is_parked then
-  -- Perhaps nobody with this ability ever comes to clear it away.
-  redis.call('LREM', parked_for, 1, id)
-  if redis.call('EXISTS', parked_for) == 0 then redis.call('SREM', parked_abilities, needs) end
-end
-if holder then
-  redis.call('LREM', deque, 1, id)
-  record_load(worker, redis.call('LLEN', deque))
-elseif not is_delayed and not is_parked then
-  redis.call('HINCRBY', cancelled, id, 1)
-end
-redis.call('HDEL', task, id)
-redis.call('HDEL', lock, id)
-redis.call('SREM', cancelling, id)
-redis.call('HDEL', history, id)
-redis.call('HDEL', priorities, id)
-if retention_ms > 0 then
-  redis.call('HSET', done, id, outcome)
-  redis.call('ZADD', outbox, now_ms() + retention_ms, id)
-end
-redis.call('HINCRBY', stats, 'cancelled', 1)
-publish(id, outcome)
+cancel_waiting(id, holder, outcome)
 return 'cancelled'

@@ -33,6 +33,8 @@
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY uniques     hash  unique key -> id
+-- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int

@@ -1,12 +1,16 @@
---- needs: clock, expire_outcomes
--- Forget outcomes and dead letters that are too old or too many.
+--- needs: clock, expire_outcomes, unique_windows
+-- Forget outcomes and dead letters that are too old or too many, and unique keys whose
+-- window is over.
 --
--- KEY done     hash  id -> outcome
--- KEY outbox   zset  id -> when its outcome expires
--- KEY dead     zset  id -> when it was given up
--- KEY task     hash  id -> envelope
--- KEY history  hash  id -> attempts:deaths:steals
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY done            hash  id -> outcome
+-- KEY outbox          zset  id -> when its outcome expires
+-- KEY dead            zset  id -> when it was given up
+-- KEY task            hash  id -> envelope
+-- KEY history         hash  id -> attempts:deaths:steals
+-- KEY priorities      hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY uniques         hash  unique key -> id
+-- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
+-- KEY unique_windows  zset  unique key -> when its window ends
 -- ARG most_outcomes      int  that are kept
 -- ARG dead_retention_ms  int  that a dead letter is kept
 -- ARG most_dead          int  dead letters that are kept
@@ -16,6 +20,7 @@
 
 local now = now_ms()
 local forgotten = expire_outcomes(now, most_outcomes, most)
+expire_windows(now, most)
 local old = redis.call('ZRANGE', dead, '-inf', now - dead_retention_ms, 'BYSCORE', 'LIMIT', 0, most)
 if #old == 0 then
   local excess = redis.call('ZCARD', dead) - most_dead
@@ -26,6 +31,7 @@ if #old > 0 then
   redis.call('HDEL', task, unpack(old))
   redis.call('HDEL', history, unpack(old))
   redis.call('HDEL', priorities, unpack(old))
+  redis.call('HDEL', unique_of, unpack(old))
   redis.call('ZREM', dead, unpack(old))
 end
 return forgotten + #old

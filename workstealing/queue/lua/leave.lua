@@ -20,6 +20,8 @@
 -- KEY cancelling  set   ids whose workers are asked to stop
 -- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY uniques     hash  unique key -> id
+-- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
 -- ARG worker       str
 -- ARG incarnation  str
 -- ARG most         int   tasks handed back at most

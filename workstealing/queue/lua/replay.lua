@@ -1,4 +1,4 @@
---- needs: give_back, wake_workers
+--- needs: give_back, wake_workers, uniques
 -- Put a dead letter back into its inbox, with a clean slate; or drop it.
 --
 -- KEY dead        zset  id -> when it was given up
@@ -9,18 +9,30 @@
 -- KEY lock        hash  id -> worker#token
 -- KEY bell        list  wake-ups for idle workers
 -- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY uniques     hash  unique key -> id
+-- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
+-- KEY unique_windows  zset  unique key -> when its window ends
 -- ARG id    str
 -- ARG drop  flag  forget it for good
 --
--- Reply: 1 if it was a dead letter, else 0.
+-- Reply: 1 if it was a dead letter, else 0; or the id of the task that has its unique key.
 
-if redis.call('ZREM', dead, id) == 0 then return 0 end
+if not redis.call('ZSCORE', dead, id) then return 0 end
+local _, _, _, key = read_unique(redis.call('HGET', unique_of, id))
+local other = key and redis.call('HGET', uniques, key)
+if other and not drop and redis.call('HEXISTS', unique_of, other) == 1 then return other end
+redis.call('ZREM', dead, id)
 redis.call('HDEL', done, id)
 redis.call('HDEL', history, id)
 if drop then
   redis.call('HDEL', task, id)
   redis.call('HDEL', priorities, id)
+  redis.call('HDEL', unique_of, id)
 else
+  if key then
+    redis.call('HSET', uniques, key, id)
+    redis.call('ZREM', unique_windows, key)
+  end
   give_back(id)
   wake_workers(1)
 end

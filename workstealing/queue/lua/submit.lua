@@ -1,4 +1,4 @@
---- needs: clock, wake_workers
+--- needs: clock, wake_workers, ending
 -- Put up to a thousand tasks into an inbox, or aside until they are due. An id that is
 -- known already, waiting or ended, is left as it is.
 --
@@ -20,7 +20,8 @@
 -- ARG channel   str  where the outcomes are published; empty: nowhere
 -- ARGS ids      str  of all, each once; then the envelopes of all
 --
--- Reply: 'ok', 'full' or 'input_ended'; then the positions, from 0, of known ids.
+-- Reply: 'ok', 'full' or 'input_ended'; then of known ids the position, from 0, and 'live'
+-- or how it has ended, each.
 
 local inbox = inboxes[priority + 1]
 local before, last = ids_at - 1, ids_at - 1 + count
@@ -29,11 +30,14 @@ local ended = {}
 if count == 1 or redis.call('EXISTS', done) == 1 then
   ended = redis.call('HMGET', done, unpack(ARGV, ids_at, last))
 end
-local reply = {'ok'}
+local reply, fresh = {'ok'}, count
 for i = 1, count do
-  if waiting[i] or ended[i] then reply[#reply + 1] = i - 1 end
+  if waiting[i] or ended[i] then
+    fresh = fresh - 1
+    reply[#reply + 1] = i - 1
+    reply[#reply + 1] = ended[i] and ending(ended[i], waiting[i]) or 'live'
+  end
 end
-local fresh = count - #reply + 1
 if fresh == 0 then return reply end
 if redis.call('HEXISTS', control, 'input_ended') == 1 then return {'input_ended'} end
 -- Dead letters are kept until somebody looks at them, and must not keep others out.

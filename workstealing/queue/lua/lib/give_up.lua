@@ -1,4 +1,4 @@
---- needs: caller, publish
+--- needs: caller, publish, uniques
 -- Make dead letters of tasks: id, outcome, id, outcome, … A dead letter keeps its envelope,
 -- its outcome and its history until it is replayed, dropped or expired.
 local function give_up(letters)
@@ -12,6 +12,7 @@ local function give_up(letters)
   end
   redis.call('HDEL', lock, unpack(ids))
   redis.call('SREM', cancelling, unpack(ids))
+  free_uniques(ids, 'dead')
   redis.call('HSET', done, unpack(letters))
   redis.call('ZADD', dead, unpack(given_up_at))
   redis.call('HINCRBY', stats, 'dead', #ids)

@@ -1,4 +1,5 @@
 --- needs: unusual, caller, history, put_into_inbox, give_up, expire_outcomes, publish
+--- needs: uniques
 -- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
 -- refused ones to a list. A report counts only if the task is still locked to this worker
 -- by the token that it names; repeating an accepted report changes nothing.
@@ -20,7 +21,7 @@ end
 
 local function settle(first, last, refused)
   --- uses: task, lock, done, outbox, running, stats, history, cancelling, priorities
-  --- uses: retention_ms, most_outcomes
+  --- uses: unique_of, retention_ms, most_outcomes
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
@@ -67,6 +68,7 @@ local function settle(first, last, refused)
     redis.call('HDEL', task, unpack(ended))
     if is_there(history) then redis.call('HDEL', history, unpack(ended)) end
     if has_priorities then redis.call('HDEL', priorities, unpack(ended)) end
+    if is_there(unique_of) then free_uniques(ended, 'ended') end
     -- A task that comes back stays cancelled: its next worker is asked to stop it.
     if is_there(cancelling) then redis.call('SREM', cancelling, unpack(ended)) end
   end

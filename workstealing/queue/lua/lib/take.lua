@@ -1,4 +1,5 @@
 --- needs: unusual, caller, token, history, suspects, utf8, give_up, left_over, priorities
+--- needs: uniques
 -- Take tasks from the front of a list: of the worker's own deque, where they are locked
 -- to it, or of an inbox, where they are locked to nobody.
 --- uses: want
@@ -40,7 +41,7 @@ local function set_apart(suspect, ids, list)
 end
 
 local function take_from(list, is_own)
-  --- uses: task, lock, running, history
+  --- uses: task, lock, running, history, unique_of
   local is_met = false
   while room > 0 and not is_alone and looks_left > 0 do
     local room_before, asked = room, math.min(room, 500)
@@ -93,6 +94,7 @@ local function take_from(list, is_own)
     if suspect then is_alone = #tasks > 0 end
     if #begun > 0 then redis.call('HSET', running, unpack(begun)) end
     if #locked > 0 then redis.call('HSET', lock, unpack(locked)) end
+    if #taken > 0 and is_there(unique_of) then free_uniques(taken, 'started') end
     if not is_own then record_priority(list, taken) end
     if #gone > 0 then redis.call('HDEL', lock, unpack(gone)) end
     if is_list_empty then return end

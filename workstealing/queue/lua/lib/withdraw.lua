@@ -1,0 +1,40 @@
+--- needs: clock, publish, load, uniques
+-- Take a task that waits out of its place. Its id may stay in an inbox, where it is passed
+-- over: removing it there would take time in proportion to the inbox.
+local function withdraw(id, holder)
+  --- uses: lock, later, deque, loads, cancelled, parked, parked_for, parked_abilities
+  --- uses: worker, needs
+  local is_delayed = redis.call('ZREM', later, id) == 1
+  local is_parked = redis.call('HDEL', parked, id) == 1
+  if is_parked then
+    -- Perhaps nobody with this ability ever comes to clear it away.
+    redis.call('LREM', parked_for, 1, id)
+    if redis.call('EXISTS', parked_for) == 0 then
+      redis.call('SREM', parked_abilities, needs)
+    end
+  end
+  if holder then
+    redis.call('LREM', deque, 1, id)
+    record_load(worker, redis.call('LLEN', deque))
+  elseif not is_delayed and not is_parked then
+    redis.call('HINCRBY', cancelled, id, 1)
+  end
+  redis.call('HDEL', lock, id)
+end
+
+-- Cancel a task that waits.
+local function cancel_waiting(id, holder, outcome)
+  --- uses: task, done, outbox, cancelling, history, priorities, stats, retention_ms
+  withdraw(id, holder)
+  redis.call('HDEL', task, id)
+  redis.call('SREM', cancelling, id)
+  redis.call('HDEL', history, id)
+  redis.call('HDEL', priorities, id)
+  free_uniques({id}, 'ended')
+  if retention_ms > 0 then
+    redis.call('HSET', done, id, outcome)
+    redis.call('ZADD', outbox, now_ms() + retention_ms, id)
+  end
+  redis.call('HINCRBY', stats, 'cancelled', 1)
+  publish(id, outcome)
+end

@@ -1,0 +1,164 @@
+--- needs: clock, wake_workers, put_into_inbox, withdraw, uniques, unique_windows, ending
+-- Put one task that is unique into the queue, unless another has its unique key; or one
+-- whose id is to be used again although a task of that id has ended. Sent twice, it changes
+-- nothing the second time and has the same answer.
+--
+-- KEY task              hash  id -> envelope
+-- KEY lock              hash  id -> worker#token
+-- KEY done              hash  id -> outcome
+-- KEY outbox            zset  id -> when its outcome expires
+-- KEY later             zset  id -> when it is due
+-- KEY dead              zset  id -> when it was given up
+-- KEY deque             list  of the worker that holds the other task
+-- KEY running           hash  id -> begun at; of that worker
+-- KEY loads             zset  worker -> length of its deque
+-- KEY cancelling        set   ids whose workers are asked to stop
+-- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
+-- KEY history           hash  id -> attempts:deaths:steals
+-- KEY parked            hash  id -> ability that it waits for
+-- KEY parked_for        list  ids that wait for this ability
+-- KEY parked_abilities  set   abilities that something is parked for
+-- KEY stats             hash  counts
+-- KEY awaited           hash  id -> channels to publish its outcome on
+-- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY control           hash  input_ended
+-- KEY bell              list  wake-ups for idle workers
+-- KEY inboxes[3]        list  urgent, normal, low
+-- KEY uniques           hash  unique key -> id
+-- KEY unique_of         hash  id -> how long it is unique, its priority, since when, its key
+-- KEY unique_windows    zset  unique key -> when its window ends
+-- ARG id            str
+-- ARG envelope      str
+-- ARG is_drawn      flag  nobody else can have chosen this id
+-- ARG priority      int   0 urgent, 1 normal, 2 low
+-- ARG due           int   ms since the epoch; 0: at once
+-- ARG delay_ms      int   or else from now; 0: at once
+-- ARG longest_ms    int   that replacing it may put it off in all; 0: any time
+-- ARG most          int   tasks that the queue holds at most; 0: any number
+-- ARG key           str   its unique key; empty: none
+-- ARG ends          str   s: the key is free when it is started, d: when it has ended,
+--                         w: after a window
+-- ARG window_ms     int   of w
+-- ARG on_conflict   str   keep, replace or reschedule the other task, if that waits
+-- ARG again         flag  a task of this id or key that has ended is no reason to refuse
+-- ARG seen          str   the mark of the task of this id that is to be forgotten
+-- ARG replaced      str   outcome of the other task, if it is replaced
+-- ARG retention_ms  int   that an outcome is kept
+-- ARG worker        str   who holds the other task, as last read; empty: nobody
+-- ARG needs         str   the ability that it is parked for, as last read; empty: none
+--
+-- Reply: 'new'; 'known', id of the other, and 'live' or how that has ended; 'ended' and the
+-- mark of the task of this id, to be called with; 'moved' and the id of the other, if
+-- another worker holds it or it is parked elsewhere; 'full' or 'input_ended'.
+
+local now = now_ms()
+if delay_ms > 0 then due = now + delay_ms end
+
+-- How another task stands in the way: 'live', or how it has ended; nil if it is unknown.
+local function standing(other)
+  local written, outcome = redis.call('HGET', task, other), redis.call('HGET', done, other)
+  if outcome then return ending(outcome, written) end
+  if not written then return nil end
+  if redis.call('ZSCORE', dead, other) then return 'dead' end
+  return 'live', written
+end
+
+-- The task that has the unique key. A key whose task is gone, because a key of ours was
+-- lost, is free.
+local function has_key()
+  local other = key ~= '' and redis.call('HGET', uniques, key)
+  if not other then return nil end
+  local window_ends = redis.call('ZSCORE', unique_windows, key)
+  if window_ends then return tonumber(window_ends) > now and other or nil end
+  return redis.call('HEXISTS', unique_of, other) == 1 and other or nil
+end
+
+-- Change when a task that waits is due. One that waits for a worker already need not be
+-- moved to be run at once.
+local function reschedule(other, holder)
+  local is_delayed = redis.call('ZSCORE', later, other)
+  if due > now then
+    if not is_delayed then
+      local _, its_priority = read_unique(redis.call('HGET', unique_of, other))
+      if its_priority ~= 1 then redis.call('HSET', priorities, other, its_priority) end
+      withdraw(other, holder)
+    end
+    redis.call('ZADD', later, due, other)
+  elseif is_delayed then
+    redis.call('ZREM', later, other)
+    put_into_inbox('RPUSH', other)
+    wake_workers(1)
+  end
+end
+
+local state, written = standing(id)
+if state then
+  if is_drawn or written == envelope then return {'new'} end
+  if state == 'live' or not again then return {'known', id, state} end
+  -- When it ended marks it: who asks twice must not forget what it submitted itself.
+  local mark = redis.call('ZSCORE', dead, id) or redis.call('ZSCORE', outbox, id) or '-'
+  if mark ~= seen then return {'ended', mark} end
+end
+
+local other, other_holder, first = has_key(), nil, now
+if other and is_drawn and other == id then return {'new'} end
+local its_state = other and standing(other)
+if its_state == 'live' then
+  if on_conflict == 'keep' then return {'known', other, 'live'} end
+  other_holder = redis.call('HGET', lock, other)
+  if (other_holder and string.match(other_holder, '^(.*)#') or '') ~= worker
+      or (redis.call('HGET', parked, other) or '') ~= needs then
+    return {'moved', other}
+  end
+  if other_holder and redis.call('HEXISTS', running, other) == 1 then
+    return {'known', other, 'live'}
+  end
+  if on_conflict == 'reschedule' then
+    reschedule(other, other_holder)
+    return {'known', other, 'live'}
+  end
+  local _, _, its_first = read_unique(redis.call('HGET', unique_of, other))
+  first = its_first or now
+elseif other and not again then
+  return {'known', other, its_state or 'unknown'}
+else
+  other = nil
+end
+
+if redis.call('HEXISTS', control, 'input_ended') == 1 then return {'input_ended'} end
+local fresh = other and 0 or 1
+if most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + fresh > most then
+  return {'full'}
+end
+
+-- This comes first: a full server refuses it, as long as nothing was removed.
+redis.call('HSET', task, id, envelope)
+if state then
+  redis.call('HDEL', done, id)
+  redis.call('ZREM', outbox, id)
+  redis.call('ZREM', dead, id)
+  redis.call('HDEL', history, id)
+  redis.call('HDEL', priorities, id)
+  free_uniques({id}, 'ended')
+end
+if other then cancel_waiting(other, other_holder, replaced) end
+if key ~= '' then
+  redis.call('HSET', uniques, key, id)
+  redis.call('HSET', unique_of, id, ends .. priority .. ':' .. string.format('%d', first) .. ':' .. key)
+  if ends == 'w' then
+    redis.call('ZADD', unique_windows, now + window_ms, key)
+  else
+    redis.call('ZREM', unique_windows, key)
+  end
+end
+if longest_ms > 0 then due = math.min(due, first + longest_ms) end
+if due > now then
+  redis.call('ZADD', later, due, id)
+  if priority ~= 1 then redis.call('HSET', priorities, id, priority) end
+else
+  redis.call('RPUSH', inboxes[priority + 1], id)
+  wake_workers(1)
+end
+redis.call('HINCRBY', stats, 'submitted', 1)
+expire_windows(now, 10)
+return {'new'}

@@ -1,0 +1,246 @@
+"""What makes a task unique: by what, for how long, and what a second one does.
+
+    @queue.task(unique=Unique(by="customer", until="started"))
+
+Its unique key is the name of the task and a digest of what `by` names, as canonical
+JSON: arguments as the worker will read them, defaults filled in, names sorted. The
+version is not part of it, so that two releases that run side by side do not do the same
+work twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from workstealing._checks import checked_seconds, did_you_mean, milliseconds
+from workstealing.errors import ConfigurationError
+from workstealing.tasks.json_values import NOT_JSON, canonical_value
+from workstealing.tasks.signature import Signature
+
+__all__ = ("Unique", "checked_unique", "unique_key")
+
+Until: TypeAlias = "Literal['started', 'done'] | float | timedelta"
+OnConflict: TypeAlias = Literal["keep", "replace", "reschedule"]
+
+_ALL = "args"
+_WORDS = ("keep", "replace", "reschedule")
+_LONGEST_SECONDS = 366 * 86_400
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unique:
+    """Submits a task only if there is none like it; see the page "Unique tasks".
+
+    Args:
+        by: what two tasks must have in common: `"args"`, all arguments; the name of an
+            argument, or several names; or a function of arguments that it takes by
+            their names, for a value that JSON has.
+        until: how long: `"started"`, until a worker takes the task to run it; `"done"`,
+            until it has ended, however it does; or seconds from its submission,
+            whatever becomes of it, a year at most.
+        on_conflict: what becomes of the task that is there, if it waits: `"keep"` it;
+            `"replace"` it by the new one; or `"reschedule"` it for when the new one
+            would be due, with the arguments that it has. One that runs is kept.
+        debounce: seconds for which a task waits for another that replaces it, from when
+            the wait begins anew: the last one counts.
+        longest: seconds that it waits at most, however many replace it.
+    """
+
+    by: str | Sequence[str] | Callable[..., Any] = _ALL
+    until: Until | None = None
+    on_conflict: OnConflict | None = None
+    debounce: float | timedelta | None = None
+    longest: float | timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if self.debounce is not None:
+            self._check_debounce()
+        elif self.longest is not None:
+            raise ConfigurationError("longest= is about debounce=: give both")
+        until: Any = self._otherwise(self.until, "started", "done")
+        conflict = self._otherwise(self.on_conflict, "replace", "keep")
+        if isinstance(until, str):
+            if until not in ("started", "done"):
+                raise ConfigurationError(
+                    f"until must be 'started', 'done' or seconds, not {until!r}"
+                )
+        else:
+            checked_seconds(until, "until", most=_LONGEST_SECONDS)
+        if conflict not in _WORDS:
+            raise ConfigurationError(
+                "on_conflict must be 'keep', 'replace' or 'reschedule', not"
+                f" {conflict!r}"
+            )
+        object.__setattr__(self, "until", until)
+        object.__setattr__(self, "on_conflict", conflict)
+        if not callable(self.by):
+            object.__setattr__(self, "by", _names(self.by))
+
+    def _check_debounce(self) -> None:
+        wait = checked_seconds(self.debounce, "debounce", most=_LONGEST_SECONDS)
+        if self.until not in (None, "started") or self.on_conflict not in (
+            None,
+            "replace",
+        ):
+            raise ConfigurationError(
+                "debounce= means until='started' and on_conflict='replace': leave both"
+                " away"
+            )
+        if self.longest is not None:
+            longest = checked_seconds(self.longest, "longest", most=_LONGEST_SECONDS)
+            if longest < wait:
+                raise ConfigurationError(
+                    f"longest={longest:g} must not be shorter than debounce={wait:g}"
+                )
+
+    def _otherwise(self, given: Any, debounced: str, usual: str) -> Any:
+        if given is not None:
+            return given
+        return usual if self.debounce is None else debounced
+
+    @property
+    def ends(self) -> Literal["s", "d", "w"]:
+        """When the key is free, as scripts write it: started, done, after a window."""
+        if self.until == "started":
+            return "s"
+        return "d" if self.until == "done" else "w"
+
+    @property
+    def window_ms(self) -> int:
+        """How long the key is taken; 0 if that depends on the task."""
+        if self.until is None or isinstance(self.until, str):
+            return 0
+        return milliseconds(self.until, "until")
+
+    @property
+    def longest_ms(self) -> int:
+        """How long replacing a task may put it off in all; 0 is for ever."""
+        return 0 if self.longest is None else milliseconds(self.longest, "longest")
+
+
+def checked_unique(unique: Any, signature: Signature) -> Unique | None:
+    """Return how a task is unique, if its signature has what that is about."""
+    if unique is None:
+        return None
+    if not isinstance(unique, Unique):
+        raise ConfigurationError(
+            f"unique must be a Unique, such as Unique(until='started'), not {unique!r}"
+        )
+    if callable(unique.by):
+        # What a function takes that is no argument must have a default.
+        _wanted(unique.by, _known(signature), signature.task)
+    elif unique.by != _ALL and signature.parameters:
+        for name in unique.by:
+            if name not in signature.parameters:
+                raise _no_argument(name, signature.parameters, signature.task)
+    return unique
+
+
+def unique_key(unique: Unique, signature: Signature, payload: bytes) -> str:
+    """Return the unique key of a payload: the name of the task and a digest."""
+    arguments = signature.decode(payload)
+    value = _value(unique, signature, arguments)
+    try:
+        encoded = canonical_value(value)
+    except NOT_JSON as error:
+        raise ConfigurationError(
+            f"task '{signature.task}' cannot be unique by {_shown(unique.by)}: no form"
+            f" in JSON: {error}"
+        ) from error
+    digest = hashlib.blake2b(encoded, digest_size=16).hexdigest()
+    return f"{signature.task}:{digest}"
+
+
+def _value(unique: Unique, signature: Signature, arguments: Mapping[str, Any]) -> Any:
+    by, task = unique.by, signature.task
+    if callable(by):
+        wanted = _wanted(by, _known(signature), task)
+        try:
+            value = by(**{name: arguments[name] for name in wanted})
+        except Exception as error:
+            raise ConfigurationError(
+                f"task '{task}' cannot be unique by {_shown(by)}, which raised"
+                f" {type(error).__qualname__}: {error}"
+            ) from error
+        if value is None:
+            raise ConfigurationError(
+                f"task '{task}' cannot be unique by {_shown(by)}, which returned None:"
+                " return what tells tasks apart"
+            )
+        return value
+    if by == _ALL:
+        return arguments if signature.whole is None else arguments[signature.whole]
+    if signature.whole is not None:
+        whole = arguments[signature.whole]
+        arguments = _DECODE(canonical_value(whole))
+    for name in by:
+        if name not in arguments:
+            raise _no_argument(name, tuple(arguments), task)
+    return [arguments[name] for name in by]
+
+
+_DECODE = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _known(signature: Signature) -> tuple[str, ...]:
+    return signature.parameters if signature.whole is None else (signature.whole,)
+
+
+def _wanted(by: Callable[..., Any], known: Sequence[str], task: str) -> list[str]:
+    """Return the arguments that a function is called with."""
+    try:
+        parameters = inspect.signature(by).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"task '{task}' cannot be unique by {_shown(by)}, whose parameters cannot"
+            f" be read: {error}"
+        ) from error
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return list(known)
+    for one in parameters:
+        if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL):
+            raise ConfigurationError(
+                f"task '{task}' cannot be unique by {_shown(by)}: it is called with"
+                f" arguments by name, and takes '{one}'"
+            )
+        if one.name not in known and one.default is one.empty:
+            raise _no_argument(one.name, known, task)
+    return [one.name for one in parameters if one.name in known]
+
+
+def _names(by: Any) -> str | tuple[str, ...]:
+    if by == _ALL:
+        return _ALL
+    names = (by,) if isinstance(by, str) else by
+    if (
+        not isinstance(names, (list, tuple))
+        or not names
+        or not all(isinstance(name, str) and name for name in names)
+    ):
+        raise ConfigurationError(
+            "by must be 'args', the name of an argument, several names, or a function,"
+            f" not {by!r}"
+        )
+    return tuple(sorted(set(names)))
+
+
+def _no_argument(name: str, known: Sequence[str], task: str) -> ConfigurationError:
+    near = did_you_mean(name, known)
+    meant = f" Did you mean '{near}'?" if near else ""
+    return ConfigurationError(
+        f"task '{task}' cannot be unique by '{name}', which is none of its arguments:"
+        f" {', '.join(known) or 'it has none'}.{meant}"
+    )
+
+
+def _shown(by: Any) -> str:
+    if callable(by):
+        return str(getattr(by, "__qualname__", by))
+    return "its arguments" if by == _ALL else ", ".join(by)
