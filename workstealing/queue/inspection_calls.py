@@ -8,11 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workstealing.errors import BadEnvelope, UnknownEnvelope
 from workstealing.queue import task_output_calls
 from workstealing.queue.keys import QueueKeys, queue_scripts
+from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.tasks.context import Progress
+from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.outcome import State
 
 __all__ = (
@@ -45,6 +48,23 @@ class Trace:
     deaths: int
     steals: int
     is_cancelling: bool
+    is_in_line: bool
+    """It waits in the line of its name, which is or was paused."""
+    pauses: Pauses
+    """What of the queue is paused."""
+
+    @property
+    def name(self) -> str:
+        """The name of the task; empty if nobody can read its envelope."""
+        try:
+            return Envelope.read(self.envelope).name
+        except (BadEnvelope, UnknownEnvelope):
+            return ""
+
+    @property
+    def paused_since_ms(self) -> int | None:
+        """Since when such tasks are not begun; None if they are."""
+        return self.pauses.since_ms(self.name) if self.pauses else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +95,8 @@ class Counts:
     delayed: int
     dead: int
     parked: int
+    paused: int
+    """In the lines of paused names."""
     input_ended: bool
     stats: dict[str, int]
     upkeep: dict[str, int]
@@ -82,6 +104,8 @@ class Counts:
     """Up to a thousand workers and the end of their leases, ms."""
     loads: dict[str, int]
     abilities: dict[str, int]
+    pauses: Pauses
+    """What of the queue is paused."""
 
     @property
     def unfinished(self) -> int:
@@ -138,13 +162,15 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
         (bool(seen.needs), State.PARKED),
         (seen.due_ms is not None, State.DELAYED),
         (begun_at_ms is not None, State.RUNNING),
+        (seen.is_in_line or seen.paused_since_ms is not None, State.PAUSED),
         (bool(seen.worker), State.ASSIGNED),
     )
     return next((state for is_so, state in known if is_so), State.WAITING)
 
 
 def _trace(reply: Any) -> Trace:
-    now, envelope, lock, outcome, due, dead_at, needs, history, cancelling = reply
+    now, envelope, lock, outcome, due, dead_at, needs, history, *more = reply
+    cancelling, in_line, pauses = more
     worker, _, token = shown(lock).rpartition("#")
     return Trace(
         int(now),
@@ -157,6 +183,8 @@ def _trace(reply: Any) -> Trace:
         shown(needs),
         *tallies(history),
         bool(cancelling),
+        bool(in_line),
+        Pauses.read(pauses),
     )
 
 
@@ -166,7 +194,7 @@ def _milliseconds(score: Any) -> int | None:
 
 def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
-    parked, input_ended, stats, upkeep, leases, loads, able = reply[9:]
+    parked, paused, input_ended, stats, upkeep, leases, loads, able = reply[9:17]
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -176,12 +204,14 @@ def _counts(reply: Any) -> Counts:
         int(delayed),
         int(dead),
         int(parked),
+        int(paused),
         bool(input_ended),
         _numbers(stats),
         _numbers(upkeep),
         _numbers(leases),
         _numbers(loads),
         _numbers(able),
+        Pauses.read(reply[17]),
     )
 
 

@@ -44,6 +44,9 @@ class QueueKeys:
         self.abilities = f"{prefix}abilities"
         self.parked = f"{prefix}parked"
         self.parked_abilities = f"{prefix}parked_abilities"
+        self.paused = f"{prefix}paused"
+        self.paused_tasks = f"{prefix}paused_tasks"
+        self.lines = f"{prefix}lines"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:

@@ -53,6 +53,8 @@ class TaskDefinition:
     restart: Restart = "always"
     permission: str | None = None
     """What its caller must be allowed, where a policy is set."""
+    expires: float | None = None
+    """How many seconds after it is due it is not begun any more; None is never."""
     ability: str = field(init=False)
     """How a worker announces that it can run this: `name@version`."""
 
@@ -87,6 +89,7 @@ def define(
     restart: Restart | None = None,
     idempotent: bool = True,
     permission: str | None = None,
+    expires: float | timedelta | None = None,
     **unknown: NoReturn,
 ) -> TaskDefinition:
     """Make a task of a function.
@@ -112,6 +115,8 @@ def define(
             `restart="never"`.
         permission: What its caller must be allowed, once the queue has a policy;
             `PUBLIC` if everybody may call it.
+        expires: How long after it is due it may still be begun; then it ends as
+            expired. None is for ever.
         unknown: Refused by name; no type checker lets it pass either.
     """
     if unknown:
@@ -135,6 +140,7 @@ def define(
         accepts=checked_upgrades(accepts or {}, checked_version),
         restart=checked_restart(restart, idempotent, retry.retries),
         permission=checked_permission(permission),
+        expires=None if expires is None else checked_seconds(expires, "expires"),
     )
 
 

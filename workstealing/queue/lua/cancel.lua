@@ -20,6 +20,8 @@
 -- KEY stats             hash  counts
 -- KEY awaited           hash  id -> channels to publish its outcome on
 -- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY paused_tasks      hash  id -> its place in lines, if it waits there because of a pause
+-- KEY lines             zset  line, sequence, id with \0 between them; all scores are 0
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG needs         str  the ability that it is parked for, as last read; empty: none
@@ -47,10 +49,15 @@ if is_parked then
   redis.call('LREM', parked_for, 1, id)
   if redis.call('EXISTS', parked_for) == 0 then redis.call('SREM', parked_abilities, needs) end
 end
+local place = redis.call('HGET', paused_tasks, id)
+if place then
+  redis.call('HDEL', paused_tasks, id)
+  redis.call('ZREM', lines, place .. '\0' .. id)
+end
 if holder then
   redis.call('LREM', deque, 1, id)
   record_load(worker, redis.call('LLEN', deque))
-elseif not is_delayed and not is_parked then
+elseif not is_delayed and not is_parked and not place then
   redis.call('HINCRBY', cancelled, id, 1)
 end
 redis.call('HDEL', task, id)

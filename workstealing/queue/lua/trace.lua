@@ -9,10 +9,13 @@
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
+-- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
 -- ARG id  str
 --
--- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop;
--- an empty string for each that is missing.
+-- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop,
+-- in the line of a paused name, pauses as name, since when, …; an empty string for each that
+-- is missing.
 
 return {
   now_ms(),
@@ -24,4 +27,6 @@ return {
   redis.call('HGET', parked, id) or '',
   redis.call('HGET', history, id) or '',
   redis.call('SISMEMBER', cancelling, id),
+  redis.call('HEXISTS', paused_tasks, id),
+  redis.call('HGETALL', paused),
 }
