@@ -303,8 +303,9 @@ def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
     assert list(stat) == [
         *("queue", "run", "server", "is_known", "now_ms", "input_ended", "waiting"),
         *("inbox", "oldest_at_ms", "assigned"),
-        *("running", "delayed", "parked", "dead", "outcomes", "unfinished", "backlog"),
-        *("living", "backlog_per_worker", "workers", "parked_abilities", "totals"),
+        *("running", "delayed", "parked", "paused", "dead", "outcomes", "unfinished"),
+        *("backlog", "living", "backlog_per_worker", "workers", "parked_abilities"),
+        *("pauses", "task_names", "totals"),
         "upkeep",
         "bytes",
     ]

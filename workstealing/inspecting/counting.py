@@ -46,7 +46,6 @@ class Rates:
     done: float
     dead: float
     cancelled: float
-    expired: float
     retried: float
     reassigned: float
     stolen: float

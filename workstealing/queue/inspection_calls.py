@@ -29,6 +29,7 @@ __all__ = (
 )
 
 _script = queue_scripts(__package__)
+_NO_PAUSES = Pauses()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,6 @@ class Counts:
     delayed: int
     dead: int
     parked: int
-    paused: int
-    """In the lines of paused names."""
     input_ended: bool
     stats: dict[str, int]
     upkeep: dict[str, int]
@@ -104,7 +103,9 @@ class Counts:
     """Up to a thousand workers and the end of their leases, ms."""
     loads: dict[str, int]
     abilities: dict[str, int]
-    pauses: Pauses
+    paused: int = 0
+    """In the lines of paused names."""
+    pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
 
     @property
@@ -204,13 +205,13 @@ def _counts(reply: Any) -> Counts:
         int(delayed),
         int(dead),
         int(parked),
-        int(paused),
         bool(input_ended),
         _numbers(stats),
         _numbers(upkeep),
         _numbers(leases),
         _numbers(loads),
         _numbers(able),
+        int(paused),
         Pauses.read(reply[17]),
     )
 

@@ -56,9 +56,9 @@ class Exchanged:
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int
     """Unfinished tasks that are not due yet."""
-    held_back: int
+    held_back: int = 0
     """Unfinished tasks that wait in the line of a paused name."""
-    pauses: Pauses
+    pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
 
     @property
