@@ -139,6 +139,11 @@ class ScriptedQueue:
         deque: list[str] = self.state().get(f"deque:{worker}", [])
         return deque
 
+    @staticmethod
+    def in_lines(state: State) -> list[str]:
+        """Ids in the lines of paused names, in order."""
+        return [member.split("\0")[3] for member in sorted(state.get("lines", ()))]
+
     def check(self, state: State | None = None) -> State:
         """Compare each key with each other: whatever happened, they must agree."""
         state = self.state() if state is None else state
@@ -150,7 +155,7 @@ class ScriptedQueue:
             for place in ids
             if place in tasks
         )
-        places.update(ids_in_lines(state))
+        places.update(self.in_lines(state))
         for task_id, number in state.get("cancelled", {}).items():
             if task_id in tasks:
                 places[task_id] -= int(number)
@@ -196,11 +201,6 @@ class ScriptedQueue:
         assert set(state.get("done", ())) == ended | dead
         assert not ended & tasks
         return state
-
-
-def ids_in_lines(state: State) -> list[str]:
-    """Ids in the lines of paused names, in order."""
-    return [member.split("\0")[3] for member in sorted(state.get("lines", ()))]
 
 
 _PLACES = ("later", "dead", "parked")
