@@ -34,6 +34,12 @@ __all__ = ("add_command",)
 @click.option(
     "--in", "delay", type=float, metavar="SECONDS", help="Run it after this delay."
 )
+@click.option(
+    "--expires",
+    type=float,
+    metavar="SECONDS",
+    help="Do not begin it later than this after it is due.",
+)
 @wait_options("Wait for the task and print its result as JSON.")
 @clear_errors()
 def add_command(
@@ -42,6 +48,7 @@ def add_command(
     task_id: str | None,
     priority: int | None,
     delay: float | None,
+    expires: float | None,
     wait: bool,
     timeout: float | None,
 ) -> None:
@@ -56,7 +63,7 @@ def add_command(
     """
     payload, texts = _payload(words)
     task = imported_object(where, "APP:TASK, like app:resize", Task, AsyncTask)
-    task = task.options(id=task_id, priority=priority, delay=delay)
+    task = task.options(id=task_id, priority=priority, delay=delay, expires=expires)
     _fit_strings(task, payload, texts)
     try:
         added = _add(task, payload, wait, timeout)
