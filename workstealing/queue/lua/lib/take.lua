@@ -52,6 +52,8 @@ local function set_paused_aside(list, is_own)
   redis.call('LPOP', list, #aside)
   if not is_own then record_priority(list, aside) end
   put_into_lines(aside, names)
+  -- That takes longer than a look: after four of them the others have their turn.
+  looks_left = looks_left - 4
 end
 
 -- Put tasks that must not run beside a suspect back into the list. Either the suspect is
