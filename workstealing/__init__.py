@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from workstealing.pool.work import PoolStats, StopReport, Work
     from workstealing.pool.work_deques import WorkDeques
     from workstealing.queue.inspection_calls import Counts
+    from workstealing.queue.pause_calls import Pauses
     from workstealing.recruiting.async_recruiter import AsyncRecruiter
     from workstealing.recruiting.job import AsyncJob
     from workstealing.recruiting.plan import Forecast, Plan, plan
@@ -80,6 +81,7 @@ __all__ = (
     "LogRecord",
     "LoggingChannel",
     "MemoryChannel",
+    "Pauses",
     "Plan",
     "Pool",
     "PoolStats",
@@ -128,6 +130,7 @@ _MODULES = {
     "workstealing.pool.autoscale": ("Autoscale",),
     "workstealing.pool.work": ("PoolStats", "StopReport", "Work"),
     "workstealing.queue.inspection_calls": ("Counts",),
+    "workstealing.queue.pause_calls": ("Pauses",),
     "workstealing.recruiting.async_recruiter": ("AsyncRecruiter",),
     "workstealing.recruiting.job": ("AsyncJob",),
     "workstealing.recruiting.plan": ("Forecast", "Plan", "plan"),

@@ -34,6 +34,7 @@ WorkStealingError
 ├── TaskDead                the task was given up, with the reason
 ├── TaskCancelled           the task was cancelled before it was done
 ├── NotUnique               a dead letter whose unique key another task has meanwhile
+├── TaskExpired             the task was not begun in time, and is not any more
 ├── ResultTimeout           the task did not end in time; also a TimeoutError
 ├── PoolBroken              a pool cannot go on: processes die, or nothing supervises
 ├── PoolFull                a pool's buffer is full, and stayed so
@@ -95,6 +96,7 @@ __all__ = (
     "StopWork",
     "TaskCancelled",
     "TaskDead",
+    "TaskExpired",
     "TaskFailed",
     "TaskNotFound",
     "UnknownEnvelope",
@@ -363,6 +365,18 @@ class NotUnique(WorkStealingError):
             f"task {self.task_id} was not replayed: task {self.other} has its unique"
             " key, and must end or be cancelled first"
         )
+
+
+class TaskExpired(WorkStealingError):
+    """The task was not begun before it expired, and is not begun any more."""
+
+    def __init__(self, task_id: str, reason: str = "") -> None:
+        super().__init__(task_id, reason)
+        self.task_id, self.reason = task_id, reason
+
+    def __str__(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return on_one_line(f"task {self.task_id} expired{why}")
 
 
 class ResultTimeout(WorkStealingError, TimeoutError):

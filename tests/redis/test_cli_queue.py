@@ -342,8 +342,9 @@ def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
     assert list(stat) == [
         *("queue", "run", "server", "is_known", "now_ms", "input_ended", "waiting"),
         *("inbox", "oldest_at_ms", "assigned"),
-        *("running", "delayed", "parked", "dead", "outcomes", "unfinished", "backlog"),
-        *("living", "backlog_per_worker", "workers", "parked_abilities", "totals"),
+        *("running", "delayed", "parked", "paused", "dead", "outcomes", "unfinished"),
+        *("backlog", "living", "backlog_per_worker", "workers", "parked_abilities"),
+        *("pauses", "task_names", "totals"),
         "upkeep",
         "bytes",
     ]
@@ -638,3 +639,53 @@ def test_without_a_terminal_more_than_one_dead_letter_needs_a_yes(
 def test_all_of_no_dead_letters_is_no_question(cli: QueueCli) -> None:
     assert cli.run("replay", "--all").output == "0 replayed\n"
     assert cli.run("drop", "--all").output == "0 dropped\n"
+
+
+def test_pause_and_resume_hold_back_a_queue_and_say_so(cli: QueueCli) -> None:
+    cli.echo.options(id="one").submit("hi")
+
+    paused = cli.run("pause")
+    again = cli.run("pause")
+    cli.drain()
+
+    name = f"{cli.queue.name}/default"
+    assert paused.output == f"{name} is paused; what runs now ends\n"
+    assert again.output.startswith(f"{name} is paused already, since 20")
+    assert "PAUSED: the queue is paused since 20" in cli.run("stat").output
+    assert "the queue is paused" in cli.run("ls").output
+    assert "the queue is paused since 20" in cli.run("tree").output
+    assert "It is not begun: the queue is paused since" in cli.run("why", "one").output
+    assert cli.run("resume").output == f"{name} is resumed\n"
+    late = cli.run("resume")
+    assert (late.exit_code, "is not paused" in late.output) == (1, True)
+    cli.drain()
+    assert cli.queue.handle("one").result(timeout=5) == {"said": "hi"}
+
+
+def test_pause_and_resume_hold_back_one_name(cli: QueueCli) -> None:
+    cli.echo.options(id="one").submit("hi")
+    assert cli.run("pause", "--task", "echo", "--unknown").exit_code == 0
+    cli.drain()
+
+    again = cli.run("pause", "--task", "echo")
+
+    assert "task echo of" in again.output
+    assert "is paused already, since 20" in again.output
+    assert "task echo is paused" in cli.run("ls", "paused").output
+    assert "1 task put aside" in cli.run("stat").output
+    assert "task echo is paused since" in cli.run("resume").output
+    assert cli.run("resume", "--task", "echo").exit_code == 0
+    cli.drain()
+    assert cli.queue.handle("one").result(timeout=5) == {"said": "hi"}
+
+
+def test_a_name_that_nobody_knows_is_not_paused_by_mistake(
+    cli: QueueCli, run_cli: RunCli
+) -> None:
+    refused = run_cli("queue", "pause", "app:queue", "--task", "ehco")
+
+    assert refused.returncode == 2
+    assert "knows a task 'ehco', so nothing was paused" in refused.stderr
+    assert "Did you mean echo?" in refused.stderr
+    assert cli.run("pause", "--task", "ehco").exit_code == 2
+    assert not cli.queue.paused()

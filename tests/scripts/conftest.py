@@ -139,6 +139,11 @@ class ScriptedQueue:
         deque: list[str] = self.state().get(f"deque:{worker}", [])
         return deque
 
+    @staticmethod
+    def in_lines(state: State) -> list[str]:
+        """Ids in the lines of paused names, in order."""
+        return [member.split("\0")[3] for member in sorted(state.get("lines", ()))]
+
     def check(self, state: State | None = None) -> State:
         """Compare each key with each other: whatever happened, they must agree."""
         state = self.state() if state is None else state
@@ -150,6 +155,7 @@ class ScriptedQueue:
             for place in ids
             if place in tasks
         )
+        places.update(self.in_lines(state))
         for task_id, number in state.get("cancelled", {}).items():
             if task_id in tasks:
                 places[task_id] -= int(number)
@@ -178,6 +184,12 @@ class ScriptedQueue:
         assert state.get("abilities", {}) == {
             name: str(n) for name, n in abilities.items()
         }
+        paused = state.get("paused_tasks", {})
+        assert {f"{place}\0{one}" for one, place in paused.items()} == set(
+            state.get("lines", ())
+        )
+        names = {place.split("\0")[1] for place in paused.values()}
+        assert names <= set(state.get("paused", ())), "a line ends with its pause"
         parked = state.get("parked", {})
         for task_id, ability in parked.items():
             assert state[f"parked:{ability}"].count(task_id) >= 1
@@ -207,7 +219,24 @@ class ScriptedQueue:
 
 
 _PLACES = ("later", "dead", "parked")
-_OF_TASKS = (*_PLACES, "history", "cancelling", "awaited", "priorities", "unique_of")
+_OF_TASKS = (
+    *_PLACES,
+    "history",
+    "cancelling",
+    "awaited",
+    "priorities",
+    "unique_of",
+    "paused_tasks",
+)
+_SORTED = (
+    "outbox",
+    "later",
+    "dead",
+    "workers",
+    "loads",
+    "unique_windows",
+    "lines",
+)
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "list": lambda pipeline, key: pipeline.lrange(key, 0, -1),
     "hash": lambda pipeline, key: pipeline.hgetall(key),
@@ -222,7 +251,7 @@ def _kind(name: str) -> str:
         return "list"
     if name.startswith("log:"):
         return "stream"
-    if name in ("outbox", "later", "dead", "workers", "loads", "unique_windows"):
+    if name in _SORTED:
         return "zset"
     return "set" if name in ("cancelling", "parked_abilities") else "hash"
 

@@ -26,6 +26,7 @@ from hypothesis.stateful import (
 
 from workstealing.errors import NotUnique
 from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.pause_calls import pause, resume
 from workstealing.queue.producer_calls import cancel, replay, submit
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
@@ -63,6 +64,7 @@ _SUBMITS = ("submit", "submit_unique")
 _MAY_COME_LATE = ("release", "exchange", "steal", "park", "route", *_SUBMITS)
 UNIQUE_IDS = ["u0", "u1", "u2"]
 IDS = [*(f"t{n}" for n in range(9)), *UNIQUE_IDS]
+NAMES = ["x", "y"]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
 GIVEN_UP = outcome_of_deaths(QueueSettings().deaths)
@@ -78,7 +80,9 @@ abilities = st.sampled_from(ABILITIES)
 few = st.integers(1, 3)
 numbers = st.integers(0, 59)
 wishes = st.lists(
-    st.sampled_from(("hold", "done", "dead", "cancelled", "retry", "later", "back")),
+    st.sampled_from(
+        ("hold", "done", "dead", "cancelled", "expired", "retry", "later", "back")
+    ),
     min_size=3,
     max_size=3,
 )
@@ -108,7 +112,9 @@ class QueueMachine(RuleBasedStateMachine):
         self.outcomes: dict[str, str] = {}
         self.stale: set[str] = set()
         self.dead: set[str] = set()
-        self.ended = {"done": 0, "cancelled": 0, "dead": 0, "submitted": 0}
+        self.ended = dict.fromkeys(
+            ("done", "cancelled", "expired", "dead", "submitted"), 0
+        )
         self.attempts: dict[str, int] = {}
         self.deaths: dict[str, int] = {}
         self.cancelling: set[str] = set()
@@ -142,7 +148,7 @@ class QueueMachine(RuleBasedStateMachine):
         delay=st.sampled_from([0, 0, 0, 1_000_000]),
     )
     def submit(self, names: list[str], priority: int, delay: int) -> None:
-        tasks = [(name, self.queue.envelope(name, priority)) for name in names]
+        tasks = [(name, self.envelope(name, priority)) for name in names]
         call = submit(
             self.queue.keys,
             self.queue.settings,
@@ -298,6 +304,42 @@ class QueueMachine(RuleBasedStateMachine):
             self.deaths.pop(name, None)
             if drop:
                 del self.tasks[name]
+
+    @rule(name=st.sampled_from([*NAMES, None]))
+    def pause(self, name: str | None) -> None:
+        field = name or "*"
+        is_new = self.state.get("paused", {}).get(field, "0") == "0"
+        assert self.perform(pause(self.queue.keys, name)) == is_new
+        assert self.state["paused"][field] != "0"
+
+    @precondition(lambda self: self.state.get("paused"))
+    @rule(name=st.sampled_from([*NAMES, None]), most=few, is_whole=st.booleans())
+    def resume(self, name: str | None, most: int, is_whole: bool) -> None:
+        """Resume, whole or a part: the one who does it may die."""
+        before, waiting = self.state, self.waiting()
+        line = self.line(name)
+        field = name or "*"
+        was = before.get("paused", {}).get(field)
+        call = resume(self.queue.keys, name, goes_on=False, most=most)
+        reply = self.perform(call)
+        moved = reply.moved
+        while is_whole and reply.has_more:
+            call = resume(self.queue.keys, name, goes_on=True, most=most)
+            reply = self.perform(call)
+            moved += reply.moved
+        if was is None:
+            assert self.state == before
+            return
+        assert len(self.line(name)) == len(line) - moved
+        assert self.in_order(waiting, self.waiting())
+        for inbox in range(3):
+            front = self.state.get(f"inbox:{inbox}", [])
+            had = before.get(f"inbox:{inbox}", [])
+            back = front[: len(front) - len(had)]
+            assert front[len(back) :] == had, "they come to the front"
+            assert self.in_order(back, line), "in the order in which they waited"
+        if is_whole:
+            assert field not in self.state.get("paused", {})
 
     # -- workers
 
@@ -492,10 +534,20 @@ class QueueMachine(RuleBasedStateMachine):
         if victim == thief or had or thief not in self.hands:
             assert moved == 0
             return
-        kept = self.deque(victim)
-        assert len(kept) == len(before) // 2
-        assert kept + self.deque(thief) == before
-        assert moved == len(before) - len(kept)
+        if self.is_paused("*"):
+            assert moved == 0
+            assert self.deque(victim) == before
+            return
+        half = len(before) // 2
+        able = [self.able(victim), self.able(thief)]
+        fit = [
+            name
+            for name in before[half:]
+            if able[0] == able[1] or f"{self.name(name)}@1" in able[1]
+        ]
+        assert self.deque(thief) == fit
+        assert self.deque(victim) == [name for name in before if name not in fit]
+        assert moved == len(fit)
 
     @precondition(lambda self: self.hands)
     @rule(number=numbers, most=few, final=st.booleans())
@@ -675,6 +727,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert seen.tasks == len(self.tasks)
         assert seen.assigned == len(self.state.get("lock", {}))
         assert seen.unfinished == self.unfinished()
+        assert seen.paused == len(self.queue.in_lines(self.state))
 
     def teardown(self) -> None:
         """Let everybody die and one worker do the rest: nothing must be left over."""
@@ -689,6 +742,9 @@ class QueueMachine(RuleBasedStateMachine):
             queue.do(unpark(queue.keys, ability, most=100))
             queue.do(unpark(queue.keys, ability, most=100))
         queue.client.zadd(queue.keys.later, dict.fromkeys(IDS, 1), xx=True)
+        queue.do(resume(queue.keys, None, goes_on=False))
+        for name in NAMES:
+            queue.do(resume(queue.keys, name, goes_on=False))
         done: list[str] = []
         while tasks := queue.take("last"):
             queue.report("last", "done", *tasks)
@@ -706,6 +762,8 @@ class QueueMachine(RuleBasedStateMachine):
             "lock",
             "cancelling",
             "cancelled",
+            "paused",
+            "lines",
         }
         assert not [key for key in state if key.startswith(tuple(left))]
         assert set(state.get("unique_of", {})) <= set(state.get("dead", {}))
@@ -750,9 +808,13 @@ class QueueMachine(RuleBasedStateMachine):
             assert not unique.startswith("s"), "who is started is not unique any more"
         if any(self.deaths.get(task_id, 0) for task_id in tasks):
             assert len(tasks) == 1, "a suspect is taken alone"
+        if self.is_paused("*"):
+            assert not tasks, "nothing of a paused queue is taken"
+        for name in tasks:
+            assert not self.is_paused(self.name(name)), "nor of a paused name"
         # One under suspicion waits until nothing else is held, and others wait for it.
         is_alone = bool(running) and not self.deaths.keys() <= self.dead
-        if want and not tasks and not is_alone:
+        if want and not tasks and not is_alone and not self.is_paused("*"):
             alive = [name for name in self.waiting() if name in self.tasks]
             assert not alive, "who gets nothing leaves nothing"
             assert not self.deque(hand.name)
@@ -761,6 +823,12 @@ class QueueMachine(RuleBasedStateMachine):
         if any(json.loads(task.envelope)["priority"] for task in lasting):
             urgent = after.get("inbox:0", [])
             assert not set(urgent) & set(self.tasks), "urgent ones come first"
+        aside = [
+            i
+            for i in self.queue.in_lines(after)
+            if i not in self.queue.in_lines(before)
+        ]
+        assert all(self.is_paused(self.name(name)) for name in aside)
         if held is None:
             self.check_order(before, hand.name, tasks)
         elif not want:
@@ -768,13 +836,15 @@ class QueueMachine(RuleBasedStateMachine):
             back = [i for i in back if i not in running and i in self.deque(hand.name)]
             assert self.deque(hand.name) == back + before.get(f"deque:{hand.name}", [])
         assert reply.unfinished == self.unfinished()
+        assert reply.held_back == len(self.queue.in_lines(after))
         assert set(reply.cancelled) == self.cancelling & set(running)
         return reply
 
     def check_order(self, before: Any, name: str, tasks: list[str]) -> None:
         """Compare a deque: taken from the front, filled at the back, in order."""
         had, has = before.get(f"deque:{name}", []), self.deque(name)
-        left = [task_id for task_id in had if task_id not in tasks]
+        aside = self.queue.in_lines(self.state)
+        left = [i for i in had if i not in tasks and i not in aside]
         assert has[: len(left)] == left
         fresh = has[len(left) :]
         waited = [i for n in range(3) for i in before.get(f"inbox:{n}", [])]
@@ -914,6 +984,28 @@ class QueueMachine(RuleBasedStateMachine):
     def haunt(self, name: str) -> None:
         if name in self.hands:
             self.ghosts.append(self.hands.pop(name))
+
+    @staticmethod
+    def name(task_id: str) -> str:
+        """Return the name of a task: that of every other one is the same."""
+        return NAMES[int(task_id[1:]) % 2]
+
+    def envelope(self, task_id: str, priority: int) -> bytes:
+        fields = {"name": self.name(task_id), "version": 1, "id": task_id}
+        return json.dumps({**fields, "priority": priority}).encode()
+
+    def is_paused(self, field: str) -> bool:
+        return bool(self.state.get("paused", {}).get(field, "0") != "0")
+
+    def line(self, name: str | None) -> list[str]:
+        return [
+            one for one in self.queue.in_lines(self.state) if self.name(one) == name
+        ]
+
+    def able(self, worker: str) -> list[str]:
+        member = self.state["members"][worker].partition("|")[2]
+        able: list[str] = json.loads(member)["abilities"]
+        return able
 
     def unfinished(self) -> int:
         return len(self.tasks) - len(self.dead) - len(self.state.get("parked", {}))

@@ -40,6 +40,12 @@ __all__ = ("add_command",)
 @click.option(
     "--in", "delay", type=float, metavar="SECONDS", help="Run it after this delay."
 )
+@click.option(
+    "--expires",
+    type=float,
+    metavar="SECONDS",
+    help="Do not begin it later than this after it is due.",
+)
 @wait_options("Wait for the task and print its result as JSON.")
 @clear_errors()
 def add_command(
@@ -49,6 +55,7 @@ def add_command(
     again: bool,
     priority: int | None,
     delay: float | None,
+    expires: float | None,
     wait: bool,
     timeout: float | None,
 ) -> None:
@@ -63,7 +70,9 @@ def add_command(
     """
     payload, texts = _payload(words)
     task = imported_object(where, "APP:TASK, like app:resize", Task, AsyncTask)
-    task = task.options(id=task_id, priority=priority, delay=delay, again=again)
+    task = task.options(
+        id=task_id, priority=priority, delay=delay, expires=expires, again=again
+    )
     _fit_strings(task, payload, texts)
     try:
         added = _add(task, payload, wait, timeout)

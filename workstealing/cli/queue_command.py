@@ -32,6 +32,7 @@ from workstealing.cli.queue_control import (
     reopen_command,
     replay_command,
 )
+from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
 from workstealing.cli.tables import print_page, task_table, tree_lines
 from workstealing.inspecting import PLACES, Inspector
@@ -41,7 +42,7 @@ __all__ = ("queue_command",)
 
 @click.group("queue")
 def queue_command() -> None:
-    """Look at a queue, add tasks, cancel or replay them.
+    """Look at a queue, add tasks, cancel or replay them, pause it.
 
     Name the queue by APP:QUEUE (a TaskQueue in a module), or by --queue NAME, which
     imports no code.
@@ -130,6 +131,8 @@ for _command in (
     drain_command,
     done_command,
     reopen_command,
+    pause_command,
+    resume_command,
     dead_command,
     replay_command,
     drop_command,

@@ -28,6 +28,7 @@ from workstealing.inspecting.formatting import (
 from workstealing.inspecting.stat_rows import (
     WORKER_TITLES,
     live_first,
+    pause_lines,
     place_counts,
     upkeep_ages,
     worker_row,
@@ -119,7 +120,8 @@ def headline(stat: QueueStat) -> str:
     unknown = "" if stat.is_known else ": there is no such queue, or it was never used"
     closed = "; its input has ended" if stat.input_ended else ""
     now = timestamp(stat.now_ms)
-    return f"{stat.queue}/{stat.run} on {stat.server} at {now}{unknown}{closed}"
+    first = f"{stat.queue}/{stat.run} on {stat.server} at {now}{unknown}{closed}"
+    return "\n".join([first, *(f"PAUSED: {line}" for line in pause_lines(stat))])
 
 
 def places_table(stat: QueueStat, **more: str) -> TextTable:

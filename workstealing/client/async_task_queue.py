@@ -23,6 +23,7 @@ from workstealing.drivers.connect import async_driver_source
 from workstealing.errors import ConfigurationError
 from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
+from workstealing.queue.pause_calls import Pauses, read_pauses
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.policy import AccessPolicy
@@ -104,6 +105,7 @@ class AsyncTaskQueue:
         restart: Restart | None = None,
         idempotent: bool = True,
         unique: Unique | None = None,
+        expires: Seconds | None = None,
     ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -112,8 +114,7 @@ class AsyncTaskQueue:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
                 `priority`, `permission`, `accepts`, `restart`, `idempotent`,
-                `unique`; see
-                `workstealing.tasks.definition.define`.
+                `unique`, `expires`; see `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> AsyncTask[P, R]:
@@ -146,8 +147,35 @@ class AsyncTaskQueue:
         await self._internals.driver.call(call)
 
     async def wait(self, timeout: float | None = None) -> Counts:
-        """Wait until no task is left that waits or runs."""
+        """Wait until no task is left that waits or runs; paused ones wait, too."""
         return await self._internals.driver.run(self._internals.wait(timeout))
+
+    async def pause(self, task: AsyncTask[Any, Any] | str | None = None) -> bool:
+        """Begin no more tasks, of any worker, until `resume`; what runs ends.
+
+        Args:
+            task: pause only tasks of this name; all of the queue if it is not given.
+
+        Returns:
+            False if it was paused already.
+        """
+        return await self._internals.driver.call(self._internals.pause(task))
+
+    async def resume(self, task: AsyncTask[Any, Any] | str | None = None) -> bool:
+        """Begin tasks again, in the order in which they waited.
+
+        Args:
+            task: resume tasks of this name; the whole queue if it is not given, but not
+                the names that were paused by themselves.
+
+        Returns:
+            False if it was not paused.
+        """
+        return await self._internals.driver.run(self._internals.resume(task))
+
+    async def paused(self) -> Pauses:
+        """Return what is paused, and since when; false if nothing is."""
+        return await self._internals.driver.call(read_pauses(self._internals.keys))
 
     async def replay(self, task_id: str) -> bool:
         """Put a dead letter back into the queue, with a clean slate."""

@@ -95,6 +95,7 @@ class TaskHandle(_AnyHandle[R]):
             TaskFailed: it raised an error and is not tried again.
             TaskDead: it was given up.
             TaskCancelled: it was cancelled.
+            TaskExpired: it was not begun in time.
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time, or the server was away until then.
             ResultInvalid: it returned something else than its type says.
@@ -144,6 +145,7 @@ class AsyncTaskHandle(_AnyHandle[R]):
             TaskFailed: it raised an error and is not tried again.
             TaskDead: it was given up.
             TaskCancelled: it was cancelled.
+            TaskExpired: it was not begun in time.
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time, or the server was away until then.
             ResultInvalid: it returned something else than its type says.

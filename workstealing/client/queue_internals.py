@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import msgspec
 
-from workstealing._checks import checked_id
+from workstealing._checks import checked_id, checked_task_name
 from workstealing._logs import BackgroundLogger
 from workstealing.client.queue_options import QueueOptions
 from workstealing.client.task_log import QueueLog
@@ -31,7 +31,7 @@ from workstealing.errors import (
     TaskNotFound,
     UnknownEnvelope,
 )
-from workstealing.queue import inspection_calls, producer_calls
+from workstealing.queue import inspection_calls, pause_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts, Located, locate
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import Cancelled, Submitted
@@ -292,6 +292,14 @@ class QueueInternals(Generic[D_co]):
             if verdict != "moved":
                 return verdict
 
+    def pause(self, task: Any) -> Call[bool]:
+        """Pause tasks of a name, or all of the queue."""
+        return pause_calls.pause(self.keys, _paused_name(task))
+
+    def resume(self, task: Any) -> Flow[bool]:
+        """Resume tasks of a name, or all of the queue."""
+        return pause_calls.resume_all(self.keys, _paused_name(task))
+
     def wait(self, timeout: float | None) -> Flow[Counts]:
         """Wait until no task is left that waits or runs."""
         end = None if timeout is None else self._clock.monotonic() + timeout
@@ -303,6 +311,7 @@ class QueueInternals(Generic[D_co]):
                 raise ResultTimeout(
                     f"after {timeout:g} s, {seen.unfinished} tasks of queue"
                     f" '{self._queue}' still wait or run"
+                    + "".join(f"; {one}" for one in seen.pauses.sentences())
                 )
             yield Sleep(_ROUGHLY_DONE_SECONDS)
 
@@ -332,6 +341,19 @@ def _joined(names: list[str], answers: Sequence[Submitted]) -> Submission:
     return Submission(names, frozenset(known), ended)
 
 
+def _paused_name(task: Any) -> str | None:
+    """Return the name of a task, given as such or by its name; None: all of them."""
+    if task is None:
+        return None
+    name = checked_task_name(getattr(task, "name", task))
+    if name == "*":
+        raise ConfigurationError(
+            "a task named '*' cannot be paused alone, because that is how the whole"
+            " queue is written down: give no name to pause the queue"
+        )
+    return name
+
+
 def _ability(envelope: bytes) -> str:
     try:
         read = Envelope.read(envelope)
@@ -351,6 +373,9 @@ def _state(found: Located) -> TaskState:
         since_ms = seen.due_ms
     elif place is State.PARKED:
         reason = f"no worker can run {seen.needs}"
+    elif place is State.PAUSED:
+        since_ms = seen.paused_since_ms
+        reason = seen.pauses.reason(seen.name) or f"task {seen.name} is being resumed"
     elif place is State.RUNNING:
         since_ms = found.begun_at_ms
         reason = "asked to stop" if seen.is_cancelling else ""

@@ -46,7 +46,7 @@ Arguments = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN = SubmitOptions()
 _NO_NAMES: Mapping[str, Any] = {}
-_OPTIONS = ("id", "priority", "delay", "at", "context", "log", "again")
+_OPTIONS = ("id", "priority", "delay", "at", "expires", "context", "log", "again")
 
 
 class _AnyTask(Generic[P, R]):
@@ -85,6 +85,7 @@ class _AnyTask(Generic[P, R]):
         priority: int | None = None,
         delay: float | timedelta | None = None,
         at: datetime | None = None,
+        expires: float | timedelta | datetime | None = None,
         context: ClientContext = NOBODY,
         log: bool = False,
         again: bool = False,
@@ -98,6 +99,7 @@ class _AnyTask(Generic[P, R]):
             priority: 0 is urgent, 2 is whenever.
             delay: seconds until it is due.
             at: or else when it is due, with a time zone.
+            expires: not begun later: seconds after it is due, or a time with a zone.
             context: on whose behalf it is called, and how.
             log: keep what it logs and prints, for `handle.logs()`.
             again: forget a task of this id, or unique key, that has ended, however it
@@ -111,6 +113,7 @@ class _AnyTask(Generic[P, R]):
             priority=priority,
             delay=delay,
             at=at,
+            expires=expires,
             context=context,
             log=log,
             again=again,

@@ -26,6 +26,7 @@ from workstealing.drivers.connect import driver_source
 from workstealing.drivers.sync_driver import Client
 from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
+from workstealing.queue.pause_calls import Pauses, read_pauses
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.policy import AccessPolicy
@@ -122,6 +123,7 @@ class TaskQueue:
         restart: Restart | None = None,
         idempotent: bool = True,
         unique: Unique | None = None,
+        expires: Seconds | None = None,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -130,8 +132,7 @@ class TaskQueue:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
                 `priority`, `permission`, `accepts`, `restart`, `idempotent`,
-                `unique`; see
-                `workstealing.tasks.definition.define`.
+                `unique`, `expires`; see `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> Task[P, R]:
@@ -164,8 +165,35 @@ class TaskQueue:
         self._internals.driver.call(call)
 
     def wait(self, timeout: float | None = None) -> Counts:
-        """Wait until no task is left that waits or runs."""
+        """Wait until no task is left that waits or runs; paused ones wait, too."""
         return self._internals.driver.run(self._internals.wait(timeout))
+
+    def pause(self, task: Task[Any, Any] | str | None = None) -> bool:
+        """Begin no more tasks, of any worker, until `resume`; what runs ends.
+
+        Args:
+            task: pause only tasks of this name; all of the queue if it is not given.
+
+        Returns:
+            False if it was paused already.
+        """
+        return self._internals.driver.call(self._internals.pause(task))
+
+    def resume(self, task: Task[Any, Any] | str | None = None) -> bool:
+        """Begin tasks again, in the order in which they waited.
+
+        Args:
+            task: resume tasks of this name; the whole queue if it is not given, but not
+                the names that were paused by themselves.
+
+        Returns:
+            False if it was not paused.
+        """
+        return self._internals.driver.run(self._internals.resume(task))
+
+    def paused(self) -> Pauses:
+        """Return what is paused, and since when; false if nothing is."""
+        return self._internals.driver.call(read_pauses(self._internals.keys))
 
     def replay(self, task_id: str) -> bool:
         """Put a dead letter back into the queue, with a clean slate."""

@@ -5,7 +5,7 @@
 | `/` | all queues |
 | `/queue?queue=…&run=…` | one queue; `&place=dead` lists a place |
 | `/task?queue=…&run=…&id=…` | one task |
-| `/act` | POST: replay, delete or cancel a task |
+| `/act` | POST: replay, delete or cancel a task; pause or resume a queue or a name |
 | `/login`, `/logout` | POST: sign in with the token; sign out |
 | `/api/stat` | JSON: all queues, or one by `?queue=…&run=…` |
 | `/metrics` | the same numbers for Prometheus |
@@ -111,7 +111,8 @@ class _Views:
         where, place = _where(request), request.query_params.get("place", "")
         snapshot = await self._data.snapshot(*where)
         if not place:
-            return HTMLResponse(pages.queue_page(snapshot))
+            notice = request.query_params.get("notice", "")
+            return HTMLResponse(pages.queue_page(snapshot, notice))
         limit = _DEAD_LETTERS if place == "dead" else _ENTRIES
         entries = await self._data.entries(*where, place, limit)
         tracebacks = {}
@@ -139,11 +140,16 @@ class _Views:
                 f" got {form.get('action', '')!r}"
             )
         where = {name: form.get(name, "") for name in ("queue", "run", "id")}
-        notice = await self._data.act(action, where["queue"], where["run"], where["id"])
+        notice = await self._data.act(
+            action, where["queue"], where["run"], where["id"], form.get("task", "")
+        )
         # A deleted task no longer has a page.
         path, named = "/task", {**where, "notice": notice}
         if action == "delete":
             path, named = "/queue", {**named, "place": "dead"}
+        if not where["id"]:
+            path = "/queue"
+        if path == "/queue":
             del named["id"]
         return RedirectResponse(f"{path}?{urlencode(named)}", status_code=303)
 

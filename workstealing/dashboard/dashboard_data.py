@@ -36,8 +36,8 @@ __all__ = (
     "UnreadableQueue",
 )
 
-Action = Literal["replay", "delete", "cancel"]
-ACTIONS: tuple[Action, ...] = ("replay", "delete", "cancel")
+Action = Literal["replay", "delete", "cancel", "pause", "resume"]
+ACTIONS: tuple[Action, ...] = ("replay", "delete", "cancel", "pause", "resume")
 
 _SHOWN = 50
 _REMEMBERED = 200
@@ -159,9 +159,18 @@ class DashboardData:
         seen = await inspector.cat(task_id, _LONGEST_TEXT)
         return seen, await inspector.why(task_id)
 
-    async def act(self, action: Action, name: str, run: str, task_id: str) -> str:
-        """Replay, delete or cancel a task; return a word for the result."""
+    async def act(
+        self, action: Action, name: str, run: str, task_id: str, task: str = ""
+    ) -> str:
+        """Act on a task by its id, or on a queue; return a word for the result.
+
+        A queue is paused and resumed as a whole, or the tasks of one name, *task*.
+        """
         queue = self._watched(name, run).queue
+        if action == "pause":
+            return "paused" if await queue.pause(task or None) else "was-paused"
+        if action == "resume":
+            return "resumed" if await queue.resume(task or None) else "not-paused"
         if action == "cancel":
             return await queue.handle(task_id).cancel()
         if action == "replay":

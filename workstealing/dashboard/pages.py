@@ -34,6 +34,7 @@ from workstealing.inspecting.formatting import one_decimal, plural, timestamp
 from workstealing.inspecting.stat_rows import (
     PLACE_TITLES,
     oldest_age,
+    pause_lines,
     place_counts,
     totals_text,
     upkeep_ages,
@@ -58,14 +59,25 @@ _NOTICES = {
     "cancelled": "It was cancelled.",
     "asked": "It is running; its worker was asked to stop it.",
     "ended": "It had already ended: nothing was changed.",
+    "paused": "It is paused: nothing more is begun. What runs now ends.",
+    "was-paused": "It was paused already: nothing was changed.",
+    "resumed": "It is resumed.",
+    "not-paused": "It was not paused: nothing was changed.",
     "unknown": "The task does not exist: nothing was changed.",
 }
-_OVER = (State.DONE, State.FAILED, State.DEAD, State.CANCELLED, State.UNKNOWN)
+_OVER = (
+    State.DONE,
+    State.FAILED,
+    State.DEAD,
+    State.CANCELLED,
+    State.EXPIRED,
+    State.UNKNOWN,
+)
 
 
 def overview_page(seen: Overview, server: str) -> str:
     """Show all queues."""
-    titles = ("queue", *PLACE_TITLES, "done/s", "", "workers", "oldest")
+    titles = ("queue", *PLACE_TITLES, "done/s", "", "workers", "oldest", "")
     rows = [
         (
             link(
@@ -78,6 +90,7 @@ def overview_page(seen: Overview, server: str) -> str:
             sparkline(snapshot.history),
             f"{snapshot.stat.living:,}",
             oldest_age(snapshot.stat),
+            "; ".join(pause.reason for pause in snapshot.stat.pauses),
         )
         for snapshot in seen.snapshots
     ]
@@ -93,8 +106,8 @@ def overview_page(seen: Overview, server: str) -> str:
     return _page("Queues", [], [tag("h1", "Queues"), *body], server, is_live=True)
 
 
-def queue_page(snapshot: QueueSnapshot) -> str:
-    """Show one queue: counts, rates, workers, parked tasks, upkeep."""
+def queue_page(snapshot: QueueSnapshot, notice: str = "") -> str:
+    """Show one queue: counts, rates, workers, parked tasks, pauses, upkeep."""
     seen = snapshot.stat
     tiles = [
         *_tiles(seen),
@@ -109,7 +122,8 @@ def queue_page(snapshot: QueueSnapshot) -> str:
         _tile("oldest", oldest_age(seen) or "–"),
         _tile("per worker", f"{seen.backlog_per_worker:,g}"),
     ]
-    body: list[str] = [_head(seen, "stat"), tag("div", *tiles, class_="tiles")]
+    body: list[str] = [_head(seen, "stat"), _notice(notice)]
+    body.append(tag("div", *tiles, class_="tiles"))
     body.append(tag("div", sparkline(snapshot.history), class_="wide"))
     body += (tag("h2", plural(seen.living, "worker")), workers_table(seen))
     if seen.parked_abilities:
@@ -122,6 +136,8 @@ def queue_page(snapshot: QueueSnapshot) -> str:
         tag("p", totals_text(seen)),
         tag("h2", "Upkeep"),
         _upkeep(seen),
+        tag("h2", "Pause"),
+        *_pause_forms(seen),
     )
     return _page(seen.queue, _crumbs(seen), body, seen.server, is_live=True)
 
@@ -156,6 +172,7 @@ def task_page(
         _notice(notice),
         tag("ul", *(tag("li", sentence) for sentence in why.sentences)),
     ]
+    body += _banner(seen)
     where = {**_where(seen), "id": view.id}
     if view.state in (State.FAILED, State.DEAD):
         body += (_form("replay", where), _form("delete", where))
@@ -206,7 +223,7 @@ def error_page(title: str, problem: str) -> str:
 def _unreadable_row(one: UnreadableQueue) -> tuple[str, ...]:
     name = link("/queue", f"{one.queue}/{one.run}", queue=one.queue, run=one.run)
     badge = tag("span", "cannot be read", class_="state dead")
-    return (name, badge, *[""] * 8, one.problem)
+    return (name, badge, *[""] * 10, one.problem)
 
 
 def _page(
@@ -261,7 +278,33 @@ def _head(seen: QueueStat, current: str) -> Html:
         for place in ("stat", *PLACES)
     ]
     when = tag("p", timestamp(seen.now_ms), class_="quiet")
-    return text(title, when, tag("nav", *tabs, class_="tabs"))
+    return text(title, when, *_banner(seen), tag("nav", *tabs, class_="tabs"))
+
+
+def _banner(seen: QueueStat) -> list[Html]:
+    """Say at the top of each page what is paused."""
+    return [
+        tag("p", f"{line[:1].upper()}{line[1:]}.", class_="notice paused")
+        for line in pause_lines(seen)
+    ]
+
+
+def _pause_forms(seen: QueueStat) -> list[Html]:
+    """Offer to resume what is paused, and to pause the queue or a task name."""
+    where = _where(seen)
+    paused = {pause.task for pause in seen.pauses}
+    forms = [
+        _form("resume", where, f"Resume {pause.task or 'the queue'}", task=pause.task)
+        for pause in seen.pauses
+    ]
+    if "" not in paused:
+        forms.append(_form("pause", where, "Pause the queue", task=""))
+    forms += [
+        _form("pause", where, f"Pause {name}", task=name)
+        for name in seen.task_names
+        if name not in paused
+    ]
+    return forms
 
 
 def _tiles(seen: QueueStat) -> list[Html]:
@@ -287,12 +330,12 @@ def _notice(notice: str) -> Html:
     return tag("p", _NOTICES[notice], class_="notice") if notice in _NOTICES else text()
 
 
-def _form(action: Action, where: dict[str, str]) -> Html:
+def _form(action: Action, where: dict[str, str], label: str = "", **more: str) -> Html:
     fields = [
         tag("input", type="hidden", name=name, value=value)
-        for name, value in {**where, "action": action}.items()
+        for name, value in {**where, **more, "action": action}.items()
     ]
-    button = tag("button", action.capitalize())
+    button = tag("button", label or action.capitalize())
     if action == "delete":
         # One more click: it cannot be undone.
         sure = tag("button", "Yes, delete it", class_="danger")

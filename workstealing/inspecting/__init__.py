@@ -12,6 +12,7 @@ from workstealing.inspecting.listing import PLACES
 from workstealing.inspecting.views import (
     Explanation,
     ParkedStat,
+    PauseStat,
     QueuesFound,
     QueueStat,
     QueueTotals,
@@ -28,6 +29,7 @@ __all__ = (
     "Explanation",
     "Inspector",
     "ParkedStat",
+    "PauseStat",
     "QueueStat",
     "QueueTotals",
     "QueuesFound",

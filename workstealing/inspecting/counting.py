@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from workstealing.inspecting.listing import MOST_ABILITIES, preview_envelope
 from workstealing.inspecting.views import (
     ParkedStat,
+    PauseStat,
     QueueStat,
     QueueTotals,
     UpkeepStat,
@@ -21,6 +22,7 @@ from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing_calls import CHUNK, ParkedAbility, WorkerInfo
+from workstealing.queue.pause_calls import count_paused
 from workstealing.queue.replies import number, shown
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
@@ -32,6 +34,8 @@ _NOT_DUTIES = ("claimed", "cursor")
 # The first ids of an inbox may be of cancelled tasks that were not skipped yet.
 _FRONT = 5
 _PREVIEW_BYTES = 512
+# Names of tasks that are listed, paused or not.
+_MOST_NAMES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,11 @@ def read_stat(
     living = yield from ask(listing_calls.count_living(keys, seen.now_ms))
     workers = yield from _workers(keys, tuple(seen.leases))
     parked = yield from _parked(keys)
+    pauses = yield from _pauses(keys, seen)
     sizes = yield from _memory_use(keys, tuple(seen.leases))
     running = min(seen.assigned, sum(worker.running for worker in workers))
-    backlog = max(0, seen.unfinished - seen.delayed)
+    due = max(0, seen.unfinished - seen.delayed - seen.paused)
+    backlog = due if seen.pauses.queue_since_ms is None else running
     return QueueStat(
         queue=queue,
         run=run,
@@ -99,13 +105,14 @@ def read_stat(
         is_known=_is_known(seen),
         now_ms=seen.now_ms,
         input_ended=seen.input_ended,
-        waiting=max(0, backlog - seen.assigned),
+        waiting=max(0, due - seen.assigned),
         inbox=seen.inbox,
         oldest_at_ms=oldest_at_ms,
         assigned=seen.assigned - running,
         running=running,
         delayed=seen.delayed,
         parked=seen.parked,
+        paused=seen.paused,
         dead=seen.dead,
         outcomes=seen.outcomes,
         unfinished=seen.unfinished,
@@ -114,6 +121,8 @@ def read_stat(
         backlog_per_worker=round(backlog / max(1, living), 3),
         workers=tuple(_worker_stat(worker, seen, settings) for worker in workers),
         parked_abilities=tuple(map(_parked_ability, parked)),
+        pauses=pauses,
+        task_names=_task_names(seen),
         totals=_totals(seen.stats),
         upkeep=_upkeep(seen),
         bytes=sizes,
@@ -151,7 +160,7 @@ def _worker_stat(
 
 def _is_known(seen: Counts) -> bool:
     traces = (seen.stats, seen.upkeep, seen.leases, seen.abilities, seen.tasks)
-    return any(traces) or seen.outcomes > 0 or seen.input_ended
+    return any(traces) or seen.outcomes > 0 or seen.input_ended or bool(seen.pauses)
 
 
 def _oldest(keys: QueueKeys, seen: Counts) -> Flow[int | None]:
@@ -175,6 +184,23 @@ def _parked(keys: QueueKeys) -> Flow[tuple[ParkedAbility, ...]]:
         return ()
     found = yield from ask(listing_calls.count_parked(keys, abilities))
     return tuple(parked for parked in found if parked.tasks)
+
+
+def _pauses(keys: QueueKeys, seen: Counts) -> Flow[tuple[PauseStat, ...]]:
+    since_ms, pauses = seen.pauses.queue_since_ms, seen.pauses
+    found: list[PauseStat] = []
+    if since_ms is not None:
+        found.append(PauseStat("", since_ms, 0, pauses.reason("")))
+    for name in list(pauses.tasks)[:_MOST_NAMES]:
+        tasks = yield from ask(count_paused(keys, name))
+        reason = f"task {name} is paused"
+        found.append(PauseStat(name, pauses.tasks[name], tasks, reason))
+    return tuple(found)
+
+
+def _task_names(seen: Counts) -> tuple[str, ...]:
+    names = sorted({ability.rpartition("@")[0] for ability in seen.abilities})
+    return tuple(names[:_MOST_NAMES])
 
 
 def _parked_ability(parked: ParkedAbility) -> ParkedStat:
@@ -211,6 +237,7 @@ def _totals(stats: dict[str, int]) -> QueueTotals:
         dead=stats.get("dead", 0),
         forged=stats.get("forged", 0),
         cancelled=stats.get("cancelled", 0),
+        expired=stats.get("expired", 0),
         retried=stats.get("retry", 0),
         handed_back=stats.get("back", 0),
         reassigned=stats.get("reassigned", 0),

@@ -17,6 +17,7 @@ from workstealing.inspecting.views import TaskRow
 from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing_calls import CHUNK, TaskSummary
+from workstealing.queue.pause_calls import Pauses, first_paused, read_pauses
 from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.json_values import NOT_JSON
@@ -33,7 +34,7 @@ __all__ = (
     "summaries",
 )
 
-PLACES = ("inbox", "later", "running", "done", "dead", "parked")
+PLACES = ("inbox", "later", "running", "done", "dead", "parked", "paused")
 """The places that can be listed, besides `queues/WORKER`."""
 
 MOST_ABILITIES = 100
@@ -50,8 +51,8 @@ def list_tasks(keys: QueueKeys, where: str, limit: int) -> Flow[tuple[TaskRow, .
         worker = where.removeprefix("queues/").removesuffix("/inbox")
         ids = yield from ask(listing_calls.first_of(keys.deque(worker), most=limit))
         tasks = yield from summaries(keys, ids)
-        place = f"queues/{worker}"
-        return tuple(_waiting(one, State.ASSIGNED, place) for one in tasks)
+        place, pauses = f"queues/{worker}", (yield from ask(read_pauses(keys)))
+        return tuple(_not_begun(one, State.ASSIGNED, place, pauses) for one in tasks)
     if where not in _LISTERS:
         raise ConfigurationError(
             f"place must be one of {', '.join(PLACES)},"
@@ -78,9 +79,10 @@ def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
         if len(ids) < limit:
             ids += yield from ask(listing_calls.first_of(inbox, most=limit - len(ids)))
     tasks = yield from summaries(keys, ids)
+    pauses = yield from ask(read_pauses(keys))
     # A list may still hold the id of a task that was cancelled or taken.
     return tuple(
-        _waiting(one, State.WAITING, "inbox")
+        _not_begun(one, State.WAITING, "inbox", pauses)
         for one in tasks
         if one.envelope and not one.worker
     )
@@ -157,6 +159,27 @@ def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     return tuple(found)
 
 
+def _paused(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
+    found: list[TaskRow] = []
+    pauses = yield from ask(read_pauses(keys))
+    for name in pauses.tasks:
+        left = limit - len(found)
+        if left <= 0:
+            break
+        ids = yield from ask(first_paused(keys, name, most=left))
+        tasks = yield from summaries(keys, ids)
+        found += (
+            _waiting(one, State.PAUSED, "paused", f"task {name} is paused")
+            for one in tasks
+        )
+    return tuple(found)
+
+
+def _not_begun(one: TaskSummary, state: State, place: str, pauses: Pauses) -> TaskRow:
+    reason = pauses.reason(preview_envelope(one.envelope).name)
+    return _waiting(one, State.PAUSED if reason else state, place, reason)
+
+
 def _waiting(one: TaskSummary, state: State, place: str, note: str = "") -> TaskRow:
     at_ms = preview_envelope(one.envelope).at
     return _row(one, state, place, worker=one.worker, at_ms=at_ms, note=note)
@@ -215,6 +238,7 @@ class EnvelopePreview(msgspec.Struct, frozen=True):
     version: int = 0
     priority: int = NORMAL
     at: int = 0
+    deadline: int | None = None
 
     @property
     def ability(self) -> str:
@@ -267,10 +291,11 @@ _LISTERS: dict[str, _Lister] = {
     "done": _done,
     "dead": _dead,
     "parked": _parked,
+    "paused": _paused,
 }
 
 _NEAR = 500
 _DECODE = msgspec.json.Decoder(EnvelopePreview).decode
-_FIELD = re.compile(r'"(name|version|priority|at)"\s*:\s*"?([^",}]+)')
+_FIELD = re.compile(r'"(name|version|priority|at|deadline)"\s*:\s*"?([^",}]+)')
 _STATE = re.compile(r'^\{"(state)":"(\w+)"')
 _ENDING = re.compile(r'"(task|worker|ended|took|attempt)":"?([^",}]+)')

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from workstealing.inspecting.formatting import duration_ms
+from workstealing.inspecting.formatting import duration_ms, plural, timestamp
 from workstealing.inspecting.views import QueueStat, WorkerStat
 
 __all__ = (
@@ -17,13 +17,22 @@ __all__ = (
     "WORKER_TITLES",
     "live_first",
     "oldest_age",
+    "pause_lines",
     "place_counts",
     "totals_text",
     "upkeep_ages",
     "worker_row",
 )
 
-PLACE_TITLES = ("waiting", "assigned", "running", "delayed", "parked", "dead")
+PLACE_TITLES = (
+    "waiting",
+    "assigned",
+    "running",
+    "delayed",
+    "parked",
+    "paused",
+    "dead",
+)
 """Where a task can be before its outcome is final; fields of `QueueStat`."""
 
 WORKER_TITLES = (
@@ -48,6 +57,17 @@ def oldest_age(stat: QueueStat) -> str:
     if stat.oldest_at_ms is None:
         return ""
     return duration_ms(stat.now_ms - stat.oldest_at_ms)
+
+
+def pause_lines(stat: QueueStat) -> list[str]:
+    """Return what is paused, a line each: the queue is paused since …"""
+    lines = []
+    for pause in stat.pauses:
+        ago = duration_ms(stat.now_ms - pause.since_ms)
+        aside = f"; {plural(pause.tasks, 'task')} put aside" if pause.tasks else ""
+        since = f"since {timestamp(pause.since_ms)}, for {ago}"
+        lines.append(f"{pause.reason} {since}{aside}")
+    return lines
 
 
 def live_first(workers: Iterable[WorkerStat]) -> list[WorkerStat]:

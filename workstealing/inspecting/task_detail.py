@@ -91,7 +91,9 @@ def _explain(keys: QueueKeys, settings: QueueSettings, found: _FoundTask) -> Sen
         return _unknown(found.id, settings)
     if found.state is State.DELAYED:
         return [*_delayed(seen), *_unique(seen), *_history(seen)]
-    if found.state is State.WAITING:
+    if found.state is State.PAUSED:
+        sentences = _paused(seen)
+    elif found.state is State.WAITING:
         sentences = yield from _waiting(keys, found)
     elif found.state is State.PARKED:
         sentences = yield from _parked(keys, seen)
@@ -128,6 +130,38 @@ def _delayed(seen: Trace) -> list[str]:
     ]
 
 
+def _paused(seen: Trace) -> list[str]:
+    queue_is_paused = seen.pauses.queue_since_ms is not None
+    reason, since_ms = seen.pauses.reason(seen.name), seen.paused_since_ms
+    if not reason or since_ms is None:
+        return [f"Task {seen.name} is being resumed: it returns to the inbox."]
+    command = "queue resume" if queue_is_paused else f"queue resume --task {seen.name}"
+    ago = duration_ms(seen.now_ms - since_ms)
+    where = "It waits in the inbox."
+    if seen.worker:
+        where = f"It waits in the deque of {seen.worker}."
+    elif seen.is_in_line:
+        where = "It was put aside, so that others run past it."
+    sentences = [
+        f"It is not begun: {reason} since {timestamp(since_ms)}, for {ago}.",
+        where,
+        f"`workstealing {command}` lets it run.",
+    ]
+    return [*sentences, *_expiry(seen)]
+
+
+def _expiry(seen: Trace) -> list[str]:
+    """Say until when a task may be begun, if that was said."""
+    deadline = preview_envelope(seen.envelope).deadline
+    if not deadline:
+        return []
+    if deadline > seen.now_ms:
+        left = duration_ms(deadline - seen.now_ms)
+        return [f"It expires if it is not begun within {left}."]
+    late = duration_ms(seen.now_ms - deadline)
+    return [f"It expired {late} ago: the worker that comes to it ends it unbegun."]
+
+
 def _waiting(keys: QueueKeys, found: _FoundTask) -> Sentences:
     envelope = preview_envelope(found.trace.envelope)
     priority = envelope.priority if envelope.priority in (0, 2) else 1
@@ -152,7 +186,7 @@ def _waiting(keys: QueueKeys, found: _FoundTask) -> Sentences:
         )
     else:
         sentences.append(f"{_workers_alive(alive)}; the next free one will run it.")
-    return sentences
+    return [*sentences, *_expiry(found.trace)]
 
 
 def _assigned(keys: QueueKeys, found: _FoundTask) -> Sentences:
@@ -164,6 +198,7 @@ def _assigned(keys: QueueKeys, found: _FoundTask) -> Sentences:
         f"It is in the deque of {worker} and has not started.",
         _position(ahead, length),
         "An idle worker may steal it.",
+        *_expiry(found.trace),
     ]
 
 
@@ -194,7 +229,12 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
             "Its outcome, which held the reason, is no longer kept.",
         ]
     outcome = preview_outcome(seen.outcome)
-    words = {"done": "It is done", "failed": "It failed", "dead": "It was given up"}
+    words = {
+        "done": "It is done",
+        "failed": "It failed",
+        "dead": "It was given up",
+        "expired": "It expired",
+    }
     first = words.get(outcome.state, "It was cancelled")
     reason = reason_of(outcome)
     sentences = [f"{first}: {reason}." if reason else f"{first}."]

@@ -14,6 +14,7 @@ from workstealing.inspecting.views import TreeNode
 from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.keys import QueueKeys
+from workstealing.queue.pause_calls import count_paused, first_paused
 from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.outcome import TaskOutcome
 
@@ -33,11 +34,12 @@ def read_tree(queue: str, run: str, keys: QueueKeys, limit: int) -> Flow[TreeNod
     queues, locks = yield from _queues(keys, seen, latest, limit)
     inbox = yield from _inbox(keys, seen, latest, locks, limit)
     folders = [inbox]
-    for build in (_later, _parked, _dead):
+    for build in (_later, _parked, _paused, _dead):
         folder = yield from build(keys, seen, limit)
         folders += [folder] if folder.children else []
     folders += [_outbox(seen, latest, limit), queues]
-    note = "the run; its input has ended" if seen.input_ended else "the run"
+    notes = ["the run", *(["its input has ended"] if seen.input_ended else [])]
+    note = "; ".join([*notes, *seen.pauses.sentences()])
     return TreeNode(queue, "the queue", (TreeNode(run, note, tuple(folders)),))
 
 
@@ -60,7 +62,7 @@ def _inbox(
         if len(waiting) < limit:
             call = listing_calls.first_of(inbox, most=limit - len(waiting))
             waiting += yield from ask(call)
-    unassigned = max(0, seen.unfinished - seen.delayed - seen.assigned)
+    unassigned = max(0, seen.unfinished - seen.delayed - seen.assigned - seen.paused)
     files = [TreeNode(task_id) for task_id in waiting]
     files += _more(unassigned - len(waiting), "unassigned")
     for task_id, holder in locks[:limit]:
@@ -153,6 +155,17 @@ def _parked(keys: QueueKeys, seen: Counts, limit: int) -> Flow[TreeNode]:
             folders += [TreeNode(parking.ability, "", tuple(files))] if files else []
         folders += _more(len(abilities) - limit)
     return TreeNode("parked", f"{seen.parked:,} parked", tuple(folders))
+
+
+def _paused(keys: QueueKeys, seen: Counts, limit: int) -> Flow[TreeNode]:
+    folders: list[TreeNode] = []
+    for name in list(seen.pauses.tasks)[:limit]:
+        tasks = yield from ask(count_paused(keys, name))
+        ids = yield from ask(first_paused(keys, name, most=limit))
+        files = [*map(TreeNode, ids), *_more(tasks - len(ids))]
+        folders.append(TreeNode(name, f"{tasks:,} put aside", tuple(files)))
+    folders += _more(len(seen.pauses.tasks) - limit)
+    return TreeNode("paused", f"{seen.paused:,} paused", tuple(folders))
 
 
 def _ended(task_id: str, outcome: TaskOutcome) -> TreeNode:

@@ -16,6 +16,7 @@ __all__ = (
     "CutText",
     "Explanation",
     "ParkedStat",
+    "PauseStat",
     "QueueStat",
     "QueueTotals",
     "QueuesFound",
@@ -60,6 +61,18 @@ class ParkedStat:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseStat:
+    """A pause: of the whole queue, or of the tasks of one name."""
+
+    task: str
+    """The name; empty if the whole queue is paused."""
+    since_ms: int
+    tasks: int
+    """Tasks that were put aside for it. More may wait where they were."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueueTotals:
     """What has happened since the queue was created."""
 
@@ -72,6 +85,8 @@ class QueueTotals:
     forged: int
     """Tasks that were refused because their signature was invalid."""
     cancelled: int
+    expired: int
+    """Tasks that were not begun in time."""
     retried: int
     handed_back: int
     """Tasks that stopping workers put back."""
@@ -112,13 +127,18 @@ class QueueStat:
     running: int
     delayed: int
     parked: int
+    paused: int
+    """Tasks that were put aside because their name is paused."""
     dead: int
     outcomes: int
     """Tasks that ended and whose outcome is still kept."""
     unfinished: int
     """Tasks that are still to run, including delayed ones."""
     backlog: int
-    """Those of them that are due: waiting, assigned and running."""
+    """Those of them that can run now: waiting, assigned and running.
+
+    Of a queue that is paused, only what runs.
+    """
     living: int
     """Workers that are alive."""
     backlog_per_worker: float
@@ -126,6 +146,10 @@ class QueueStat:
     workers: tuple[WorkerStat, ...]
     """At most a thousand, in the order in which their leases end."""
     parked_abilities: tuple[ParkedStat, ...]
+    pauses: tuple[PauseStat, ...]
+    """What is paused: the whole queue first, then names of tasks."""
+    task_names: tuple[str, ...]
+    """Names of tasks that its workers can run, at most a hundred."""
     totals: QueueTotals
     upkeep: UpkeepStat
     bytes: dict[str, int] | None

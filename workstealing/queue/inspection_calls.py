@@ -8,11 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workstealing.errors import BadEnvelope, UnknownEnvelope
 from workstealing.queue import task_output_calls
 from workstealing.queue.keys import QueueKeys, queue_scripts
+from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.tasks.context import Progress
+from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.outcome import State
 
 __all__ = (
@@ -26,6 +29,7 @@ __all__ = (
 )
 
 _script = queue_scripts(__package__)
+_NO_PAUSES = Pauses()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,25 @@ class Trace:
     deaths: int
     steals: int
     is_cancelling: bool
-    unique: str = ""
+    unique: str
     """How long it is unique: `s` until started, `d` until done, `w` for a window."""
+    is_in_line: bool
+    """It waits in the line of its name, which is or was paused."""
+    pauses: Pauses
+    """What of the queue is paused."""
+
+    @property
+    def name(self) -> str:
+        """The name of the task; empty if nobody can read its envelope."""
+        try:
+            return Envelope.read(self.envelope).name
+        except (BadEnvelope, UnknownEnvelope):
+            return ""
+
+    @property
+    def paused_since_ms(self) -> int | None:
+        """Since when such tasks are not begun; None if they are."""
+        return self.pauses.since_ms(self.name) if self.pauses else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +105,10 @@ class Counts:
     """Up to a thousand workers and the end of their leases, ms."""
     loads: dict[str, int]
     abilities: dict[str, int]
+    paused: int = 0
+    """In the lines of paused names."""
+    pauses: Pauses = _NO_PAUSES
+    """What of the queue is paused."""
 
     @property
     def unfinished(self) -> int:
@@ -140,14 +165,15 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
         (bool(seen.needs), State.PARKED),
         (seen.due_ms is not None, State.DELAYED),
         (begun_at_ms is not None, State.RUNNING),
+        (seen.is_in_line or seen.paused_since_ms is not None, State.PAUSED),
         (bool(seen.worker), State.ASSIGNED),
     )
     return next((state for is_so, state in known if is_so), State.WAITING)
 
 
 def _trace(reply: Any) -> Trace:
-    now, envelope, lock, outcome, due, dead_at, needs, history = reply[:8]
-    cancelling, unique = reply[8:]
+    now, envelope, lock, outcome, due, dead_at, needs, history, *more = reply
+    cancelling, unique, in_line, pauses = more
     worker, _, token = shown(lock).rpartition("#")
     return Trace(
         int(now),
@@ -161,6 +187,8 @@ def _trace(reply: Any) -> Trace:
         *tallies(history),
         bool(cancelling),
         shown(unique)[:1],
+        bool(in_line),
+        Pauses.read(pauses),
     )
 
 
@@ -170,7 +198,7 @@ def _milliseconds(score: Any) -> int | None:
 
 def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
-    parked, input_ended, stats, upkeep, leases, loads, able = reply[9:]
+    parked, paused, input_ended, stats, upkeep, leases, loads, able = reply[9:17]
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -186,6 +214,8 @@ def _counts(reply: Any) -> Counts:
         _numbers(leases),
         _numbers(loads),
         _numbers(able),
+        int(paused),
+        Pauses.read(reply[17]),
     )
 
 

@@ -47,6 +47,9 @@ class QueueKeys:
         self.uniques = f"{prefix}uniques"
         self.unique_of = f"{prefix}unique_of"
         self.unique_windows = f"{prefix}unique_windows"
+        self.paused = f"{prefix}paused"
+        self.paused_tasks = f"{prefix}paused_tasks"
+        self.lines = f"{prefix}lines"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:

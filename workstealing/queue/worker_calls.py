@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
+from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.replies import raw, text, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call, RedisCommand
@@ -32,6 +33,7 @@ __all__ = (
 )
 
 _script = queue_scripts(__package__)
+_NO_PAUSES = Pauses()
 
 # Workers that are looked at for an ability; their descriptions are long.
 _SAMPLE = 100
@@ -54,6 +56,17 @@ class Exchanged:
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int
     """Unfinished tasks that are not due yet."""
+    held_back: int = 0
+    """Unfinished tasks that wait in the line of a paused name."""
+    pauses: Pauses = _NO_PAUSES
+    """What of the queue is paused."""
+
+    @property
+    def runnable(self) -> int:
+        """Unfinished tasks that run or could be begun now."""
+        if self.pauses.queue_since_ms is not None:
+            return 0
+        return self.unfinished - self.delayed - self.held_back
 
 
 def join(
@@ -240,7 +253,8 @@ def leave(
 def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
-    _, tasks, refused, cancelled, victims, unfinished, is_overdue, delayed = reply
+    _, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
+    delayed, held_back, pauses = more
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
@@ -252,4 +266,6 @@ def _exchanged(reply: Any) -> Exchanged | None:
         unfinished,
         bool(is_overdue),
         delayed,
+        held_back,
+        Pauses.read(pauses) if pauses else _NO_PAUSES,
     )

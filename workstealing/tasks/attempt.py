@@ -18,7 +18,9 @@ from workstealing.tasks.retry import Restart, stricter
 
 __all__ = ("Attempt", "Delivery", "Ending", "Report", "Unroutable", "Verdict")
 
-Verdict = Literal["done", "cancelled", "failed", "dead", "forged", "retry", "back"]
+Verdict = Literal[
+    "done", "cancelled", "expired", "failed", "dead", "forged", "retry", "back"
+]
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):

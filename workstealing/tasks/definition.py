@@ -56,6 +56,8 @@ class TaskDefinition:
     """What its caller must be allowed, where a policy is set."""
     unique: Unique | None = None
     """What keeps a second task like it out of the queue."""
+    expires: float | None = None
+    """How many seconds after it is due it is not begun any more; None is never."""
     ability: str = field(init=False)
     """How a worker announces that it can run this: `name@version`."""
 
@@ -91,6 +93,7 @@ def define(
     idempotent: bool = True,
     permission: str | None = None,
     unique: Unique | None = None,
+    expires: float | timedelta | None = None,
     **unknown: NoReturn,
 ) -> TaskDefinition:
     """Make a task of a function.
@@ -117,6 +120,8 @@ def define(
         permission: What its caller must be allowed, once the queue has a policy;
             `PUBLIC` if everybody may call it.
         unique: What keeps a second task like it out of the queue; see `Unique`.
+        expires: How long after it is due it may still be begun; then it ends as
+            expired. None is for ever.
         unknown: Refused by name; no type checker lets it pass either.
     """
     if unknown:
@@ -142,6 +147,7 @@ def define(
         restart=checked_restart(restart, idempotent, retry.retries),
         permission=checked_permission(permission),
         unique=checked_unique(unique, signature),
+        expires=None if expires is None else checked_seconds(expires, "expires"),
     )
 
 

@@ -23,6 +23,7 @@ from workstealing.errors import (
     PayloadInvalid,
     TaskCancelled,
     TaskDead,
+    TaskExpired,
     TaskFailed,
     UnknownTask,
     WorkStealingError,
@@ -38,6 +39,7 @@ __all__ = (
     "TaskOutcome",
     "TaskState",
     "beginning",
+    "moment_text",
     "outcome_of_deaths",
     "outcome_unknown",
     "refusal_of",
@@ -83,12 +85,12 @@ class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task ended, on which worker, when, and with what."""
 
-    state: Literal["done", "failed", "dead", "cancelled"] = "done"
+    state: Literal["done", "failed", "dead", "cancelled", "expired"] = "done"
     result: msgspec.Raw = _NULL
     """JSON; null unless it is done."""
     error: ErrorReport | None = None
     reason: str = ""
-    """Why it is dead or cancelled."""
+    """Why it is dead, cancelled or expired."""
     task: str = ""
     """What it was, as `name@version`; a dead letter keeps its envelope instead."""
     worker: str = ""
@@ -141,6 +143,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             return TaskDead(task_id, self.reason or error.type, error.traceback)
         if self.state == "cancelled":
             return TaskCancelled(task_id, self.reason)
+        if self.state == "expired":
+            return TaskExpired(task_id, self.reason)
         return None
 
     def _refused(self, task_id: str) -> WorkStealingError:
@@ -206,7 +210,11 @@ class State(str, Enum):
     """Given up for another reason; kept as a dead letter."""
     PARKED = "parked"
     """No live worker can run it."""
+    PAUSED = "paused"
+    """It waits, and the queue or its name is paused."""
     CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    """It was not begun in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +237,7 @@ class TaskState:
             words += ["to" if self.state is State.ASSIGNED else "on", self.worker]
         if self.since_ms is not None:
             words += ["until" if self.state is State.DELAYED else "since"]
-            words += [_moment_text(self.since_ms)]
+            words += [moment_text(self.since_ms)]
         if self.progress is not None:
             words.append(f"({self.progress})")
         return on_one_line(
@@ -244,7 +252,8 @@ def beginning(text: str, most: int) -> str:
     return kept if len(encoded) <= most else f"{kept}…"
 
 
-def _moment_text(ms: int) -> str:
+def moment_text(ms: int) -> str:
+    """Return a time, given in milliseconds since 1970, as text."""
     try:
         when = datetime.fromtimestamp(ms / 1000, timezone.utc)
     except (OverflowError, OSError, ValueError):

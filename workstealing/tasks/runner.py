@@ -46,8 +46,14 @@ from workstealing.tasks.context import (
     enter,
     leave,
 )
-from workstealing.tasks.envelope import LATEST_MS
-from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
+from workstealing.tasks.envelope import LATEST_MS, Envelope
+from workstealing.tasks.outcome import (
+    MAX_RESULT,
+    ErrorReport,
+    TaskOutcome,
+    moment_text,
+    refusal_of,
+)
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
 
 __all__ = ("AttemptOutput", "TaskRunner", "end_if_forked")
@@ -219,7 +225,7 @@ class TaskRunner:
             )
             if envelope.deadline:
                 if envelope.deadline <= now_ms:
-                    return self.cancelled(delivery, "its deadline has passed")
+                    return self._expired(delivery, envelope, began_ns)
                 deadline = _moment(envelope.deadline)
             definition = admission.registry.find(envelope.name, envelope.version)
             admission.permit(definition, envelope.principal, envelope.roles)
@@ -304,6 +310,17 @@ class TaskRunner:
             return self.stopped(attempt, "it was told to stop")
         return self._raised(attempt, error)
 
+    def _expired(self, delivery: Delivery, envelope: Envelope, began_ns: int) -> Report:
+        late = moment_text(envelope.deadline or 0)
+        return self._report(
+            delivery,
+            "expired",
+            began_ns,
+            state="expired",
+            reason=f"it was not to be begun after {late}",
+            task=f"{envelope.name}@{envelope.version}",
+        )
+
     def _returned(self, attempt: Attempt, value: Any) -> Report:
         definition = attempt.definition
         try:
@@ -342,6 +359,9 @@ class TaskRunner:
         verdict = policy.verdict(error, task.attempt, self._chance)
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
             verdict = GiveUp(f'restart="{attempt.restart}"')
+        if isinstance(verdict, RetryAfter) and _expires_within(attempt, verdict):
+            # As expired it would hide the error that it ended with.
+            verdict = GiveUp("it expires before it could be tried again")
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
             return self._cancelled(attempt, "not tried again: " + _reason(error))
         if isinstance(verdict, RetryAfter):
@@ -440,6 +460,13 @@ def _moment(milliseconds: int) -> datetime:
     except OverflowError:
         # A foreign program may write a time that no calendar has.
         return datetime.max.replace(tzinfo=timezone.utc)
+
+
+def _expires_within(attempt: Attempt, retry: RetryAfter) -> bool:
+    deadline_ms = attempt.envelope.deadline
+    if not deadline_ms:
+        return False
+    return time.time_ns() / 1e6 + retry.seconds * 1000 >= deadline_ms
 
 
 def _too_long(attempt: Attempt) -> TimeoutError:

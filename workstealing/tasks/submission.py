@@ -119,6 +119,11 @@ class SubmitOptions:
     """Milliseconds since 1970: not begun later; the context's own unless given."""
     again: bool = False
     """Forget a task of the same id or unique key that has ended."""
+    expires: float | timedelta | datetime | None = None
+    """Not begun later: a time, or seconds after it is due; the task's own unless given.
+
+    Of this and the deadline, the earlier one counts.
+    """
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -131,6 +136,21 @@ class SubmitOptions:
             self._delay_seconds()
         if self.at is not None:
             checked_time(self.at, "at")
+        self._check_expiry()
+
+    def expiry_ms(self, now_ms: int, own: float | None) -> int | None:
+        """Return until when it may be begun, in milliseconds since 1970.
+
+        *own* is what the task itself says, in seconds.
+        """
+        expires = own if self.expires is None else self.expires
+        if expires is None:
+            return None
+        if isinstance(expires, datetime):
+            return max(1, round(expires.timestamp() * 1000))
+        due_ms = self.due_ms or now_ms + self.delay_ms
+        after_ms = checked_seconds(expires, "expires") * 1000
+        return round(min(due_ms + after_ms, LATEST_MS))
 
     @property
     def delay_ms(self) -> int:
@@ -145,6 +165,17 @@ class SubmitOptions:
         if self.at is None:
             return 0
         return max(1, round(self.at.timestamp() * 1000))
+
+    def _check_expiry(self) -> None:
+        if isinstance(self.expires, datetime):
+            checked_time(self.expires, "expires")
+            if self.at is not None and self.expires <= self.at:
+                raise ConfigurationError(
+                    f"expires= ({self.expires}) must be later than at= ({self.at}): it"
+                    " would expire before it is due"
+                )
+        elif self.expires is not None:
+            checked_seconds(self.expires, "expires")
 
     def _delay_seconds(self) -> float:
         return checked_seconds(
@@ -175,6 +206,9 @@ def envelope_without_payload(
     deadline_ms = options.deadline_ms
     if deadline_ms is None:
         deadline_ms = context.deadline_ms(now_ms)
+    expiry_ms = options.expiry_ms(now_ms, _own_expiry(task))
+    if expiry_ms is not None:
+        deadline_ms = min(expiry_ms, deadline_ms or expiry_ms)
     return Envelope(
         v=1,
         name=task.name,
@@ -197,6 +231,10 @@ def new_ids(count: int) -> list[str]:
     """Draw ids of 16 hexadecimal digits, all from one call to the system."""
     digits = os.urandom(8 * count).hex()
     return [digits[start : start + 16] for start in range(0, 16 * count, 16)]
+
+
+def _own_expiry(task: TaskInterface) -> float | None:
+    return task.expires if isinstance(task, TaskDefinition) else None
 
 
 def _expiry(now_ms: int, options: SubmitOptions) -> int:

@@ -28,6 +28,7 @@ from workstealing.errors import (
     ServerTooOld,
 )
 from workstealing.queue import worker_calls
+from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
@@ -125,6 +126,8 @@ class WorkerLoop:
         self._sleep = sleep
         self._speaking = Lock()
         self._is_member = False
+        self._pauses = Pauses()
+        self._held_back = 0
         self._failures_in_a_row = 0
         self._logged_at = -math.inf
         self._hand_back_at = -math.inf
@@ -257,7 +260,10 @@ class WorkerLoop:
             self._release(driver, in_flight.release_if_stuck())
         if exchanged.is_overdue:
             self._do_upkeep(driver)
-        if not has_worked:
+        # One that is still putting paused tasks aside may find others behind them.
+        is_sorting = exchanged.held_back > self._held_back
+        self._held_back = exchanged.held_back
+        if not has_worked and not is_sorting:
             self._rest(exchanged)
 
     def _exchange(
@@ -306,7 +312,8 @@ class WorkerLoop:
         if renews:
             self._lease.renewed()
         stats.taken += len(exchanged.tasks)
-        stats.due = exchanged.unfinished - exchanged.delayed
+        stats.due = exchanged.runnable
+        self._tell_pauses(exchanged.pauses)
         self._take(exchanged)
         return exchanged
 
@@ -334,6 +341,12 @@ class WorkerLoop:
             self._lease.seconds,
             silence,
         )
+
+    def _tell_pauses(self, pauses: Pauses) -> None:
+        if pauses != self._pauses:
+            self._pauses = pauses
+            text = "; ".join(pauses.sentences()) or "nothing is paused any more"
+            logger.info("worker %s: %s", self._identity.name, text)
 
     def _steal(self, exchanged: Exchanged) -> int:
         identity = self._identity
@@ -397,10 +410,8 @@ class WorkerLoop:
 
     def _rest(self, exchanged: Exchanged) -> None:
         if self._until_empty:
-            left = exchanged.unfinished
-            if self._until_empty != "all":
-                left -= exchanged.delayed
-            if left <= 0:
+            is_all = self._until_empty == "all"
+            if (exchanged.unfinished if is_all else exchanged.runnable) <= 0:
                 self.is_empty = True
                 return
         try:

@@ -1,9 +1,9 @@
 """The upkeep of a queue, as a job: no scheduler, beat, monitor or leader exists.
 
 Each slice does a bounded part of what is due: reassign the tasks of dead workers,
-promote delayed ones, unpark, feed starving workers from rich deques, forget what is
-over, and compare locks with workers. Workers do it when it is overdue, and any process
-may install it on its recruiter.
+promote delayed ones, unpark, go on with what somebody began to resume, feed starving
+workers from rich deques, forget what is over, and compare locks with workers. Workers
+do it when it is overdue, and any process may install it on its recruiter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.address import target_of
 from workstealing.drivers.connect import async_driver_source, driver_source
-from workstealing.queue import upkeep_calls
+from workstealing.queue import pause_calls, upkeep_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
@@ -97,6 +97,10 @@ def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:
     for ability in seen.wanted:
         number = yield from ask(upkeep_calls.unpark(keys, ability, most=_BATCH))
         done["unpark"] = done.get("unpark", 0) + number
+    for name in seen.resuming:
+        part = pause_calls.resume(keys, name, goes_on=True, most=_BATCH)
+        moved = (yield from ask(part)).moved
+        done["resume"] = done.get("resume", 0) + moved
     if seen.rich:
         done["rebalance"] = yield from _rebalance(keys, seen)
     if _is_due(seen, "expire", _EXPIRE_EVERY_MS):

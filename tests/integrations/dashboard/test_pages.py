@@ -132,7 +132,7 @@ async def test_a_queue_shows_counts_workers_and_upkeep(
 
     words = _words((await browser.get(mill.path("/queue"))).text)
 
-    assert "2 waiting 0 assigned 1 running 0 delayed 0 parked 0 dead" in words
+    assert "2 waiting 0 assigned 1 running 0 delayed 0 parked 0 paused 0 dead" in words
     assert "mill.0 running 0 1 0" in words
     assert "3 submitted, 0 done" in words
     assert "Upkeep" in words
@@ -236,6 +236,34 @@ async def test_cancel_cancels_and_says_so(
 
     assert "It was cancelled." in answer.text
     assert (await handle.state()).state == "cancelled"
+
+
+@pytest.mark.parametrize("task", ["", "echo"])
+async def test_a_queue_or_a_name_is_paused_and_resumed_by_a_button(
+    browser: httpx.AsyncClient, mill: Mill, task: str
+) -> None:
+    await mill.join()
+    await mill.echo.options(id="one").submit()
+    page = (await browser.get(mill.path("/queue"))).text
+    assert "Pause the queue" in page
+    assert "Pause echo" in page
+    what = "Task echo is paused" if task else "The queue is paused"
+
+    form = {**mill.form("pause", ""), "task": task}
+    answer = await browser.post("/act", data=form, follow_redirects=True)
+
+    assert "It is paused: nothing more is begun." in answer.text
+    for path in (
+        mill.path("/queue"),
+        mill.path("/queue", place="inbox"),
+        mill.path("/task", id="one"),
+    ):
+        assert what in (await browser.get(path)).text
+    assert what[1:] in (await browser.get("/")).text
+    form = {**mill.form("resume", ""), "task": task}
+    answer = await browser.post("/act", data=form, follow_redirects=True)
+    assert "It is resumed." in answer.text
+    assert what not in answer.text
 
 
 async def test_a_running_task_is_asked_to_stop(

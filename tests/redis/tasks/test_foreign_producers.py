@@ -300,5 +300,5 @@ def test_a_task_whose_caller_has_given_up_is_not_begun(queue: TaskQueue) -> None
     drain(queue)
 
     assert runs == ["in time"]
-    assert late.state().state is State.CANCELLED
-    assert "deadline" in late.state().reason
+    assert late.state().state is State.EXPIRED
+    assert "not to be begun after 1970" in late.state().reason

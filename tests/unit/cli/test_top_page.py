@@ -48,6 +48,7 @@ def _stat(
         running=4,
         delayed=5,
         parked=6,
+        paused=0,
         dead=7,
         outcomes=800,
         unfinished=1239,
@@ -56,7 +57,9 @@ def _stat(
         backlog_per_worker=617.0,
         workers=workers,
         parked_abilities=(),
-        totals=QueueTotals(1, 2, 0, 3, 0, 4, 5, 6, 7, 8),
+        pauses=(),
+        task_names=(),
+        totals=QueueTotals(1, 2, 0, 3, 0, 4, 0, 5, 6, 7, 8),
         upkeep=UpkeepStat({"expire": NOW_MS - 3_000, "reassign": NOW_MS - 1_000}, {}),
         bytes=None,
     )
@@ -83,7 +86,9 @@ def test_a_frame_shows_counts_rates_workers_and_upkeep() -> None:
     assert lines[0] == (
         "thumbnails/default on localhost:6379/0 at 2027-01-15 08:00:00Z"
     )
-    assert lines[2].split() == ["1,200", "30", "4", "5", "6", "7", "800", "42", "s"]
+    assert lines[2].split() == [
+        *("1,200", "30", "4", "5", "6", "0", "7", "800", "42", "s")
+    ]
     assert lines[4].split() == ["1,234", "99.9", "0.0", "0.0", "0.2", "0.0", "3.0"]
     assert [" ".join(line.split()) for line in lines[5:9]] == [
         "worker state deque running stolen renewed host pid",

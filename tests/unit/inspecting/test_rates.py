@@ -7,7 +7,7 @@ from dataclasses import replace
 from workstealing.inspecting.counting import RateMeter
 from workstealing.inspecting.views import QueueStat, QueueTotals, UpkeepStat
 
-NOTHING = QueueTotals(*[0] * 10)
+NOTHING = QueueTotals(*[0] * 11)
 STAT = QueueStat(
     queue="q",
     run="default",
@@ -22,6 +22,7 @@ STAT = QueueStat(
     running=0,
     delayed=0,
     parked=0,
+    paused=0,
     dead=0,
     outcomes=0,
     unfinished=0,
@@ -30,6 +31,8 @@ STAT = QueueStat(
     backlog_per_worker=0.0,
     workers=(),
     parked_abilities=(),
+    pauses=(),
+    task_names=(),
     totals=NOTHING,
     upkeep=UpkeepStat({}, {}),
     bytes=None,

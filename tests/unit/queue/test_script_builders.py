@@ -12,6 +12,7 @@ from workstealing.node import shared_state
 from workstealing.queue import (
     inspection_calls,
     listing_calls,
+    pause_calls,
     producer_calls,
     task_output_calls,
     unique_calls,
@@ -40,6 +41,8 @@ BUILT: tuple[Call[object], ...] = (
     listing_calls.summarize(KEYS, ["t", "u"], most=9),
     shared_state.place(KEYS, "w.0", ["t", "u"], b"{}"),
     shared_state.snatch(KEYS, "v.0", "w.0", "t"),
+    pause_calls.pause(KEYS, "x"),
+    pause_calls.resume(KEYS, "x", goes_on=True),
     producer_calls.cancel(KEYS, SETTINGS, "t", "w.0", b"{}", needs="x@1"),
     producer_calls.end_input(KEYS, ended=True),
     producer_calls.replay(KEYS, "t", drop=True),

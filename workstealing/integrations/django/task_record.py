@@ -51,7 +51,7 @@ def read_record(trace: Trace) -> CallRecord:
     """Read the call of a task, and its return value if it is done.
 
     Raises:
-        LookupError: it was cancelled, or it is not a task of Django.
+        LookupError: it was cancelled, it expired, or it is not a task of Django.
     """
     try:
         if trace.outcome:
@@ -59,7 +59,7 @@ def read_record(trace: Trace) -> CallRecord:
             if outcome.state == "done":
                 return msgspec.json.decode(outcome.result, type=CallRecord)
         if not trace.envelope:
-            raise LookupError("it was cancelled")
+            raise LookupError("it was cancelled, or expired")
         envelope = Envelope.read(trace.envelope)
         payload = msgspec.json.decode(envelope.payload, type=_CallPayload)
     except msgspec.DecodeError as error:

@@ -22,6 +22,8 @@
 -- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- KEY uniques           hash  unique key -> id
 -- KEY unique_of         hash  id -> how long it is unique, its priority, since when, its key
+-- KEY paused_tasks      hash  id -> its place in lines, if it waits there because of a pause
+-- KEY lines             zset  line, sequence, id with \0 between them; all scores are 0
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG needs         str  the ability that it is parked for, as last read; empty: none

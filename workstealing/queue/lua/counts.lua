@@ -14,10 +14,12 @@
 -- KEY upkeep      hash  duty -> last done at
 -- KEY loads       zset  worker -> length of its deque
 -- KEY abilities   hash  name@version -> workers that can run it
+-- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
--- input ended; then stats, upkeep, workers with leases, loads and abilities, each name,
--- value, …
+-- waiting because of a pause, input ended; then stats, upkeep, workers with leases, loads,
+-- abilities and pauses, each name, value, …
 
 return {
   now_ms(),
@@ -30,10 +32,12 @@ return {
   redis.call('ZCARD', later),
   redis.call('ZCARD', dead),
   redis.call('HLEN', parked),
+  redis.call('HLEN', paused_tasks),
   redis.call('HEXISTS', control, 'input_ended'),
   redis.call('HGETALL', stats),
   redis.call('HGETALL', upkeep),
   redis.call('ZRANGE', workers, 0, 999, 'WITHSCORES'),
   redis.call('ZRANGE', loads, 0, 999, 'WITHSCORES'),
   redis.call('HGETALL', abilities),
+  redis.call('HGETALL', paused),
 }

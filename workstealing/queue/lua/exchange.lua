@@ -1,11 +1,11 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
---- needs: refill, load, first_write
+--- needs: paused, refill, load, first_write
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
 -- It relies on these rules, as does every script that writes the same keys:
--- * An id is in exactly one place: an inbox, a deque, running, later, parked or dead. The
---   lock says whose it is while it is in a deque or running, and nothing otherwise.
+-- * An id is in exactly one place: an inbox, a deque, running, later, parked, lines or dead.
+--   The lock says whose it is while it is in a deque or running, and nothing otherwise.
 -- * Reports are settled before membership is looked at: a late report of a worker that
 --   was struck off still counts, if its token does.
 -- * Code that writes a key of lib/unusual calls becomes_odd, or else the rest of the script
@@ -35,6 +35,9 @@
 -- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
 -- KEY uniques     hash  unique key -> id
 -- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
+-- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
+-- KEY lines         zset  line, sequence, id with \0 between them; all scores are 0
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -46,11 +49,12 @@
 -- ARG upkeep_ms      int  after which upkeep is overdue
 -- ARG held           int  number of ids that follow; -1: the worker is sure of what it holds
 -- ARGS held_ids      str  tasks of the worker; then reports: id, token, verdict, outcome,
---                         ms; verdict is one of done, cancelled, failed, dead, forged,
---                         retry, back; failed and forged are dead, and counted apart too
+--                         ms; verdict is one of done, cancelled, expired, failed, dead,
+--                         forged, retry, back; failed and forged are dead, and counted apart too
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
--- not due yet. Tasks is id, token, attempt, envelope, …; victims is worker, load, …
+-- not due yet, waiting because of a pause, pauses. Tasks is id, token, attempt, envelope, …; victims is worker, load, …;
+-- pauses is name, since when, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -60,7 +64,8 @@ if not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
 
-if want > 0 then
+local may_take = want > 0 and not is_queue_paused()
+if may_take then
   local most_promoted = 100
   if is_odd then promote(now, most_promoted) end
   local lists = redis.call('EXISTS', inboxes[1], inboxes[2], inboxes[3], deque)
@@ -76,7 +81,7 @@ end
 if has_deque_changed then record_load(worker, redis.call('LLEN', deque)) end
 
 local victims = {}
-if want > 0 and #tasks == 0 then
+if may_take and #tasks == 0 then
   victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES')
 end
 local to_stop = {}
@@ -90,9 +95,13 @@ if renews and now - tonumber(redis.call('HGET', upkeep, 'claimed') or 0) > upkee
   redis.call('HSET', upkeep, 'claimed', now)
   is_overdue = 1
 end
-local unfinished, delayed = redis.call('HLEN', task), 0
+local unfinished, delayed, held_back, pauses = redis.call('HLEN', task), 0, 0, {}
 if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
   delayed = redis.call('ZCARD', later)
+  if is_there(paused) then
+    held_back, pauses = redis.call('HLEN', paused_tasks), redis.call('HGETALL', paused)
+  end
 end
-return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed}
+return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back,
+  pauses}

@@ -1,4 +1,4 @@
---- needs: history, token, load, wake_workers
+--- needs: history, token, load, wake_workers, envelope_name
 -- Move half of a victim's deque, from its back, to a worker that has nothing. Tasks that
 -- the thief cannot run stay.
 --
@@ -12,6 +12,7 @@
 -- KEY history       hash  id -> attempts:deaths:steals
 -- KEY bell          list  wake-ups for idle workers
 -- KEY task          hash  id -> envelope
+-- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
 -- ARG victim  str   name
 -- ARG thief   str   name
 -- ARG most    int   tasks moved at most
@@ -24,7 +25,7 @@ if length == 0 then redis.call('ZREM', loads, victim) end
 -- A thief that has something is no thief; so the same call twice moves nothing twice.
 if length == 0 or redis.call('LLEN', thief_deque) > 0 then return 0 end
 local member = redis.call('HGET', members, thief)
-if not member then return 0 end
+if not member or redis.call('HEXISTS', paused, '*') == 1 then return 0 end
 
 -- Only where old and new workers run side by side is each task looked at: what a thief
 -- cannot run would at once be routed back, and stolen again, as long as it is idle.
@@ -40,14 +41,9 @@ if abilities and abilities ~= abilities_of(redis.call('HGET', members, victim)) 
 end
 local function is_fit(envelope)
   if not is_capable or not envelope then return true end
-  local name, version = string.match(envelope, '^{"v":1,"name":"([^"\\]*)","version":(%d+)')
-  if not name then
-    local is_read, value = pcall(cjson.decode, envelope)
-    -- A task that nobody can read, any worker can put aside.
-    if not is_read or type(value) ~= 'table' or type(value.name) ~= 'string' then return true end
-    name, version = value.name, tostring(value.version)
-  end
-  return is_capable[name .. '@' .. version]
+  local name, version = envelope_name(envelope)
+  -- A task that nobody can read, any worker can put aside.
+  return not name or is_capable[name .. '@' .. version]
 end
 
 local taken = redis.call('RPOP', victim_deque, math.min(math.ceil(length / 2), most))

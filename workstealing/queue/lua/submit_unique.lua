@@ -27,6 +27,8 @@
 -- KEY uniques           hash  unique key -> id
 -- KEY unique_of         hash  id -> how long it is unique, its priority, since when, its key
 -- KEY unique_windows    zset  unique key -> when its window ends
+-- KEY paused_tasks      hash  id -> its place in lines, if it waits there because of a pause
+-- KEY lines             zset  line, sequence, id with \0 between them; all scores are 0
 -- ARG id            str
 -- ARG envelope      str
 -- ARG is_drawn      flag  nobody else can have chosen this id

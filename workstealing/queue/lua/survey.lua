@@ -9,10 +9,12 @@
 -- KEY later             zset  id -> when it is due
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
+-- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
 -- ARG most  int  names of each kind
 --
 -- Reply: now, the dead, the rich, some of the living, abilities to unpark, upkeep as
--- duty, time, …; ms until the next delayed task is due, -1 if none waits.
+-- duty, time, …; ms until the next delayed task is due, -1 if none waits; names that are being
+-- resumed.
 
 local now, waiting = now_ms(), 0
 local dead = redis.call('ZRANGE', workers, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
@@ -23,10 +25,14 @@ local wanted = {}
 for _, ability in ipairs(redis.call('SRANDMEMBER', parked_abilities, most)) do
   if redis.call('HEXISTS', abilities, ability) == 1 then wanted[#wanted + 1] = ability end
 end
+local resuming, pauses = {}, redis.call('HGETALL', paused)
+for n = 1, #pauses, 2 do
+  if pauses[n + 1] == '0' then resuming[#resuming + 1] = pauses[n] end
+end
 local next_one = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
 first_write('HSET', upkeep, 'claimed', now)
 -- A wake-up may have been lost; another one does no harm.
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 wake_workers(waiting)
 return {now, dead, rich, living, wanted, redis.call('HGETALL', upkeep),
-  next_one[2] and math.max(0, tonumber(next_one[2]) - now) or -1}
+  next_one[2] and math.max(0, tonumber(next_one[2]) - now) or -1, resuming}

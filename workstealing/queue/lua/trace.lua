@@ -10,10 +10,13 @@
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
 -- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
+-- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
 -- ARG id  str
 --
 -- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop,
--- how it is unique; an empty string for each that is missing.
+-- how it is unique, in the line of a paused name, pauses as name, since when, …; an empty string for each that
+-- is missing.
 
 return {
   now_ms(),
@@ -26,4 +29,6 @@ return {
   redis.call('HGET', history, id) or '',
   redis.call('SISMEMBER', cancelling, id),
   redis.call('HGET', unique_of, id) or '',
+  redis.call('HEXISTS', paused_tasks, id),
+  redis.call('HGETALL', paused),
 }

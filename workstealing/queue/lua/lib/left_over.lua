@@ -4,10 +4,11 @@
 -- Of a task that is in an inbox, the first id that is found there is as good as any other.
 
 local function is_in_inbox(id)
-  --- uses: task, lock, later, parked, dead
+  --- uses: task, lock, later, parked, paused_tasks, dead
   return redis.call('HEXISTS', task, id) == 1
     and redis.call('HEXISTS', lock, id) == 0
     and redis.call('HEXISTS', parked, id) == 0
+    and redis.call('HEXISTS', paused_tasks, id) == 0
     and not redis.call('ZSCORE', later, id)
     and not redis.call('ZSCORE', dead, id)
 end

@@ -27,7 +27,7 @@ local function settle(first, last, refused)
   local holders = redis.call('HMGET', lock, unpack(ids))
   local freed, ended, outcomes, expiries, given_up, returned = {}, {}, {}, {}, {}, {}
   local is_settled = {}
-  local count = {done = 0, cancelled = 0, failed = 0, forged = 0, retry = 0, back = 0}
+  local count = {done = 0, cancelled = 0, expired = 0, failed = 0, forged = 0, retry = 0, back = 0}
   -- Numbers are written out anew for each command that takes them; this one serves many.
   local expires_at = string.format('%d', now + retention_ms)
   for n, id in ipairs(ids) do
@@ -40,7 +40,7 @@ local function settle(first, last, refused)
       is_settled[id] = true
       freed[#freed + 1] = id
       if count[verdict] then count[verdict] = count[verdict] + 1 end
-      if verdict == 'done' or verdict == 'cancelled' then
+      if verdict == 'done' or verdict == 'cancelled' or verdict == 'expired' then
         ended[#ended + 1] = id
         if retention_ms > 0 then
           outcomes[#outcomes + 1] = id

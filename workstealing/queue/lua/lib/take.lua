@@ -1,5 +1,5 @@
 --- needs: unusual, caller, token, history, suspects, utf8, give_up, left_over, priorities
---- needs: uniques
+--- needs: uniques, paused
 -- Take tasks from the front of a list: of the worker's own deque, where they are locked
 -- to it, or of an inbox, where they are locked to nobody.
 --- uses: want
@@ -31,6 +31,31 @@ local function drop_cancelled(list)
   end
 end
 
+-- Move tasks whose name is paused from the front of a list to their lines, up to 500.
+local function set_paused_aside(list, is_own)
+  --- uses: task, lock
+  local ids = redis.call('LRANGE', list, 0, 499)
+  if #ids == 0 then return end
+  local envelopes = redis.call('HMGET', task, unpack(ids))
+  local holders = redis.call('HMGET', lock, unpack(ids))
+  local is_left_over
+  if not is_own then is_left_over = left_over(ids, envelopes) end
+  local aside, names = {}, {}
+  for n, id in ipairs(ids) do
+    local name = envelopes[n] and paused_name(envelopes[n])
+    local is_free = is_own and is_mine(holders[n]) or not is_own and not holders[n]
+    if not name or not is_free or is_seen[id] or is_left_over and is_left_over[n] then break end
+    is_seen[id] = true
+    aside[n], names[n] = id, name
+  end
+  if #aside == 0 then return end
+  redis.call('LPOP', list, #aside)
+  if not is_own then record_priority(list, aside) end
+  put_aside(aside, names)
+  -- That takes longer than a look: after four of them the others have their turn.
+  looks_left = looks_left - 4
+end
+
 -- Put tasks that must not run beside a suspect back into the list. Either the suspect is
 -- left, or the tasks before it.
 local function set_apart(suspect, ids, list)
@@ -42,7 +67,7 @@ end
 
 local function take_from(list, is_own)
   --- uses: task, lock, running, history, unique_of
-  local is_met = false
+  local is_met, has_pauses = false, is_any_name_paused()
   while room > 0 and not is_alone and looks_left > 0 do
     local room_before, asked = room, math.min(room, 500)
     local ids = redis.call('LPOP', list, asked)
@@ -64,6 +89,7 @@ local function take_from(list, is_own)
     local holders = redis.call('HMGET', lock, unpack(ids))
     local histories = is_there(history) and redis.call('HMGET', history, unpack(ids))
     local taken_at, taken, begun, locked, gone = string.format('%d', now), {}, {}, {}, {}
+    local aside, names = {}, {}
     for n, id in ipairs(ids) do
       local holder, envelope = holders[n], envelopes[n]
       local is_free = is_own and is_mine(holder) or not is_own and not holder
@@ -72,6 +98,9 @@ local function take_from(list, is_own)
       if is_next then is_seen[id] = true end
       if is_next and not is_utf8(id) then
         reject(id)
+      elseif is_next and has_pauses and paused_name(envelope) then
+        aside[#aside + 1] = id
+        names[#names + 1] = paused_name(envelope)
       elseif is_next then
         local held_by = holder and string.sub(holder, #mine + 1) or tostring(new_token())
         if not holder then
@@ -97,10 +126,15 @@ local function take_from(list, is_own)
     if #taken > 0 and is_there(unique_of) then free_uniques(taken, 'started') end
     if not is_own then record_priority(list, taken) end
     if #gone > 0 then redis.call('HDEL', lock, unpack(gone)) end
+    if #aside > 0 then
+      if not is_own then record_priority(list, aside) end
+      put_aside(aside, names)
+    end
     if is_list_empty then return end
     if room == room_before then
       looks_left = looks_left - 1
       drop_cancelled(list)
+      if has_pauses then set_paused_aside(list, is_own) end
     end
   end
 end

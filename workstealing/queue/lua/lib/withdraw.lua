@@ -3,7 +3,7 @@
 -- over: removing it there would take time in proportion to the inbox.
 local function withdraw(id, holder)
   --- uses: lock, later, deque, loads, cancelled, parked, parked_for, parked_abilities
-  --- uses: worker, needs
+  --- uses: paused_tasks, lines, worker, needs
   local is_delayed = redis.call('ZREM', later, id) == 1
   local is_parked = redis.call('HDEL', parked, id) == 1
   if is_parked then
@@ -13,10 +13,15 @@ local function withdraw(id, holder)
       redis.call('SREM', parked_abilities, needs)
     end
   end
+  local place = redis.call('HGET', paused_tasks, id)
+  if place then
+    redis.call('HDEL', paused_tasks, id)
+    redis.call('ZREM', lines, place .. '\0' .. id)
+  end
   if holder then
     redis.call('LREM', deque, 1, id)
     record_load(worker, redis.call('LLEN', deque))
-  elseif not is_delayed and not is_parked then
+  elseif not is_delayed and not is_parked and not place then
     redis.call('HINCRBY', cancelled, id, 1)
   end
   redis.call('HDEL', lock, id)

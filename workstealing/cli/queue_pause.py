@@ -1,0 +1,93 @@
+"""`workstealing queue pause | resume`: hold back the tasks of a queue or name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from workstealing._checks import did_you_mean
+from workstealing.cli.options import (
+    BadInput,
+    chosen_queue,
+    clear_errors,
+    no_more_words,
+    queue_options,
+)
+from workstealing.client.task_queue import TaskQueue
+from workstealing.inspecting.formatting import timestamp
+from workstealing.queue.inspection_calls import Counts
+
+__all__ = ("pause_command", "resume_command")
+
+_task_option = click.option("--task", metavar="NAME", help="Only tasks of this name.")
+
+
+@click.command("pause")
+@queue_options()
+@_task_option
+@click.option(
+    "--unknown", is_flag=True, help="Pause --task NAME even if nothing knows it yet."
+)
+@clear_errors()
+def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
+    """Begin no more tasks until `queue resume`; what runs ends.
+
+    It holds for all workers, also those that start later. Tasks can still be submitted,
+    and wait. With --task, tasks of other names go on.
+
+    A name that neither the application nor a live worker knows is taken for a typing
+    error, and nothing is paused; --unknown pauses it all the same.
+    """
+    queue, words = chosen_queue(**where)
+    no_more_words(words)
+    seen = queue.counts()
+    if task is not None and not unknown:
+        _refuse_unknown(queue, seen, task)
+    what = _what(queue, task)
+    if queue.pause(task):
+        click.echo(f"{what} paused; what runs now ends")
+    else:
+        since_ms = (
+            seen.pauses.queue_since_ms if task is None else seen.pauses.tasks[task]
+        )
+        click.echo(f"{what} paused already, since {timestamp(since_ms or 0)}")
+
+
+@click.command("resume")
+@queue_options()
+@_task_option
+@clear_errors()
+def resume_command(task: str | None, **where: Any) -> None:
+    """Begin tasks again, after `queue pause`, in the order in which they waited.
+
+    Without --task, names that were paused by themselves stay paused. Exits with 1 if it
+    was not paused.
+    """
+    queue, words = chosen_queue(**where)
+    no_more_words(words)
+    was_paused = queue.resume(task)
+    left = queue.paused().sentences()
+    if not was_paused:
+        raise click.ClickException(
+            "; ".join([f"{_what(queue, task)} not paused", *left])
+        )
+    click.echo("; ".join([f"{_what(queue, task)} resumed", *left]))
+
+
+def _what(queue: TaskQueue, task: str | None) -> str:
+    whole = f"{queue.name}/{queue.run}"
+    return f"{whole} is" if task is None else f"task {task} of {whole} is"
+
+
+def _refuse_unknown(queue: TaskQueue, seen: Counts, task: str) -> None:
+    known = {definition.name for definition in queue.registry}
+    known |= {ability.rpartition("@")[0] for ability in seen.abilities}
+    if task in known or task in seen.pauses.tasks:
+        return
+    near = did_you_mean(task, sorted(known))
+    meant = f" Did you mean {near}?" if near else ""
+    raise BadInput(
+        f"neither the application nor a live worker knows a task {task!r}, so nothing"
+        f" was paused.{meant} --unknown pauses it all the same"
+    )

@@ -1,0 +1,44 @@
+--- needs: put_into_inbox, wake_workers
+-- Resume a task name, or all of a queue, and bring tasks that waited in the line of that name
+-- back to the front of their inboxes. Called again while it has more: the last come first, so
+-- that the order is kept. Until then its pause reads 0, and upkeep goes on with it if need be.
+--
+-- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
+-- KEY lines         zset  line, sequence, id with \0 between them; all scores are 0
+-- KEY inboxes[3]    list  urgent, normal, low
+-- KEY priorities    hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY bell          list  wake-ups for idle workers
+-- ARG name     str   of the tasks; * for all
+-- ARG most     int   tasks moved at most
+-- ARG goes_on  flag  only if it is being resumed, and was not paused again meanwhile
+--
+-- Reply: since when it was paused, 0 if it was not; tasks moved; 1 if there may be more.
+
+local since = redis.call('HGET', paused, name)
+if not since or goes_on and since ~= '0' then return {0, 0, 0} end
+if name == '*' then
+  redis.call('HDEL', paused, name)
+  wake_workers(math.huge)
+  return {tonumber(since), 0, 0}
+end
+
+local line = 'paused\0' .. name
+local members = redis.call('ZRANGE', lines, '(' .. line .. '\1', '[' .. line .. '\0', 'BYLEX', 'REV',
+  'LIMIT', 0, most)
+local ids = {}
+-- Behind the line there are a \0, a sequence of 16 digits and another \0.
+for n, member in ipairs(members) do ids[n] = string.sub(member, #line + 19) end
+if #ids > 0 then
+  redis.call('ZREM', lines, unpack(members))
+  redis.call('HDEL', paused_tasks, unpack(ids))
+  for _, id in ipairs(ids) do put_into_inbox('LPUSH', id) end
+end
+if #ids < most then
+  redis.call('HDEL', paused, name)
+else
+  redis.call('HSET', paused, name, '0')
+end
+-- Also without any: those that wait in inboxes and deques may run again.
+wake_workers(math.huge)
+return {tonumber(since), #ids, #ids < most and 0 or 1}
