@@ -181,7 +181,10 @@ class QueueMachine(RuleBasedStateMachine):
         again: bool,
     ) -> None:
         number = next(self.numbers)
-        envelope = {"id": name, "priority": priority, "number": number}
+        envelope = {
+            **json.loads(self.envelope(name, priority)),
+            "number": number,
+        }
         request = UniqueRequest(
             name,
             json.dumps(envelope).encode(),
