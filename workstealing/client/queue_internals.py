@@ -13,6 +13,7 @@ import msgspec
 from workstealing._checks import checked_id
 from workstealing._logs import BackgroundLogger
 from workstealing.client.queue_options import QueueOptions
+from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.client.task_log import QueueLog
 from workstealing.drivers.address import target_of
 from workstealing.errors import (
@@ -97,6 +98,10 @@ class QueueInternals(Generic[D_co]):
         self.settings = options.settings()
         self.admission = options.admission(name)
         self.log = QueueLog(self.keys)
+        self.schedules = QueueSchedules(
+            self.keys, self.settings, self.admission.signer, options.release
+        )
+        """Shared with the sync twin of an asyncio queue."""
         self._queue = f"{name}/{options.run}"
         self._clock = options.clock
 

@@ -44,6 +44,12 @@ class QueueKeys:
         self.abilities = f"{prefix}abilities"
         self.parked = f"{prefix}parked"
         self.parked_abilities = f"{prefix}parked_abilities"
+        self.schedules = f"{prefix}schedules"
+        self.ticks = f"{prefix}ticks"
+        self.firings = f"{prefix}firings"
+        self.declared_schedules = f"{prefix}declared_schedules"
+        self.paused_schedules = f"{prefix}paused_schedules"
+        self.removed_schedules = f"{prefix}removed_schedules"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:

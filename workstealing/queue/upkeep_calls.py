@@ -47,6 +47,8 @@ class Survey:
     """When each duty was last done, ms."""
     due_in_ms: int | None
     """Until the next delayed task is due."""
+    due_schedules: int
+    """Schedules whose tick has come."""
 
 
 def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
@@ -129,7 +131,7 @@ def record_duties(keys: QueueKeys, by: str, duties: Sequence[str]) -> Call[int]:
 
 
 def _survey(reply: Any) -> Survey:
-    now, dead, rich, living, wanted, done_at, due_in = reply
+    now, dead, rich, living, wanted, done_at, due_in, due_schedules = reply
     return Survey(
         int(now),
         tuple(map(shown, dead)),
@@ -138,4 +140,5 @@ def _survey(reply: Any) -> Survey:
         tuple(map(shown, wanted)),
         {duty: number(at) or 0 for duty, at in pairs(done_at).items()},
         None if int(due_in) < 0 else int(due_in),
+        int(due_schedules),
     )

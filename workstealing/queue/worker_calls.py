@@ -54,6 +54,8 @@ class Exchanged:
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int
     """Unfinished tasks that are not due yet."""
+    due_schedules: int = 0
+    """Schedules whose tick has come; told when the lease is renewed."""
 
 
 def join(
@@ -240,7 +242,8 @@ def leave(
 def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
-    _, tasks, refused, cancelled, victims, unfinished, is_overdue, delayed = reply
+    _, tasks, refused, cancelled, victims, unfinished, *numbers = reply
+    is_overdue, delayed, due_schedules = numbers
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
@@ -252,4 +255,5 @@ def _exchanged(reply: Any) -> Exchanged | None:
         unfinished,
         bool(is_overdue),
         delayed,
+        due_schedules,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from workstealing._logs import flush_logs
+from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.errors import (
     PoolBroken,
     RedisReadOnly,
@@ -82,6 +83,7 @@ class Scene:
             self.in_flight,
             self,
             self.lease,
+            QueueSchedules(KEYS, QueueSettings(), None, 0),
             idle=lambda: None,
             is_supervised=lambda: self.is_supervised,
             until_empty=until_empty,
@@ -108,7 +110,8 @@ class Scene:
         return {"leave": (0, 0), "steal": 0, "unpark": 0}.get(name, True)
 
     def run(self, flow: Any) -> Any:
-        self.calls.append("upkeep")
+        if flow.__name__ != "declare":
+            self.calls.append(flow.__name__)
         flow.close()
 
     def _exchange(self) -> Exchanged | None:

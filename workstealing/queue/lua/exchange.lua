@@ -33,6 +33,7 @@
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY ticks       zset  schedule -> its next tick
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -48,7 +49,7 @@
 --                         retry, back; failed and forged are dead, and counted apart too
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
--- not due yet. Tasks is id, token, attempt, envelope, …; victims is worker, load, …
+-- not due yet, ticks due (looked at when the lease is renewed or nothing is taken). Tasks is id, token, attempt, envelope, …; victims is worker, load, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -93,4 +94,6 @@ if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
   delayed = redis.call('ZCARD', later)
 end
-return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed}
+local due = 0
+if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end
+return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, due}

@@ -1,4 +1,4 @@
---- needs: clock, wake_workers
+--- needs: clock, wake_workers, enqueue
 -- Put up to a thousand tasks into an inbox, or aside until they are due. An id that is
 -- known already, waiting or ended, is left as it is.
 --
@@ -59,15 +59,8 @@ if fresh == count and due == 0 then
   redis.call('RPUSH', inbox, unpack(ARGV, ids_at, last))
 else
   for i = 1, count do
-    local id = ARGV[before + i]
     if not waiting[i] and not ended[i] then
-      redis.call('HSET', task, id, ARGV[last + i])
-      if due == 0 then
-        redis.call('RPUSH', inbox, id)
-      else
-        redis.call('ZADD', later, due, id)
-        if priority ~= 1 then redis.call('HSET', priorities, id, priority) end
-      end
+      enqueue(ARGV[before + i], ARGV[last + i], priority, due)
     end
   end
 end

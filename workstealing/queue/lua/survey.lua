@@ -7,12 +7,14 @@
 -- KEY abilities         hash  name@version -> workers that can run it
 -- KEY upkeep            hash  duty -> last done at
 -- KEY later             zset  id -> when it is due
+-- KEY ticks             zset  schedule -> its next tick
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
 -- ARG most  int  names of each kind
 --
 -- Reply: now, the dead, the rich, some of the living, abilities to unpark, upkeep as
--- duty, time, …; ms until the next delayed task is due, -1 if none waits.
+-- duty, time, …; ms until the next delayed task is due, -1 if none waits; how many
+-- schedules are due.
 
 local now, waiting = now_ms(), 0
 local dead = redis.call('ZRANGE', workers, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
@@ -29,4 +31,5 @@ first_write('HSET', upkeep, 'claimed', now)
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 wake_workers(waiting)
 return {now, dead, rich, living, wanted, redis.call('HGETALL', upkeep),
-  next_one[2] and math.max(0, tonumber(next_one[2]) - now) or -1}
+  next_one[2] and math.max(0, tonumber(next_one[2]) - now) or -1,
+  redis.call('ZCOUNT', ticks, '-inf', now)}
