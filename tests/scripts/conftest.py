@@ -207,7 +207,7 @@ def _kind(name: str) -> str:
         return "list"
     if name.startswith("log:"):
         return "stream"
-    if name in ("outbox", "later", "dead", "workers", "loads"):
+    if name in ("outbox", "later", "dead", "workers", "loads", "ticks"):
         return "zset"
     return "set" if name in ("cancelling", "parked_abilities") else "hash"
 

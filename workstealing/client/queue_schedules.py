@@ -113,6 +113,9 @@ class QueueSchedules:
         self._signer = signer
         self._release = release
         self._code: dict[str, _CodeSchedule] = {}
+        self._doubted: set[str] = set()
+        self.has_code = release > 0
+        """Whether there is something to declare: schedules, or that some have left."""
 
     def add(self, name: str, definition: ScheduleDefinition, *, keep: bool) -> None:
         """Add a schedule of the code; it is declared when a process works."""
@@ -121,11 +124,10 @@ class QueueSchedules:
             raise DuplicateSchedule(
                 f"a schedule '{name}' exists already: give this one another name="
             )
+        self.has_code = True
 
     def declare(self) -> Flow[None]:
         """Make the schedules of the code known to all processes."""
-        if not self._code and not self._release:
-            return
         seen = yield from ask(schedule_calls.due_schedules(self._keys, most=0))
         declarations = [
             self._declaration(name, schedule, seen.now_ms)
@@ -155,7 +157,12 @@ class QueueSchedules:
         for due in seen.schedules:
             try:
                 calls += self._firings(due, seen.now_ms)
-            except (ConfigurationError, BadSignature) as error:
+            except BadSignature as error:
+                # Another process may have the secret that it lacks.
+                if due.name not in self._doubted:
+                    self._doubted = {*self._doubted, due.name}
+                    logger.warning("schedule %s is not fired here: %s", due.name, error)
+            except ConfigurationError as error:
                 logger.warning("schedule %s cannot be fired: %s", due.name, error)
                 calls.append(
                     schedule_calls.fire(
@@ -218,7 +225,7 @@ class QueueSchedules:
         """
         try:
             now_ms, row = yield from self._row(name)
-            tick = self._read(name, row.definition).timing.after(now_ms)
+            tick = ScheduleDefinition.read(row.definition).timing.after(now_ms)
         except ScheduleNotFound:
             tick = 0
         verdict = yield from ask(schedule_calls.resume_schedule(self._keys, name, tick))
@@ -363,10 +370,10 @@ class QueueSchedules:
             definition = ScheduleDefinition.read(row.definition)
         except ConfigurationError as error:
             definition, problem = _NOTHING, str(error)
-        else:
+        if self._signer is not None and not problem:
             try:
                 self._read(row.name, row.definition)
-            except (ConfigurationError, BadSignature) as error:
+            except BadSignature as error:
                 problem = str(error)
         last_id = (
             "" if row.last_tick_ms is None else tick_id(row.name, row.last_tick_ms)

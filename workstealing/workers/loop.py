@@ -238,7 +238,8 @@ class WorkerLoop:
             unparked = _UNPARK_BATCH
             while unparked >= _UNPARK_BATCH:
                 unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
-        self._driver.run(self._schedules.declare())
+        if self._schedules.has_code:
+            self._driver.run(self._schedules.declare())
         self._is_member = True
 
     def _turn(self) -> None:

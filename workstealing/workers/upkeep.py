@@ -52,7 +52,7 @@ class WorkStealer:
     def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
         parts, driver = self._parts, self._source.driver
-        if not self._has_declared:
+        if parts.schedules.has_code and not self._has_declared:
             driver.run(parts.schedules.declare())
             self._has_declared = True
         flow = upkeep(parts.keys, parts.settings, self._by, parts.schedules)
@@ -83,7 +83,7 @@ class AsyncWorkStealer:
     async def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
         parts, driver = self._parts, self._source.driver
-        if not self._has_declared:
+        if parts.schedules.has_code and not self._has_declared:
             await driver.run(parts.schedules.declare())
             self._has_declared = True
         flow = upkeep(parts.keys, parts.settings, self._by, parts.schedules)

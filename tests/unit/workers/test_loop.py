@@ -110,8 +110,7 @@ class Scene:
         return {"leave": (0, 0), "steal": 0, "unpark": 0}.get(name, True)
 
     def run(self, flow: Any) -> Any:
-        if flow.__name__ != "declare":
-            self.calls.append(flow.__name__)
+        self.calls.append(flow.__name__)
         flow.close()
 
     def _exchange(self) -> Exchanged | None:

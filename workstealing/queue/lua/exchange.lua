@@ -49,7 +49,8 @@
 --                         retry, back; failed and forged are dead, and counted apart too
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
--- not due yet, ticks due (looked at when the lease is renewed or nothing is taken). Tasks is id, token, attempt, envelope, …; victims is worker, load, …
+-- not due yet, schedules that are due (looked at when the lease is renewed, or nothing is
+-- taken). Tasks is id, token, attempt, envelope, …; victims is worker, load, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
