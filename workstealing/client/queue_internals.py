@@ -98,11 +98,15 @@ class QueueInternals(Generic[D_co]):
         self.settings = options.settings()
         self.admission = options.admission(name)
         self.log = QueueLog(self.keys)
+        self._queue = f"{name}/{options.run}"
         self.schedules = QueueSchedules(
-            self.keys, self.settings, self.admission.signer, options.release
+            self._queue,
+            self.keys,
+            self.settings,
+            self.admission.signer,
+            options.release,
         )
         """Shared with the sync twin of an asyncio queue."""
-        self._queue = f"{name}/{options.run}"
         self._clock = options.clock
 
     @property

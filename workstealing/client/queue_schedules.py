@@ -103,11 +103,13 @@ class QueueSchedules:
 
     def __init__(
         self,
+        queue: str,
         keys: QueueKeys,
         settings: QueueSettings,
         signer: Signer | None,
         release: int,
     ) -> None:
+        self._queue = queue
         self._keys = keys
         self._settings = settings
         self._signer = signer
@@ -269,7 +271,7 @@ class QueueSchedules:
             )
         )
         if submitted.verdict == "input_ended":
-            raise InputEnded(self._keys.prefix)
+            raise InputEnded(self._queue)
         return firing.id
 
     def _row(self, name: str) -> Flow[tuple[int, ScheduleRow]]:

@@ -48,8 +48,11 @@ from workstealing.dashboard.dashboard_data import (
 )
 from workstealing.dashboard.gauges import gauges
 from workstealing.errors import (
+    BadSignature,
     ConfigurationError,
+    InputEnded,
     RedisError,
+    ScheduleNotFound,
     TaskNotFound,
     WorkStealingError,
 )
@@ -234,6 +237,10 @@ async def _error(request: Request, error: Exception) -> Response:
         title, code, problem = error.detail, error.status_code, "Nothing was changed."
     elif isinstance(error, TaskNotFound):
         title, code, problem = "No such task", 404, str(error)
+    elif isinstance(error, ScheduleNotFound):
+        title, code, problem = "No such schedule", 404, str(error)
+    elif isinstance(error, BadSignature | InputEnded):
+        title, code, problem = "It cannot be run here", 409, str(error)
     elif isinstance(error, ConfigurationError):
         title, code, problem = "Bad request", 400, str(error)
     elif isinstance(error, RedisError):

@@ -83,7 +83,7 @@ class Scene:
             self.in_flight,
             self,
             self.lease,
-            QueueSchedules(KEYS, QueueSettings(), None, 0),
+            QueueSchedules("queue/run", KEYS, QueueSettings(), None, 0),
             idle=lambda: None,
             is_supervised=lambda: self.is_supervised,
             until_empty=until_empty,
