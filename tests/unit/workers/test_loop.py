@@ -472,3 +472,21 @@ def test_the_lease_is_renewed_while_a_long_task_runs() -> None:
 
     assert stuck.calls.count("exchange") == 2
     assert stuck.scene.lease.silence < 1.0
+
+
+def test_ticks_that_are_due_are_fired_and_looked_at_again_without_a_rest() -> None:
+    scene = Scene(exchanged(due_schedules=1))
+    scene.run = _fire_one(scene)  # type: ignore[method-assign]
+
+    scene.loop.run()
+
+    assert scene.calls[2:5] == ["exchange", "fire_due", "exchange"]
+
+
+def _fire_one(scene: Scene) -> Callable[[Any], int]:
+    def run(flow: Any) -> int:
+        scene.calls.append(flow.__name__)
+        flow.close()
+        return 1
+
+    return run
