@@ -24,6 +24,8 @@ from workstealing.recruiting.slice import time_left
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
     from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+    from workstealing.client.queue_schedules import ScheduleState
+    from workstealing.client.schedule_handle import AsyncScheduleHandle, ScheduleHandle
     from workstealing.client.task import AsyncTask, Task
     from workstealing.client.task_client import AsyncTaskClient, TaskClient
     from workstealing.client.task_log import LoggingChannel, MemoryChannel
@@ -61,6 +63,7 @@ __all__ = (
     "AsyncInspector",
     "AsyncJob",
     "AsyncRecruiter",
+    "AsyncScheduleHandle",
     "AsyncTask",
     "AsyncTaskClient",
     "AsyncTaskHandle",
@@ -92,6 +95,8 @@ __all__ = (
     "Restart",
     "Retry",
     "RetryPolicy",
+    "ScheduleHandle",
+    "ScheduleState",
     "State",
     "StopReport",
     "StoreGate",
@@ -119,6 +124,8 @@ __all__ = (
 _MODULES = {
     "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
     "workstealing.client.task_log": ("LoggingChannel", "MemoryChannel"),
+    "workstealing.client.queue_schedules": ("ScheduleState",),
+    "workstealing.client.schedule_handle": ("AsyncScheduleHandle", "ScheduleHandle"),
     "workstealing.client.task": ("AsyncTask", "Task"),
     "workstealing.client.task_client": ("AsyncTaskClient", "TaskClient"),
     "workstealing.client.async_task_queue": ("AsyncTaskQueue",),

@@ -13,6 +13,7 @@ WorkStealingError
 │   ├── InvalidName         a name or an id with spaces, braces or control characters
 │   ├── NotATask            the function cannot be a task, with the reason
 │   ├── DuplicateTask       the name and version are taken
+│   ├── DuplicateSchedule   the name of the schedule is taken
 │   ├── UnknownWorker       no worker of that name
 │   └── MissingExtra        names the extra to install
 ├── Conflict                another recruit does the same work; nothing is wrong
@@ -30,6 +31,7 @@ WorkStealingError
 ├── QueueFull               the queue is at its `max_length`
 ├── InputEnded              the input of the queue was ended; it can be reopened
 ├── TaskNotFound            no task of that id, or its outcome has expired
+├── ScheduleNotFound        no schedule of that name
 ├── TaskFailed              the task's own error, as its worker reported it
 ├── TaskDead                the task was given up, with the reason
 ├── TaskCancelled           the task was cancelled before it was done
@@ -67,6 +69,7 @@ __all__ = (
     "Conflict",
     "CoroutineJob",
     "DuplicateJob",
+    "DuplicateSchedule",
     "DuplicateTask",
     "HookFailed",
     "InputEnded",
@@ -92,6 +95,7 @@ __all__ = (
     "RedisUnavailable",
     "ResultInvalid",
     "ResultTimeout",
+    "ScheduleNotFound",
     "ServerTooOld",
     "StopWork",
     "TaskCancelled",
@@ -161,6 +165,10 @@ class InvalidName(ConfigurationError):
 
 class NotATask(ConfigurationError):
     """The function cannot be a task, or its parameters cannot be a payload."""
+
+
+class DuplicateSchedule(ConfigurationError):
+    """A schedule of that name exists already."""
 
 
 class DuplicateTask(ConfigurationError):
@@ -310,6 +318,10 @@ class InputEnded(WorkStealingError):
 
 class TaskNotFound(WorkStealingError):
     """There is no task of that id, or its outcome has expired."""
+
+
+class ScheduleNotFound(WorkStealingError):
+    """There is no schedule of that name in this run of the queue."""
 
 
 class TaskFailed(WorkStealingError):

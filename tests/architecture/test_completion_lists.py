@@ -23,6 +23,7 @@ QUEUE = {
     *("name", "run", "registry"),
     *("task", "handle", "counts", "wait", "replay", "drop"),
     *("pause", "resume", "paused"),
+    *("every", "schedule", "schedules", "schedule_handle"),
     *("end_input", "reopen_input", "close", "sync"),
 }
 TASK = {

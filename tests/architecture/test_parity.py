@@ -18,6 +18,7 @@ from workstealing import (
     jobs,
 )
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.schedule_handle import AsyncScheduleHandle, ScheduleHandle
 from workstealing.client.task import AsyncTask, Task
 from workstealing.drivers.async_driver import AsyncDriver
 from workstealing.drivers.sync_driver import Driver
@@ -27,6 +28,7 @@ PAIRS = [
     (Recruiter, AsyncRecruiter),
     (Driver, AsyncDriver),
     (Inspector, AsyncInspector),
+    (ScheduleHandle, AsyncScheduleHandle),
     (Task, AsyncTask),
     (TaskHandle, AsyncTaskHandle),
     (TaskClient, AsyncTaskClient),

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 
 import workstealing.queue
 from workstealing.drivers.sync_driver import Driver
-from workstealing.queue import listing_calls, task_output_calls
+from workstealing.queue import listing_calls, schedule_calls, task_output_calls
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import (
@@ -76,7 +76,10 @@ class StrictDriver(Driver):
 class FullDriver(Driver):
     """Runs scripts on a server that is out of memory, but those that may not be."""
 
-    MAY_BE_REFUSED = ("submit", "log", "note")
+    MAY_BE_REFUSED = (
+        *("submit", "log", "note"),
+        *("declare_schedules", "put_schedule", "pause_schedule", "remove_schedule"),
+    )
 
     def _send(self, step: Step) -> Any:
         if not isinstance(step, Call) or step.script.name in self.MAY_BE_REFUSED:
@@ -152,6 +155,7 @@ class Story:
         self.route_and_write()
         self.steal_and_cancel()
         self.die_and_leave()
+        self.schedule_and_fire()
         seen = self.do(counts(self.keys))
         assert seen.unfinished == seen.tasks - seen.dead
         assert set(seen.leases) == {"w.0"}
@@ -182,6 +186,22 @@ class Story:
         assert do(expire(keys, SETTINGS, most=10)) == 1
         assert do(end_input(keys, ended=True))
         assert do(end_input(keys, ended=False))
+
+    def schedule_and_fire(self) -> None:
+        keys, do = self.keys, self.do
+        declared = schedule_calls.ScheduleDeclaration("s", "d", "t", False, b"{}", 9)
+        assert do(schedule_calls.declare_schedules(keys, 1, [declared])).written == 1
+        (due,) = do(schedule_calls.due_schedules(keys, most=5)).schedules
+        firing = schedule_calls.Firing(9, "s@9", b"{}", 1, 0)
+        call = schedule_calls.fire(
+            keys, due, expected=due.tick, following=10, firing=firing
+        )
+        assert do(call) == "fired"
+        assert do(schedule_calls.put_schedule(keys, "r", b"{}", tick=9)) == "ok"
+        assert do(schedule_calls.pause_schedule(keys, "r")) == "ok"
+        assert len(do(schedule_calls.list_schedules(keys)).rows) == 2
+        assert do(schedule_calls.remove_schedule(keys, "r"))
+        assert do(schedule_calls.remove_schedule(keys, "s"))
 
     def park_and_return(self) -> None:
         keys, do = self.keys, self.do

@@ -259,3 +259,29 @@ def test_the_tasks_of_a_dead_worker_are_given_back(
 
     assert [handle.result(timeout=5) for handle in handles] == [1] * 5
     assert queue.counts().stats["reassigned"] == 3
+
+
+def test_schedules_are_declared_fired_and_listed(
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    queue = make_queue(release=1)
+
+    @queue.every(3600, name="hourly", missed="all")
+    def hourly() -> str:
+        return "done"
+
+    stealer = WorkStealer(queue)
+    stealer.recruited()
+    internals = internals_of(queue)
+    client: Any = internals.driver.client
+    (state,) = queue.schedules()
+    assert state.next is not None
+    due = int(state.next.timestamp() * 1000) - 3 * 3_600_000
+    client.zadd(internals.keys.ticks, {"hourly": due})
+    stealer.recruited()
+    stealer.close()
+    Worker(queue).run(until_empty=True)
+
+    (state,) = queue.schedules()
+    assert state.fired == 3
+    assert queue.handle(state.last_id).result(timeout=5) == "done"

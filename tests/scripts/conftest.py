@@ -236,6 +236,7 @@ _SORTED = (
     "loads",
     "unique_windows",
     "lines",
+    "ticks",
 )
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "list": lambda pipeline, key: pipeline.lrange(key, 0, -1),

@@ -12,6 +12,7 @@ from workstealing.cli.options import clear_errors
 from workstealing.cli.plan_command import plan_command
 from workstealing.cli.queue_command import queue_command
 from workstealing.cli.recruit_command import recruit_command
+from workstealing.cli.schedule_command import schedule_command
 from workstealing.cli.top_command import top_command
 from workstealing.cli.web_command import web_command
 from workstealing.cli.worker_command import worker_command
@@ -68,6 +69,7 @@ for _command in (
     plan_command,
     queue_command,
     recruit_command,
+    schedule_command,
     top_command,
     web_command,
     worker_command,

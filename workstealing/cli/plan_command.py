@@ -162,6 +162,7 @@ def _rows(numbers: dict[str, Any]) -> list[tuple[str, Callable[[Forecast], str]]
         ("mean age of garbage", lambda load: duration(load.backlog.age)),
         (f"older than {stale}", lambda load: percent(load.late)),
         (f"longest gap in {horizon}", lambda load: duration(load.longest_gap)),
+        ("99 % of ticks within", lambda load: duration(load.tick_late)),
         (f"drain of {numbers['burst']:,}", lambda load: duration(load.drain.mean)),
         ("drain, give or take", lambda load: duration(load.drain.deviation)),
         ("share of each process", lambda load: percent(load.share)),

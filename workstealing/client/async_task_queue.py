@@ -8,14 +8,20 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
 from workstealing.client.handle import AsyncTaskHandle
-from workstealing.client.queue_internals import QueueInternals
+from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.queue_options import (
     DEFAULTS,
     QueueOptions,
     Seconds,
     one_keyring,
 )
-from workstealing.client.task import AsyncTask, show_parameters
+from workstealing.client.queue_schedules import ScheduleState
+from workstealing.client.schedule_handle import (
+    AsyncEvery,
+    AsyncScheduleHandle,
+    scheduled_task,
+)
+from workstealing.client.task import Arguments, AsyncTask, show_parameters
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.async_driver import AsyncClient
@@ -29,6 +35,7 @@ from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
+from workstealing.tasks.schedule import Missed
 from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
 
@@ -61,6 +68,7 @@ class AsyncTaskQueue:
         policy: AccessPolicy | None = None,
         secret: str | bytes | None = None,
         keyring: Keyring | None = None,
+        release: int = 0,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = checked_queue_name(name)
@@ -78,6 +86,7 @@ class AsyncTaskQueue:
             registry=self.registry,
             policy=policy,
             keyring=one_keyring(secret, keyring),
+            release=release,
             clock=clock,
         )
         source = async_driver_source(redis, "tasks")
@@ -125,6 +134,85 @@ class AsyncTaskQueue:
             return task
 
         return make if function is None else make(function)
+
+    def every(
+        self,
+        every: str | Seconds,
+        /,
+        *,
+        timezone: str | None = None,
+        name: str | None = None,
+        arguments: Arguments = (),
+        missed: Missed = "once",
+        jitter: Seconds = 0.0,
+        keep: bool = False,
+    ) -> AsyncEvery:
+        """Submit the decorated task again and again: a schedule of the code.
+
+        It is put above `@queue.task`, or on a function, which becomes a task. Workers
+        and recruits make it known when they begin.
+
+        Args:
+            every: a cron expression, such as `"*/5 * * * *"`, or an interval.
+            timezone: of the cron expression; UTC unless it is given.
+            name: of the schedule; the name of the task unless it is given.
+            arguments: of each call, as a tuple by position or a dict by name.
+            missed: what becomes of ticks while nothing runs: "skip" leaves them out,
+                "once" makes up for the latest, "all" for the newest hundred.
+            jitter: seconds over which tasks are spread, the same for all processes.
+            keep: it stays when a newer release no longer has it.
+        """
+        return AsyncEvery(
+            self,
+            name,
+            keep,
+            arguments,
+            every=every,
+            timezone=timezone,
+            missed=missed,
+            jitter=jitter,
+        )
+
+    async def schedule(
+        self,
+        task: AsyncTask[..., Any],
+        *args: Any,
+        every: str | Seconds,
+        name: str,
+        timezone: str | None = None,
+        missed: Missed = "once",
+        jitter: Seconds = 0.0,
+        **kwargs: Any,
+    ) -> AsyncScheduleHandle:
+        """Submit a task again and again, from now on: a schedule that comes from data.
+
+        One of the same name is replaced. `task.submit` takes the same arguments; one
+        that is called like a keyword of ours is given in `@queue.every` instead.
+        """
+        handle = AsyncScheduleHandle(self._internals, name)
+        definition = scheduled_task(
+            self,
+            task,
+            args,
+            kwargs,
+            every=every,
+            timezone=timezone,
+            missed=missed,
+            jitter=jitter,
+        )
+        await self._internals.driver.run(
+            self._internals.schedules.put(handle.name, definition)
+        )
+        return handle
+
+    async def schedules(self) -> tuple[ScheduleState, ...]:
+        """Return all schedules as they stand in Redis, in the order of their names."""
+        flow = self._internals.schedules.states()
+        return await self._internals.driver.run(flow)
+
+    def schedule_handle(self, name: str) -> AsyncScheduleHandle:
+        """Return the handle of a schedule, to pause, change, run or remove it."""
+        return AsyncScheduleHandle(self._internals, name)
 
     def handle(self, task_id: str) -> AsyncTaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""
@@ -203,7 +291,9 @@ class AsyncTaskQueue:
                 " give it a URL, or define a TaskQueue(…, registry=queue.registry)"
                 " beside it"
             )
-        return TaskQueue(self.name, redis, **self._options.keywords())
+        twin = TaskQueue(self.name, redis, **self._options.keywords())
+        internals_of(twin).schedules = self._internals.schedules
+        return twin
 
     async def close(self) -> None:
         """Release its connections; it connects again if it is used afterwards.

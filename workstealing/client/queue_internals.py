@@ -13,6 +13,7 @@ import msgspec
 from workstealing._checks import checked_id, checked_task_name
 from workstealing._logs import BackgroundLogger
 from workstealing.client.queue_options import QueueOptions
+from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.client.task_log import QueueLog
 from workstealing.client.unique_submission import (
     UniqueSubmission,
@@ -102,6 +103,14 @@ class QueueInternals(Generic[D_co]):
         self.admission = options.admission(name)
         self.log = QueueLog(self.keys)
         self._queue = f"{name}/{options.run}"
+        self.schedules = QueueSchedules(
+            self._queue,
+            self.keys,
+            self.settings,
+            self.admission.signer,
+            options.release,
+        )
+        """Shared with the sync twin of an asyncio queue."""
         self._clock = options.clock
 
     @property

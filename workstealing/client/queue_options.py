@@ -16,6 +16,7 @@ from workstealing.clock import Clock
 from workstealing.errors import ConfigurationError
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.admission import Admission
+from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signing import Keyring
@@ -40,10 +41,12 @@ class QueueOptions:
     registry: Registry
     policy: AccessPolicy | None
     keyring: Keyring | None
+    release: int
     clock: Clock
 
     def __post_init__(self) -> None:
         checked_queue_name(self.run, "the name of a run")
+        checked_whole(self.release, "release", 0, LATEST_MS)
 
     def keywords(self) -> dict[str, Any]:
         """Return what makes another queue of the same options."""

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from workstealing.drivers.sync_driver import Driver
     from workstealing.queue.steps import Flow
 
-__all__ = ("AsyncTask", "Task", "definition_of", "show_parameters")
+__all__ = (
+    "Arguments",
+    "AsyncTask",
+    "Task",
+    "definition_of",
+    "options_of",
+    "show_parameters",
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -266,6 +273,11 @@ class AsyncTask(_AnyTask[P, R]):
 def definition_of(task: Task[Any, Any] | AsyncTask[Any, Any]) -> TaskDefinition:
     """Return the definition of a task, for code of this package."""
     return task._definition  # noqa: SLF001 - hidden from users, not from us
+
+
+def options_of(task: Task[Any, Any] | AsyncTask[Any, Any]) -> SubmitOptions:
+    """Return how a task is to be submitted, for code of this package."""
+    return task._options  # noqa: SLF001 - hidden from users, not from us
 
 
 def show_parameters(task: _AnyTask[Any, Any]) -> None:

@@ -20,7 +20,13 @@ from workstealing.client.queue_options import (
     Seconds,
     one_keyring,
 )
-from workstealing.client.task import Task, show_parameters
+from workstealing.client.queue_schedules import ScheduleState
+from workstealing.client.schedule_handle import (
+    Every,
+    ScheduleHandle,
+    scheduled_task,
+)
+from workstealing.client.task import Arguments, Task, show_parameters
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import driver_source
 from workstealing.drivers.sync_driver import Client
@@ -32,6 +38,7 @@ from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
+from workstealing.tasks.schedule import Missed
 from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
 
@@ -60,6 +67,8 @@ class TaskQueue:
             not allow is refused.
         secret: signs what is submitted here; workers with it refuse everything else.
         keyring: the same with several secrets, or with those of a file.
+        release: a number that grows with each deploy, such as that of a build: the
+            newest release says which schedules there are.
         clock: where the time comes from.
 
     The attributes `name`, `run` and `registry` are these arguments.
@@ -81,6 +90,7 @@ class TaskQueue:
         policy: AccessPolicy | None = None,
         secret: str | bytes | None = None,
         keyring: Keyring | None = None,
+        release: int = 0,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = checked_queue_name(name)
@@ -98,6 +108,7 @@ class TaskQueue:
             registry=self.registry,
             policy=policy,
             keyring=one_keyring(secret, keyring),
+            release=release,
             clock=clock,
         )
         source = driver_source(redis, "tasks")
@@ -143,6 +154,85 @@ class TaskQueue:
             return task
 
         return make if function is None else make(function)
+
+    def every(
+        self,
+        every: str | Seconds,
+        /,
+        *,
+        timezone: str | None = None,
+        name: str | None = None,
+        arguments: Arguments = (),
+        missed: Missed = "once",
+        jitter: Seconds = 0.0,
+        keep: bool = False,
+    ) -> Every:
+        """Submit the decorated task again and again: a schedule of the code.
+
+        It is put above `@queue.task`, or on a function, which becomes a task. Workers
+        and recruits make it known when they begin.
+
+        Args:
+            every: a cron expression, such as `"*/5 * * * *"`, or an interval.
+            timezone: of the cron expression; UTC unless it is given.
+            name: of the schedule; the name of the task unless it is given.
+            arguments: of each call, as a tuple by position or a dict by name.
+            missed: what becomes of ticks while nothing runs: "skip" leaves them out,
+                "once" makes up for the latest, "all" for the newest hundred.
+            jitter: seconds over which tasks are spread, the same for all processes.
+            keep: it stays when a newer release no longer has it.
+        """
+        return Every(
+            self,
+            name,
+            keep,
+            arguments,
+            every=every,
+            timezone=timezone,
+            missed=missed,
+            jitter=jitter,
+        )
+
+    def schedule(
+        self,
+        task: Task[..., Any],
+        *args: Any,
+        every: str | Seconds,
+        name: str,
+        timezone: str | None = None,
+        missed: Missed = "once",
+        jitter: Seconds = 0.0,
+        **kwargs: Any,
+    ) -> ScheduleHandle:
+        """Submit a task again and again, from now on: a schedule that comes from data.
+
+        One of the same name is replaced. `task.submit` takes the same arguments; one
+        that is called like a keyword of ours is given in `@queue.every` instead.
+        """
+        handle = ScheduleHandle(self._internals, name)
+        definition = scheduled_task(
+            self,
+            task,
+            args,
+            kwargs,
+            every=every,
+            timezone=timezone,
+            missed=missed,
+            jitter=jitter,
+        )
+        self._internals.driver.run(
+            self._internals.schedules.put(handle.name, definition)
+        )
+        return handle
+
+    def schedules(self) -> tuple[ScheduleState, ...]:
+        """Return all schedules as they stand in Redis, in the order of their names."""
+        flow = self._internals.schedules.states()
+        return self._internals.driver.run(flow)
+
+    def schedule_handle(self, name: str) -> ScheduleHandle:
+        """Return the handle of a schedule, to pause, change, run or remove it."""
+        return ScheduleHandle(self._internals, name)
 
     def handle(self, task_id: str) -> TaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""

@@ -5,6 +5,8 @@
 | `/` | all queues |
 | `/queue?queue=…&run=…` | one queue; `&place=dead` lists a place |
 | `/task?queue=…&run=…&id=…` | one task |
+| `/schedules?queue=…&run=…` | the schedules of one queue |
+| `/steer` | POST: pause, resume, run or remove a schedule |
 | `/act` | POST: replay, delete or cancel a task; pause or resume a queue or a name |
 | `/login`, `/logout` | POST: sign in with the token; sign out |
 | `/api/stat` | JSON: all queues, or one by `?queue=…&run=…` |
@@ -20,7 +22,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.applications import Starlette
@@ -38,16 +40,26 @@ from starlette.types import ASGIApp
 
 from workstealing.dashboard import pages
 from workstealing.dashboard.access_guard import AccessGuard, GuardedApp
-from workstealing.dashboard.dashboard_data import ACTIONS, DashboardData, QueueSnapshot
+from workstealing.dashboard.dashboard_data import (
+    ACTIONS,
+    SCHEDULE_ACTIONS,
+    DashboardData,
+    QueueSnapshot,
+)
 from workstealing.dashboard.gauges import gauges
 from workstealing.errors import (
+    BadSignature,
     ConfigurationError,
+    InputEnded,
     RedisError,
+    ScheduleNotFound,
     TaskNotFound,
     WorkStealingError,
 )
 
 __all__ = ("create_app",)
+
+A = TypeVar("A", bound=str)
 
 _ENTRIES = 100
 # Each of them costs a lookup of its traceback.
@@ -75,6 +87,8 @@ def create_app(data: DashboardData, guard: AccessGuard) -> ASGIApp:
             Route("/", views.overview),
             Route("/queue", views.queue),
             Route("/task", views.task),
+            Route("/schedules", views.schedules),
+            Route("/steer", views.steer, methods=post),
             Route("/act", views.act, methods=post),
             Route("/login", views.login),
             Route("/login", views.sign_in, methods=post),
@@ -131,14 +145,27 @@ class _Views:
         notice = request.query_params.get("notice", "")
         return HTMLResponse(pages.task_page(snapshot, view, why, notice))
 
+    async def schedules(self, request: Request) -> Response:
+        where, notice = _where(request), request.query_params.get("notice", "")
+        snapshot = await self._data.snapshot(*where)
+        schedules = await self._data.schedules(*where)
+        return HTMLResponse(pages.schedules_page(snapshot, schedules, notice))
+
+    async def steer(self, request: Request) -> Response:
+        form = await _form(request)
+        action = _chosen(form, SCHEDULE_ACTIONS)
+        where = {name: form.get(name, "") for name in ("queue", "run")}
+        notice = await self._data.steer(
+            action, where["queue"], where["run"], form.get("name", "")
+        )
+        path, named = "/schedules", {**where, "notice": notice}
+        if action == "run":
+            path, named = "/task", {**where, "id": notice}
+        return RedirectResponse(f"{path}?{urlencode(named)}", status_code=303)
+
     async def act(self, request: Request) -> Response:
         form = await _form(request)
-        action = next((one for one in ACTIONS if one == form.get("action")), None)
-        if action is None:
-            raise ConfigurationError(
-                f"action must be one of {', '.join(ACTIONS)},"
-                f" got {form.get('action', '')!r}"
-            )
+        action = _chosen(form, ACTIONS)
         where = {name: form.get(name, "") for name in ("queue", "run", "id")}
         notice = await self._data.act(
             action, where["queue"], where["run"], where["id"], form.get("task", "")
@@ -201,12 +228,25 @@ class _Views:
         return view.traceback
 
 
+def _chosen(form: dict[str, str], actions: tuple[A, ...]) -> A:
+    for action in actions:
+        if action == form.get("action"):
+            return action
+    raise ConfigurationError(
+        f"action must be one of {', '.join(actions)}, got {form.get('action', '')!r}"
+    )
+
+
 async def _error(request: Request, error: Exception) -> Response:
     title, code, problem = "Something went wrong", 500, "See the log of the dashboard."
     if isinstance(error, HTTPException):
         title, code, problem = error.detail, error.status_code, "Nothing was changed."
     elif isinstance(error, TaskNotFound):
         title, code, problem = "No such task", 404, str(error)
+    elif isinstance(error, ScheduleNotFound):
+        title, code, problem = "No such schedule", 404, str(error)
+    elif isinstance(error, BadSignature | InputEnded):
+        title, code, problem = "It cannot be run here", 409, str(error)
     elif isinstance(error, ConfigurationError):
         title, code, problem = "Bad request", 400, str(error)
     elif isinstance(error, RedisError):

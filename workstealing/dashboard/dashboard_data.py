@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.queue_schedules import ScheduleState
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.errors import NotUnique, RedisError, RedisUnavailable
@@ -29,15 +30,19 @@ from workstealing.queue.replies import shown
 
 __all__ = (
     "ACTIONS",
+    "SCHEDULE_ACTIONS",
     "Action",
     "DashboardData",
     "Overview",
     "QueueSnapshot",
+    "ScheduleAction",
     "UnreadableQueue",
 )
 
 Action = Literal["replay", "delete", "cancel", "pause", "resume"]
 ACTIONS: tuple[Action, ...] = ("replay", "delete", "cancel", "pause", "resume")
+ScheduleAction = Literal["pause", "resume", "run", "remove"]
+SCHEDULE_ACTIONS: tuple[ScheduleAction, ...] = ("pause", "resume", "run", "remove")
 
 _SHOWN = 50
 _REMEMBERED = 200
@@ -179,6 +184,25 @@ class DashboardData:
             except NotUnique:
                 return "not-unique"
         return "deleted" if await queue.drop(task_id) else "not-dead"
+
+    async def schedules(self, name: str, run: str) -> tuple[ScheduleState, ...]:
+        """Return the schedules of a queue, in the order of their names."""
+        return await self._watched(name, run).queue.schedules()
+
+    async def steer(
+        self, action: ScheduleAction, name: str, run: str, schedule: str
+    ) -> str:
+        """Pause, resume, run or remove a schedule; return a word for the result."""
+        handle = self._watched(name, run).queue.schedule_handle(schedule)
+        if action == "pause":
+            await handle.pause()
+            return "schedule-paused"
+        if action == "resume":
+            await handle.resume()
+            return "schedule-resumed"
+        if action == "run":
+            return (await handle.run()).id
+        return "removed" if await handle.remove() else "no-schedule"
 
     async def close(self) -> None:
         """Close the client."""

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from workstealing.client.queue_schedules import ScheduleState
 from workstealing.dashboard.dashboard_data import (
     Action,
     Overview,
     QueueSnapshot,
+    ScheduleAction,
     UnreadableQueue,
 )
 from workstealing.dashboard.markup import (
@@ -31,6 +33,7 @@ from workstealing.inspecting import (
     TaskRow,
 )
 from workstealing.inspecting.formatting import one_decimal, plural, timestamp
+from workstealing.inspecting.schedule_rows import SCHEDULE_TITLES, schedule_row
 from workstealing.inspecting.stat_rows import (
     PLACE_TITLES,
     oldest_age,
@@ -48,6 +51,7 @@ __all__ = (
     "overview_page",
     "place_page",
     "queue_page",
+    "schedules_page",
     "task_page",
 )
 
@@ -63,8 +67,13 @@ _NOTICES = {
     "was-paused": "It was paused already: nothing was changed.",
     "resumed": "It is resumed.",
     "not-paused": "It was not paused: nothing was changed.",
+    "schedule-paused": "The schedule is paused, until it is resumed.",
+    "schedule-resumed": "The schedule goes on from its next tick.",
+    "removed": "The schedule was removed. A newer release may bring it back.",
+    "no-schedule": "There is no such schedule: nothing was changed.",
     "unknown": "The task does not exist: nothing was changed.",
 }
+_SCHEDULES = 200
 _OVER = (
     State.DONE,
     State.FAILED,
@@ -159,6 +168,39 @@ def place_page(
         body.append(listed)
     is_live = place != "dead"
     return _page(seen.queue, _crumbs(seen), body, seen.server, is_live=is_live)
+
+
+def schedules_page(
+    snapshot: QueueSnapshot, schedules: Sequence[ScheduleState], notice: str = ""
+) -> str:
+    """Show the schedules of a queue, with their next ticks, and their actions."""
+    seen = snapshot.stat
+    body: list[str] = [_head(seen, "schedules"), _notice(notice)]
+    rows = []
+    for state in schedules[:_SCHEDULES]:
+        cells = schedule_row(state, seen.now_ms)
+        where = {**_where(seen), "name": state.name}
+        if state.last_id:
+            cells["last"] = link(
+                "/task", cells["last"], **_where(seen), id=state.last_id
+            )
+        if state.paused:
+            cells["next"] = tag("span", "paused", class_="state ended")
+        actions: tuple[ScheduleAction, ...] = (
+            "resume" if state.paused else "pause",
+            "run",
+            "remove",
+        )
+        forms = text(*(_form(action, where, "/steer") for action in actions))
+        rows.append((*cells.values(), forms))
+    if rows:
+        body.append(table((*SCHEDULE_TITLES, ""), rows))
+    else:
+        body.append(tag("p", "No schedules.", class_="quiet"))
+    more = len(schedules) - _SCHEDULES
+    if more > 0:
+        body.append(tag("p", f"… {plural(more, 'more schedule')}", class_="quiet"))
+    return _page(seen.queue, _crumbs(seen), body, seen.server, is_live=False)
 
 
 def task_page(
@@ -277,6 +319,8 @@ def _head(seen: QueueStat, current: str) -> Html:
         )
         for place in ("stat", *PLACES)
     ]
+    is_current = "current" if current == "schedules" else ""
+    tabs.append(link("/schedules", "schedules", is_current, **_where(seen)))
     when = tag("p", timestamp(seen.now_ms), class_="quiet")
     return text(title, when, *_banner(seen), tag("nav", *tabs, class_="tabs"))
 
@@ -330,17 +374,23 @@ def _notice(notice: str) -> Html:
     return tag("p", _NOTICES[notice], class_="notice") if notice in _NOTICES else text()
 
 
-def _form(action: Action, where: dict[str, str], label: str = "", **more: str) -> Html:
+def _form(
+    action: Action | ScheduleAction,
+    where: dict[str, str],
+    label: str = "",
+    path: str = "/act",
+    **more: str,
+) -> Html:
     fields = [
         tag("input", type="hidden", name=name, value=value)
         for name, value in {**where, **more, "action": action}.items()
     ]
     button = tag("button", label or action.capitalize())
-    if action == "delete":
+    if action in ("delete", "remove"):
         # One more click: it cannot be undone.
-        sure = tag("button", "Yes, delete it", class_="danger")
-        button = tag("details", tag("summary", "Delete …"), sure)
-    return tag("form", *fields, button, method="post", action="/act", class_="act")
+        sure = tag("button", f"Yes, {action} it", class_="danger")
+        button = tag("details", tag("summary", f"{action.capitalize()} …"), sure)
+    return tag("form", *fields, button, method="post", action=path, class_="act")
 
 
 def _where(seen: QueueStat) -> dict[str, str]:

@@ -50,6 +50,12 @@ class QueueKeys:
         self.paused = f"{prefix}paused"
         self.paused_tasks = f"{prefix}paused_tasks"
         self.lines = f"{prefix}lines"
+        self.schedules = f"{prefix}schedules"
+        self.ticks = f"{prefix}ticks"
+        self.firings = f"{prefix}firings"
+        self.declared_schedules = f"{prefix}declared_schedules"
+        self.paused_schedules = f"{prefix}paused_schedules"
+        self.removed_schedules = f"{prefix}removed_schedules"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:

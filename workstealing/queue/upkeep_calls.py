@@ -49,6 +49,8 @@ class Survey:
     """Until the next delayed task is due."""
     resuming: tuple[str, ...]
     """Names of tasks that somebody began to resume."""
+    due_schedules: int
+    """Schedules whose tick has come."""
 
 
 def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
@@ -131,7 +133,7 @@ def record_duties(keys: QueueKeys, by: str, duties: Sequence[str]) -> Call[int]:
 
 
 def _survey(reply: Any) -> Survey:
-    now, dead, rich, living, wanted, done_at, due_in, resuming = reply
+    now, dead, rich, living, wanted, done_at, due_in, resuming, due_schedules = reply
     return Survey(
         int(now),
         tuple(map(shown, dead)),
@@ -141,4 +143,5 @@ def _survey(reply: Any) -> Survey:
         {duty: number(at) or 0 for duty, at in pairs(done_at).items()},
         None if int(due_in) < 0 else int(due_in),
         tuple(map(shown, resuming)),
+        int(due_schedules),
     )

@@ -58,6 +58,8 @@ class Exchanged:
     """Unfinished tasks that are not due yet."""
     held_back: int = 0
     """Unfinished tasks that wait in the line of a paused name."""
+    due_schedules: int = 0
+    """Schedules whose tick has come; told when the lease is renewed."""
     pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
 
@@ -254,7 +256,7 @@ def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
     _, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
-    delayed, held_back, pauses = more
+    delayed, held_back, due_schedules, pauses = more
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
@@ -267,5 +269,6 @@ def _exchanged(reply: Any) -> Exchanged | None:
         bool(is_overdue),
         delayed,
         held_back,
+        due_schedules,
         Pauses.read(pauses) if pauses else _NO_PAUSES,
     )

@@ -28,6 +28,7 @@ from workstealing.recruiting.plan_formulas import (
     slices_for_throughput,
     slices_of_interval,
     steady_backlog,
+    tick_lateness,
     untouched_quantile,
 )
 
@@ -48,6 +49,8 @@ class Forecast:
     """The share of items that get older than *stale* seconds."""
     longest_gap: float
     """The longest time without a slice in one horizon, on average."""
+    tick_late: float
+    """Within so many seconds 99 % of the ticks of schedules are fired, by recruits."""
     drain: Drain
     share: float
     """Side work's share of the wall time of each process."""
@@ -167,6 +170,7 @@ class _PlannedHost:
             backlog=backlog,
             late=backlog.late(self.stale),
             longest_gap=longest_gap(slices, self.horizon),
+            tick_late=tick_lateness(slices),
             drain=drain(self.burst, slices, self.garbage, self.batch),
             share=share_of_wall_time(slices, self.processes, self.slice_seconds),
             untouched=untouched_quantile(share_of_calls, self.calls_per_request),

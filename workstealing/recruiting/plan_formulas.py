@@ -36,6 +36,7 @@ __all__ = (
     "slices_for_throughput",
     "slices_of_interval",
     "steady_backlog",
+    "tick_lateness",
     "untouched_quantile",
     "visits",
 )
@@ -116,6 +117,15 @@ def longest_gap(slices: float, horizon: float = DAY) -> float:
         total += term / k
         term *= -expected / (k + 1)
     return horizon * total
+
+
+def tick_lateness(slices: float, share: float = 0.99) -> float:
+    """Return the seconds within which a *share* of a schedule's ticks is fired.
+
+    That is by recruits alone: a tick waits for the next slice, wherever that is.
+    """
+    check_positive(slices=slices, share=share)
+    return -math.log1p(-share) / slices
 
 
 def slices_for_gap(stale: float, horizon: float = DAY, failure: float = 0.01) -> float:

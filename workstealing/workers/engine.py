@@ -152,6 +152,7 @@ class WorkerEngine(Generic[S]):
             self.in_flight,
             self.slots,
             self.lease,
+            internals.schedules,
             idle=idle,
             is_supervised=self._supervisor.answers,
             has_descriptors=self._watched_file.is_open,

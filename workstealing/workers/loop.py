@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
+from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.clock import Clock
 from workstealing.drivers.connect import timeout_of
 from workstealing.drivers.sync_driver import Driver
@@ -75,6 +76,7 @@ class WorkerLoop:
         in_flight: what the worker holds.
         slots: where tasks run.
         lease: is told of each renewal.
+        schedules: those of the queue; it declares them, and fires what is due.
         idle: what to do with a spare moment before a rest.
         is_supervised: returns whether the supervisor still answers.
         has_descriptors: returns whether the worker's open files are still its own.
@@ -93,6 +95,7 @@ class WorkerLoop:
         in_flight: InFlight,
         slots: Slots,
         lease: Lease,
+        schedules: QueueSchedules,
         *,
         idle: Callable[[], object],
         is_supervised: Callable[[], bool],
@@ -109,6 +112,7 @@ class WorkerLoop:
         self._in_flight = in_flight
         self._slots = slots
         self._lease = lease
+        self._schedules = schedules
         self._idle = idle
         self._is_supervised = is_supervised
         if until_empty not in (True, False, "all"):
@@ -184,8 +188,8 @@ class WorkerLoop:
             if is_due or self._lease.silence >= self._lease.renew_seconds:
                 exchanged = self._exchange(driver, want=0, keep=0)
                 self._release(driver, stuck)
-                if exchanged is not None and exchanged.is_overdue:
-                    self._do_upkeep(driver)
+                if exchanged is not None:
+                    self._do_duties(driver, exchanged)
             if self._is_member and self._is_hand_back_due():
                 self._hand_back(driver, final=False)
         finally:
@@ -237,6 +241,8 @@ class WorkerLoop:
             unparked = _UNPARK_BATCH
             while unparked >= _UNPARK_BATCH:
                 unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
+        if self._schedules.has_code:
+            self._driver.run(self._schedules.declare())
         self._is_member = True
 
     def _turn(self) -> None:
@@ -258,8 +264,8 @@ class WorkerLoop:
             for unroutable in reversed(in_flight.take_unroutable()):
                 self._route(unroutable)
             self._release(driver, in_flight.release_if_stuck())
-        if exchanged.is_overdue:
-            self._do_upkeep(driver)
+        if self._do_duties(driver, exchanged):
+            has_worked = True
         # One that is still putting paused tasks aside may find others behind them.
         is_sorting = exchanged.held_back > self._held_back
         self._held_back = exchanged.held_back
@@ -404,9 +410,16 @@ class WorkerLoop:
                 )
             )
 
-    def _do_upkeep(self, driver: Driver) -> None:
-        identity = self._identity
-        driver.run(upkeep(identity.keys, identity.settings, "worker"))
+    def _do_duties(self, driver: Driver, exchanged: Exchanged) -> int:
+        """Do what is due for the whole queue; return how many ticks were fired."""
+        fired = 0
+        if exchanged.due_schedules:
+            fired = driver.run(self._schedules.fire_due())
+        if exchanged.is_overdue:
+            identity = self._identity
+            flow = upkeep(identity.keys, identity.settings, "worker", self._schedules)
+            driver.run(flow)
+        return fired
 
     def _rest(self, exchanged: Exchanged) -> None:
         if self._until_empty:

@@ -1,9 +1,10 @@
 """The upkeep of a queue, as a job: no scheduler, beat, monitor or leader exists.
 
 Each slice does a bounded part of what is due: reassign the tasks of dead workers,
-promote delayed ones, unpark, go on with what somebody began to resume, feed starving
-workers from rich deques, forget what is over, and compare locks with workers. Workers
-do it when it is overdue, and any process may install it on its recruiter.
+promote delayed ones, fire schedules, unpark, go on with what somebody began to resume,
+feed starving workers from rich deques, forget what is over, and compare locks with
+workers. Workers do it when it is overdue, and any process may install it on its
+recruiter.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from workstealing._checks import checked_queue_name
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
+from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.address import target_of
 from workstealing.drivers.connect import async_driver_source, driver_source
@@ -41,6 +43,7 @@ class WorkStealer:
         self._parts = internals_of(queue)
         self._by = checked_queue_name(by, "by")
         self._source = driver_source(self._parts.source.redis)
+        self._has_declared = False
 
     @property
     def target(self) -> str:
@@ -49,8 +52,12 @@ class WorkStealer:
 
     def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        flow = upkeep(self._parts.keys, self._parts.settings, self._by)
-        return self._source.driver.run(flow)
+        parts, driver = self._parts, self._source.driver
+        if parts.schedules.has_code and not self._has_declared:
+            driver.run(parts.schedules.declare())
+            self._has_declared = True
+        flow = upkeep(parts.keys, parts.settings, self._by, parts.schedules)
+        return driver.run(flow)
 
     def close(self) -> None:
         """Release its connections; it connects again if it is used afterwards.
@@ -67,6 +74,7 @@ class AsyncWorkStealer:
         self._parts = internals_of(queue)
         self._by = checked_queue_name(by, "by")
         self._source = async_driver_source(self._parts.source.redis)
+        self._has_declared = False
 
     @property
     def target(self) -> str:
@@ -75,8 +83,12 @@ class AsyncWorkStealer:
 
     async def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        flow = upkeep(self._parts.keys, self._parts.settings, self._by)
-        return await self._source.driver.run(flow)
+        parts, driver = self._parts, self._source.driver
+        if parts.schedules.has_code and not self._has_declared:
+            await driver.run(parts.schedules.declare())
+            self._has_declared = True
+        flow = upkeep(parts.keys, parts.settings, self._by, parts.schedules)
+        return await driver.run(flow)
 
     async def close(self) -> None:
         """Release its connections; it connects again if it is used afterwards.
@@ -86,7 +98,9 @@ class AsyncWorkStealer:
         await self._source.close()
 
 
-def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:
+def upkeep(
+    keys: QueueKeys, settings: QueueSettings, by: str, schedules: QueueSchedules
+) -> Flow[Duty]:
     """Do a bounded part of what is due, the most urgent first."""
     seen = yield from ask(upkeep_calls.survey(keys))
     done: dict[str, int] = {}
@@ -94,6 +108,8 @@ def upkeep(keys: QueueKeys, settings: QueueSettings, by: str) -> Flow[Duty]:
         done["reassign"] = yield from _reassign(keys, settings, seen)
     if seen.due_in_ms == 0:
         done["promote"] = yield from ask(upkeep_calls.promote(keys, most=_BATCH))
+    if seen.due_schedules:
+        done["schedules"] = yield from schedules.fire_due()
     for ability in seen.wanted:
         number = yield from ask(upkeep_calls.unpark(keys, ability, most=_BATCH))
         done["unpark"] = done.get("unpark", 0) + number

@@ -579,3 +579,35 @@ async def test_a_queue_that_cannot_be_read_does_not_hide_the_others(
     assert unreadable["run"] == "spoilt"
     assert "WRONGTYPE" in unreadable["problem"]
     assert f'queue="{mill.queue.name}",run="default"' in metrics
+
+
+async def test_schedules_are_shown_and_steered(
+    mill: Mill, browser: httpx.AsyncClient
+) -> None:
+    empty = await browser.get(mill.path("/schedules"))
+    assert "No schedules." in empty.text
+    await mill.queue.schedule(mill.echo, every="0 3 * * *", name=f"x{EVIL[:8]}y")
+    handle = await mill.queue.schedule(mill.echo, every=3600, name="hourly")
+
+    page = await browser.get(mill.path("/schedules"))
+    assert "hourly" in page.text
+    assert "0 3 * * *" in page.text
+    assert EVIL[:8] not in page.text
+
+    async def steer(action: str, name: str = "hourly") -> httpx.Response:
+        form = {"queue": mill.queue.name, "run": "default", "name": name}
+        return await browser.post(
+            "/steer", data={**form, "action": action}, follow_redirects=True
+        )
+
+    assert "The schedule is paused" in (await steer("pause")).text
+    assert (await handle.state()).paused
+    assert "goes on from its next tick" in (await steer("resume")).text
+    ran = await steer("run")
+    assert "hourly@" in ran.text
+    await mill.queue.end_input()
+    assert (await steer("run")).status_code == 409
+    assert "was removed" in (await steer("remove")).text
+    assert "no such schedule" in (await steer("remove")).text
+    assert (await steer("pause")).status_code == 404
+    assert (await steer("explode")).status_code == 400

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from workstealing._logs import flush_logs
+from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.errors import (
     PoolBroken,
     RedisReadOnly,
@@ -82,6 +83,7 @@ class Scene:
             self.in_flight,
             self,
             self.lease,
+            QueueSchedules("queue/run", KEYS, QueueSettings(), None, 0),
             idle=lambda: None,
             is_supervised=lambda: self.is_supervised,
             until_empty=until_empty,
@@ -108,7 +110,7 @@ class Scene:
         return {"leave": (0, 0), "steal": 0, "unpark": 0}.get(name, True)
 
     def run(self, flow: Any) -> Any:
-        self.calls.append("upkeep")
+        self.calls.append(flow.__name__)
         flow.close()
 
     def _exchange(self) -> Exchanged | None:
@@ -470,3 +472,21 @@ def test_the_lease_is_renewed_while_a_long_task_runs() -> None:
 
     assert stuck.calls.count("exchange") == 2
     assert stuck.scene.lease.silence < 1.0
+
+
+def test_ticks_that_are_due_are_fired_and_looked_at_again_without_a_rest() -> None:
+    scene = Scene(exchanged(due_schedules=1))
+    scene.run = _fire_one(scene)  # type: ignore[method-assign]
+
+    scene.loop.run()
+
+    assert scene.calls[2:5] == ["exchange", "fire_due", "exchange"]
+
+
+def _fire_one(scene: Scene) -> Callable[[Any], int]:
+    def run(flow: Any) -> int:
+        scene.calls.append(flow.__name__)
+        flow.close()
+        return 1
+
+    return run

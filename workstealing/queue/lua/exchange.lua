@@ -38,6 +38,7 @@
 -- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
 -- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
 -- KEY lines         zset  line, sequence, id with \0 between them; all scores are 0
+-- KEY ticks       zset  schedule -> its next tick
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -53,8 +54,9 @@
 --                         forged, retry, back; failed and forged are dead, and counted apart too
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
--- not due yet, waiting because of a pause, pauses. Tasks is id, token, attempt, envelope, …; victims is worker, load, …;
--- pauses is name, since when, …
+-- not due yet, waiting because of a pause, schedules that are due (looked at when the lease is
+-- renewed, or nothing is taken), pauses. Tasks is id, token, attempt, envelope, …; victims is
+-- worker, load, …; pauses is name, since when, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -103,5 +105,7 @@ if is_odd then
     held_back, pauses = redis.call('HLEN', paused_tasks), redis.call('HGETALL', paused)
   end
 end
-return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back,
+local due = 0
+if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end
+return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
   pauses}

@@ -1,4 +1,4 @@
---- needs: clock, wake_workers, ending
+--- needs: clock, wake_workers, ending, enqueue
 -- Put up to a thousand tasks into an inbox, or aside until they are due. An id that is
 -- known already, waiting or ended, is left as it is.
 --
@@ -63,15 +63,8 @@ if fresh == count and due == 0 then
   redis.call('RPUSH', inbox, unpack(ARGV, ids_at, last))
 else
   for i = 1, count do
-    local id = ARGV[before + i]
     if not waiting[i] and not ended[i] then
-      redis.call('HSET', task, id, ARGV[last + i])
-      if due == 0 then
-        redis.call('RPUSH', inbox, id)
-      else
-        redis.call('ZADD', later, due, id)
-        if priority ~= 1 then redis.call('HSET', priorities, id, priority) end
-      end
+      enqueue(ARGV[before + i], ARGV[last + i], priority, due)
     end
   end
 end

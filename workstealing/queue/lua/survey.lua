@@ -7,6 +7,7 @@
 -- KEY abilities         hash  name@version -> workers that can run it
 -- KEY upkeep            hash  duty -> last done at
 -- KEY later             zset  id -> when it is due
+-- KEY ticks             zset  schedule -> its next tick
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
 -- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
@@ -14,7 +15,7 @@
 --
 -- Reply: now, the dead, the rich, some of the living, abilities to unpark, upkeep as
 -- duty, time, …; ms until the next delayed task is due, -1 if none waits; names that are being
--- resumed.
+-- resumed; how many schedules are due.
 
 local now, waiting = now_ms(), 0
 local dead = redis.call('ZRANGE', workers, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
@@ -35,4 +36,5 @@ first_write('HSET', upkeep, 'claimed', now)
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 wake_workers(waiting)
 return {now, dead, rich, living, wanted, redis.call('HGETALL', upkeep),
-  next_one[2] and math.max(0, tonumber(next_one[2]) - now) or -1, resuming}
+  next_one[2] and math.max(0, tonumber(next_one[2]) - now) or -1, resuming,
+  redis.call('ZCOUNT', ticks, '-inf', now)}

@@ -1,0 +1,119 @@
+"""Schedules among processes that die at their ticks, and whose clocks are wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from workstealing import TaskQueue
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.queue_schedules import ScheduleState
+from workstealing.tasks.schedule import tick_id
+from workstealing.testing import Server, wait_until
+
+_CHILD = Path(__file__).parent / "schedule_child.py"
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start(redis_server: Server, key_prefix: str) -> Iterator[Start]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(role: str, seconds_off: float) -> subprocess.Popen[bytes]:
+        arguments = (key_prefix, redis_server.url, role, str(seconds_off))
+        process = subprocess.Popen(
+            [sys.executable, str(_CHILD), *arguments],
+            env={**os.environ, "PYTHONPATH": str(_CHILD.parents[2])},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def queue(redis_server: Server, key_prefix: str) -> Iterator[TaskQueue]:
+    with TaskQueue(key_prefix, redis_server.url) as queue:
+        yield queue
+
+
+def the_one(queue: TaskQueue) -> ScheduleState:
+    return queue.schedule_handle("second").state()
+
+
+def fired(queue: TaskQueue) -> int:
+    return sum(state.fired for state in queue.schedules())
+
+
+def tasks_ever(queue: TaskQueue, client: Redis) -> set[str]:
+    """Return the ids of all tasks, those that wait and those that have ended."""
+    keys = internals_of(queue).keys
+    found = [*client.hkeys(keys.task), *client.hkeys(keys.done)]  # type: ignore[misc]
+    return {each.decode() for each in found}
+
+
+def check_each_tick_once(queue: TaskQueue, client: Redis) -> None:
+    keys = internals_of(queue).keys
+    queue.schedule_handle("second").pause()
+    state = the_one(queue)
+    assert state.last is not None
+    last = int(state.last.timestamp()) * 1000
+    wanted = {tick_id("second", last - 1000 * n) for n in range(state.fired)}
+    assert state.passed == 0
+    assert tasks_ever(queue, client) == wanted, "no tick twice, none left out"
+    submitted = client.hget(keys.stats, "submitted")
+    assert int(submitted or 0) == state.fired  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+def test_each_tick_is_fired_once_while_processes_die_and_clocks_are_wrong(
+    start: Start, queue: TaskQueue, redis_client: Redis, key_prefix: str
+) -> None:
+    offsets = {"w0": 0, "w1": 240, "w2": -300, "v0": 600, "v1": -86_400}
+    roles = {name: "worker" if name[0] == "w" else "web" for name in offsets}
+    processes = {name: start(roles[name], offsets[name]) for name in offsets}
+    wait_until(lambda: fired(queue) > 0, 30, "the first tick")
+
+    for name in ("w0", "v0", "w1", "w2"):
+        before = fired(queue)
+        # At the moment of a tick: the second is over, and somebody is firing it.
+        _, micros = redis_client.time()  # type: ignore[misc]
+        time.sleep(1 - micros / 1e6 + 0.005 * len(name))
+        processes[name].kill()
+        processes[name].wait()
+        processes[name] = start(roles[name], offsets[name])
+        wait_until(lambda before=before: fired(queue) > before + 1, 30, "more ticks")
+
+    check_each_tick_once(queue, redis_client)
+    ran = f"{key_prefix}:ran"
+    wait_until(
+        lambda: len(set(redis_client.lrange(ran, 0, -1))) == the_one(queue).fired,  # type: ignore[arg-type]
+        30,
+        "all of them to run",
+    )
+    redis_client.delete(ran)
+
+
+@pytest.mark.timeout(60)
+def test_web_processes_alone_keep_schedules_going(
+    start: Start, queue: TaskQueue, redis_client: Redis
+) -> None:
+    processes = [start("web", 0), start("web", 180)]
+    wait_until(lambda: fired(queue) >= 2, 30, "two ticks")
+    processes[0].kill()
+    before = fired(queue)
+    wait_until(lambda: fired(queue) >= before + 2, 30, "more ticks")
+
+    check_each_tick_once(queue, redis_client)
+    assert queue.counts().leases == {}

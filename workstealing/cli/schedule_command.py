@@ -1,0 +1,134 @@
+"""`workstealing schedule ls | pause | resume | run | rm`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import click
+from rich.console import Console
+
+from workstealing.cli.options import (
+    BadInput,
+    chosen_queue,
+    clear_errors,
+    no_more_words,
+    queue_options,
+    single_word,
+)
+from workstealing.cli.tables import TextTable, print_page
+from workstealing.client.queue_schedules import ScheduleState
+from workstealing.client.schedule_handle import ScheduleHandle
+from workstealing.errors import ScheduleNotFound
+from workstealing.inspecting.schedule_rows import SCHEDULE_TITLES, schedule_row
+
+__all__ = ("schedule_command",)
+
+
+@click.group("schedule")
+def schedule_command() -> None:
+    """Look at the schedules of a queue; pause, resume, run or remove them.
+
+    Name the queue by APP:QUEUE (a TaskQueue in a module), or by --queue NAME, which
+    imports no code.
+    """
+
+
+@schedule_command.command("ls")
+@queue_options()
+@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@clear_errors()
+def _ls(as_json: bool, **where: Any) -> None:
+    """List the schedules: when they tick, the next tick and the last."""
+    queue, words = chosen_queue(**where)
+    no_more_words(words)
+    schedules = queue.schedules()
+    if as_json:
+        click.echo(json.dumps([_as_json(one) for one in schedules]))
+        return
+    if not schedules:
+        click.echo("no schedules", err=True)
+        return
+    now_ms = time.time_ns() // 1_000_000
+    table = TextTable(SCHEDULE_TITLES, right=("fired", "passed"), prose=("note",))
+    for one in schedules:
+        table.add(*schedule_row(one, now_ms).values())
+    print_page([table], Console(highlight=False))
+
+
+@schedule_command.command("pause")
+@queue_options("NAME...")
+@clear_errors()
+def _pause(**where: Any) -> None:
+    """Let schedules rest, in all processes, until they are resumed."""
+    _for_each(where, lambda one: "paused" if one.pause() else "was paused before")
+
+
+@schedule_command.command("resume")
+@queue_options("NAME...")
+@clear_errors()
+def _resume(**where: Any) -> None:
+    """Let schedules go on from their next tick.
+
+    What `schedule rm` has removed is declared again by code that has it, when a worker
+    or a recruit of that code begins.
+    """
+    _for_each(where, lambda one: "resumed" if one.resume() else "was not paused")
+
+
+@schedule_command.command("run")
+@queue_options("NAME")
+@clear_errors()
+def _run(**where: Any) -> None:
+    """Submit the task of a schedule now, beside its ticks; print its id."""
+    queue, words = chosen_queue(**where)
+    name = single_word(words, "name of a schedule")
+    click.echo(queue.schedule_handle(name).run().id)
+
+
+@schedule_command.command("rm")
+@queue_options("NAME...")
+@clear_errors()
+def _rm(**where: Any) -> None:
+    """Remove schedules, so that the code that has them does not bring them back.
+
+    A newer release does, if it still has them, and `schedule resume` allows it.
+    """
+
+    def remove(one: ScheduleHandle) -> str:
+        if not one.remove():
+            raise ScheduleNotFound(f"there is no schedule '{one.name}'")
+        return "removed"
+
+    _for_each(where, remove)
+
+
+def _for_each(where: dict[str, Any], act: Callable[[ScheduleHandle], str]) -> None:
+    queue, words = chosen_queue(**where)
+    if not words:
+        raise BadInput("give the name of at least one schedule")
+    # All names are checked first: a mistyped one must not leave the work half done.
+    handles = [queue.schedule_handle(name) for name in dict.fromkeys(words)]
+    missed = []
+    for handle in handles:
+        try:
+            click.echo(f"{handle.name}: {act(handle)}")
+        except ScheduleNotFound:
+            missed.append(handle.name)
+    if missed:
+        raise click.ClickException(f"no such schedule: {', '.join(missed)}")
+
+
+def _as_json(state: ScheduleState) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in ScheduleState.__slots__:
+        value = getattr(state, name)
+        if isinstance(value, timedelta):
+            value = value.total_seconds()
+        elif hasattr(value, "isoformat"):
+            value = value.isoformat()
+        values[name] = value
+    return values

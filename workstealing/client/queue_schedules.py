@@ -1,0 +1,474 @@
+"""The schedules of a queue: those of the code, and what is done with them, as flows.
+
+Schedules live in Redis. A process makes those of its code known when it begins to work
+for the queue, as a worker or as a recruit, and from then on any of them fires what is
+due: by what Redis says of a schedule, and by the clock of the server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, Literal
+
+import msgspec
+
+from workstealing._logs import BackgroundLogger
+from workstealing.errors import (
+    BadSignature,
+    ConfigurationError,
+    DuplicateSchedule,
+    InputEnded,
+    ScheduleNotFound,
+)
+from workstealing.queue import producer_calls, schedule_calls
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.replies import number
+from workstealing.queue.schedule_calls import (
+    DueSchedule,
+    Fired,
+    Firing,
+    ScheduleDeclaration,
+    ScheduleRow,
+)
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Call, Flow, Pipeline, ask
+from workstealing.tasks.schedule import (
+    Missed,
+    ScheduleDefinition,
+    checked_jitter,
+    checked_missed,
+    checked_schedule_name,
+    checked_timing,
+    due_ticks,
+    jitter_of,
+    tick_id,
+)
+from workstealing.tasks.signing import Signer
+
+__all__ = ("QueueSchedules", "ScheduleState", "schedule_definition")
+
+logger = BackgroundLogger(__name__)
+
+# What one look fires at most; another look finds the rest.
+_SCHEDULES_AT_ONCE = 20
+_MOST_FIRINGS = 200
+# How soon a schedule that cannot be read is looked at again.
+_SPOILT_MS = 60_000
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleState:
+    """A schedule as it stands in Redis; times are in UTC."""
+
+    name: str
+    task: str
+    """Which task it submits, as `name@version`."""
+    every: str | timedelta
+    """A cron expression, or an interval."""
+    timezone: str
+    missed: Missed
+    jitter: timedelta
+    next: datetime | None
+    """Its next tick; None while it is paused."""
+    last: datetime | None
+    """The last tick that was fired, and not passed over."""
+    last_at: datetime | None
+    """When that was done, by the clock of the server."""
+    last_id: str
+    """The id of the task of that tick; empty if there was none."""
+    fired: int
+    """Ticks that were fired."""
+    passed: int
+    """Ticks that were missed and not made up for."""
+    paused: datetime | None
+    """Since when it is paused."""
+    origin: Literal["code", "data"]
+    """Declared by `@queue.every`, or made by `queue.schedule()`."""
+    problem: str = ""
+    """Why it cannot be fired; empty if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CodeSchedule:
+    definition: ScheduleDefinition
+    keep: bool
+
+
+class QueueSchedules:
+    """Declares, fires, lists and changes the schedules of one queue."""
+
+    def __init__(
+        self,
+        queue: str,
+        keys: QueueKeys,
+        settings: QueueSettings,
+        signer: Signer | None,
+        release: int,
+    ) -> None:
+        self._queue = queue
+        self._keys = keys
+        self._settings = settings
+        self._signer = signer
+        self._release = release
+        self._code: dict[str, _CodeSchedule] = {}
+        self._doubted: set[str] = set()
+        self.has_code = release > 0
+        """Whether there is something to declare: schedules, or that some have left."""
+
+    def add(self, name: str, definition: ScheduleDefinition, *, keep: bool) -> None:
+        """Add a schedule of the code; it is declared when a process works."""
+        schedule = _CodeSchedule(definition, keep)
+        if self._code.setdefault(name, schedule) is not schedule:
+            raise DuplicateSchedule(
+                f"a schedule '{name}' exists already: give this one another name="
+            )
+        self.has_code = True
+
+    def declare(self) -> Flow[None]:
+        """Make the schedules of the code known to all processes."""
+        seen = yield from ask(schedule_calls.due_schedules(self._keys, most=0))
+        declarations = [
+            self._declaration(name, schedule, seen.now_ms)
+            for name, schedule in tuple(self._code.items())
+        ]
+        declared = yield from ask(
+            schedule_calls.declare_schedules(self._keys, self._release, declarations)
+        )
+        if declared.is_old:
+            logger.info(
+                "release %s does not declare its schedules: a newer one has",
+                self._release,
+            )
+        elif declared.written or declared.removed:
+            logger.info(
+                "schedules declared: %s new or changed, %s that left the code removed",
+                declared.written,
+                declared.removed,
+            )
+
+    def fire_due(self) -> Flow[int]:
+        """Fire the ticks that have come; return how many this process has handled."""
+        seen = yield from ask(
+            schedule_calls.due_schedules(self._keys, most=_SCHEDULES_AT_ONCE)
+        )
+        calls: list[Call[Fired]] = []
+        for due in seen.schedules:
+            try:
+                calls += self._firings(due, seen.now_ms)
+            except BadSignature as error:
+                # Another process may have the secret that it lacks.
+                if due.name not in self._doubted:
+                    self._doubted = {*self._doubted, due.name}
+                    logger.warning("schedule %s is not fired here: %s", due.name, error)
+            except ConfigurationError as error:
+                logger.warning("schedule %s cannot be fired: %s", due.name, error)
+                calls.append(
+                    schedule_calls.fire(
+                        self._keys,
+                        due,
+                        expected=due.tick,
+                        following=seen.now_ms + _SPOILT_MS,
+                    )
+                )
+        if not calls:
+            return 0
+        answers: list[Fired] = yield Pipeline(calls[:_MOST_FIRINGS])
+        return sum(answer != "moved" for answer in answers)
+
+    def put(self, name: str, definition: ScheduleDefinition) -> Flow[None]:
+        """Write a schedule that came at run time, in the place of an earlier one."""
+        seen = yield from ask(schedule_calls.due_schedules(self._keys, most=0))
+        verdict = yield from ask(
+            schedule_calls.put_schedule(
+                self._keys,
+                name,
+                self._written(name, definition),
+                tick=definition.timing.after(seen.now_ms),
+            )
+        )
+        if verdict == "declared":
+            raise DuplicateSchedule(
+                f"a schedule '{name}' is declared by @queue.every: change that one, or"
+                " give this one another name="
+            )
+
+    def states(self) -> Flow[tuple[ScheduleState, ...]]:
+        """Describe all schedules, in the order of their names."""
+        cursor, found = "0", {}
+        while True:
+            page = yield from ask(
+                schedule_calls.list_schedules(self._keys, cursor=cursor, size=_PAGE)
+            )
+            found.update({row.name: self._state(row) for row in page.rows})
+            cursor = page.cursor
+            if cursor == "0":
+                return tuple(found[name] for name in sorted(found))
+
+    def state(self, name: str) -> Flow[ScheduleState]:
+        """Describe one schedule."""
+        _, row = yield from self._row(name)
+        return self._state(row)
+
+    def pause(self, name: str) -> Flow[bool]:
+        """Let it rest; False if it did already."""
+        verdict = yield from ask(schedule_calls.pause_schedule(self._keys, name))
+        if verdict in ("unknown", "removed"):
+            raise _not_found(name)
+        return verdict == "ok"
+
+    def resume(self, name: str) -> Flow[bool]:
+        """Let it go on from its next tick; False if it was not paused.
+
+        After it was removed, the code may declare it again.
+        """
+        try:
+            now_ms, row = yield from self._row(name)
+            tick = ScheduleDefinition.read(row.definition).timing.after(now_ms)
+        except ScheduleNotFound:
+            tick = 0
+        verdict = yield from ask(schedule_calls.resume_schedule(self._keys, name, tick))
+        if verdict == "unknown":
+            raise _not_found(name)
+        return verdict != "already"
+
+    def remove(self, name: str) -> Flow[bool]:
+        """Remove it, for the code that declares it now and for all older code."""
+        return (yield from ask(schedule_calls.remove_schedule(self._keys, name)))
+
+    def change(self, name: str, changes: Mapping[str, Any]) -> Flow[None]:
+        """Change when it ticks, or what becomes of missed ticks."""
+        verdict = "moved"
+        while verdict == "moved":
+            now_ms, row = yield from self._row(name)
+            former = self._read(name, row.definition)
+            definition = _changed(former, changes)
+            verdict = yield from ask(
+                schedule_calls.put_schedule(
+                    self._keys,
+                    name,
+                    self._written(name, definition),
+                    expected=row.definition,
+                    tick=definition.timing.after(now_ms),
+                    ticks_anew=definition.timing != former.timing,
+                )
+            )
+
+    def run(self, name: str) -> Flow[str]:
+        """Submit its task at once, beside its ticks; return the id."""
+        now_ms, row = yield from self._row(name)
+        definition = self._read(name, row.definition)
+        firing = self._firing(name, definition, now_ms, now_ms, is_late=True)
+        submitted = yield from ask(
+            producer_calls.submit(
+                self._keys,
+                self._settings,
+                [(firing.id, firing.envelope)],
+                priority=firing.priority,
+            )
+        )
+        if submitted.verdict == "input_ended":
+            raise InputEnded(self._queue)
+        return firing.id
+
+    def _row(self, name: str) -> Flow[tuple[int, ScheduleRow]]:
+        call = schedule_calls.list_schedules(self._keys, name=name)
+        page = yield from ask(call)
+        if not page.rows:
+            raise _not_found(name)
+        return page.now_ms, page.rows[0]
+
+    def _declaration(
+        self, name: str, schedule: _CodeSchedule, now_ms: int
+    ) -> ScheduleDeclaration:
+        definition, timing = schedule.definition, schedule.definition.timing
+        written = self._written(name, definition)
+        return ScheduleDeclaration(
+            name,
+            _digest(written),
+            _digest(str(timing).encode()),
+            schedule.keep,
+            written,
+            timing.after(now_ms),
+        )
+
+    def _firings(self, due: DueSchedule, now_ms: int) -> Iterator[Call[Fired]]:
+        """Return the calls that fire a schedule, one for each tick."""
+        name = checked_schedule_name(due.name)
+        definition = self._read(name, due.definition)
+        ticks = due_ticks(
+            definition.timing, definition.missed, max(0, number(due.tick) or 0), now_ms
+        )
+        if not ticks.fire:
+            return iter(
+                [
+                    schedule_calls.fire(
+                        self._keys,
+                        due,
+                        expected=due.tick,
+                        following=ticks.following,
+                        missed=ticks.missed,
+                    )
+                ]
+            )
+        expected = (due.tick, *map(str, ticks.fire[1:]))
+        following = (*ticks.fire[1:], ticks.following)
+        return (
+            schedule_calls.fire(
+                self._keys,
+                due,
+                expected=its,
+                following=after,
+                missed=0 if place else ticks.missed,
+                firing=self._firing(name, definition, tick, now_ms),
+            )
+            for place, (its, tick, after) in enumerate(
+                zip(expected, ticks.fire, following, strict=True)
+            )
+        )
+
+    def _firing(
+        self,
+        name: str,
+        definition: ScheduleDefinition,
+        tick: int,
+        now_ms: int,
+        *,
+        is_late: bool = False,
+    ) -> Firing:
+        jitter_ms = 0 if is_late else jitter_of(name, tick, definition.jitter_ms)
+        task_id, signer = tick_id(name, tick), self._signer
+        envelope = definition.envelope(
+            tick + jitter_ms, now_ms, is_signed=signer is not None
+        ).encode()
+        if signer is not None:
+            envelope = signer.sign(task_id, envelope)
+        due_ms = tick + jitter_ms if jitter_ms else 0
+        return Firing(tick, task_id, envelope, definition.priority, due_ms)
+
+    def _written(self, name: str, definition: ScheduleDefinition) -> bytes:
+        written = definition.encode()
+        if self._signer is None:
+            return written
+        return self._signer.sign(_signed_as(name), written)
+
+    def _read(self, name: str, written: bytes) -> ScheduleDefinition:
+        """Read a definition, if it is genuine: who fires it signs its tasks."""
+        if self._signer is not None:
+            self._signer.verify(_signed_as(name), written)
+        definition = ScheduleDefinition.read(written)
+        if definition.sig and self._signer is None:
+            raise BadSignature(
+                name, "it is signed, and this process has no secret to sign its tasks"
+            )
+        return definition
+
+    def _state(self, row: ScheduleRow) -> ScheduleState:
+        problem = ""
+        try:
+            definition = ScheduleDefinition.read(row.definition)
+        except ConfigurationError as error:
+            definition, problem = _NOTHING, str(error)
+        if self._signer is not None and not problem:
+            try:
+                self._read(row.name, row.definition)
+            except BadSignature as error:
+                problem = str(error)
+        last_id = (
+            "" if row.last_tick_ms is None else tick_id(row.name, row.last_tick_ms)
+        )
+        return ScheduleState(
+            name=row.name,
+            task=f"{definition.task}@{definition.version}" if definition.task else "",
+            every=timedelta(milliseconds=definition.every_ms)
+            if definition.every_ms
+            else definition.cron,
+            timezone=definition.timezone,
+            missed=definition.missed,
+            jitter=timedelta(milliseconds=definition.jitter_ms),
+            next=_moment(row.next_ms),
+            last=_moment(row.last_tick_ms),
+            last_at=_moment(row.last_at_ms),
+            last_id=last_id,
+            fired=row.fired,
+            passed=row.missed,
+            paused=_moment(row.paused_since_ms),
+            origin="code" if row.is_declared else "data",
+            problem=problem,
+        )
+
+
+def schedule_definition(
+    payload: bytes,
+    *,
+    every: Any,
+    timezone: Any,
+    missed: Any,
+    jitter: Any,
+    **envelope: Any,
+) -> ScheduleDefinition:
+    """Make a definition of what a user says; *envelope* are fields of its tasks."""
+    timing = checked_timing(every, timezone)
+    return ScheduleDefinition(
+        v=1,
+        every_ms=timing.every_ms,
+        cron=timing.cron,
+        timezone=timing.timezone,
+        missed=checked_missed(missed),
+        jitter_ms=checked_jitter(jitter),
+        payload=msgspec.Raw(payload),
+        **envelope,
+    )
+
+
+def _changed(
+    former: ScheduleDefinition, changes: Mapping[str, Any]
+) -> ScheduleDefinition:
+    fields: dict[str, Any] = {}
+    if "every" in changes or "timezone" in changes:
+        zone = former.timezone if former.cron else None
+        if isinstance(every := changes.get("every", former.cron), str):
+            timing = checked_timing(every, changes.get("timezone", zone))
+        else:
+            timing = checked_timing(every, changes.get("timezone"))
+        fields |= {
+            "every_ms": timing.every_ms,
+            "cron": timing.cron,
+            "timezone": timing.timezone,
+        }
+    if "missed" in changes:
+        fields["missed"] = checked_missed(changes["missed"])
+    if "jitter" in changes:
+        fields["jitter_ms"] = checked_jitter(changes["jitter"])
+    return msgspec.structs.replace(former, sig="", **fields)
+
+
+def _not_found(name: str) -> ScheduleNotFound:
+    return ScheduleNotFound(
+        f"there is no schedule '{name}' in this run of the queue; one of the code is"
+        " known once a worker or a recruit has begun"
+    )
+
+
+def _signed_as(name: str) -> str:
+    # With a space, which no id of a task has: neither can pass for the other.
+    return f"schedule {name}"
+
+
+def _digest(written: bytes) -> str:
+    return hashlib.blake2b(written, digest_size=8).hexdigest()
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    if milliseconds is None:
+        return None
+    return _EPOCH + timedelta(milliseconds=max(0, min(milliseconds, _LATEST_MS)))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# The last moment that Python can write.
+_LATEST_MS = 253_402_300_799_000
+_NOTHING = ScheduleDefinition(v=1, task="", version=1, payload=msgspec.Raw(b"{}"))

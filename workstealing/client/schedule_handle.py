@@ -1,0 +1,279 @@
+"""The handle of a schedule: its state, pausing, changing, running it now; `@every`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.queue_internals import (
+    QueueInternals,
+    check_payloads,
+    internals_of,
+)
+from workstealing.client.queue_schedules import ScheduleState, schedule_definition
+from workstealing.client.task import (
+    Arguments,
+    AsyncTask,
+    Task,
+    definition_of,
+    options_of,
+)
+from workstealing.errors import ConfigurationError
+from workstealing.tasks.schedule import (
+    Missed,
+    ScheduleDefinition,
+    checked_schedule_name,
+)
+
+if TYPE_CHECKING:
+    from workstealing.client.async_task_queue import AsyncTaskQueue
+    from workstealing.client.task_queue import TaskQueue
+    from workstealing.drivers.async_driver import AsyncDriver
+    from workstealing.drivers.sync_driver import Driver
+
+__all__ = (
+    "AsyncEvery",
+    "AsyncScheduleHandle",
+    "Every",
+    "ScheduleHandle",
+    "scheduled_task",
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Q = TypeVar("Q")
+
+_UNCHANGED: Any = object()
+
+
+class _AnyScheduleHandle:
+    __slots__ = ("_internals", "name")
+
+    def __init__(self, internals: Any, name: str) -> None:
+        self._internals = internals
+        self.name = checked_schedule_name(name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class ScheduleHandle(_AnyScheduleHandle):
+    """A schedule of a `TaskQueue`; `name` is the name that it has."""
+
+    __slots__ = ()
+    _internals: QueueInternals[Driver]
+
+    def state(self) -> ScheduleState:
+        """Return when it ticks, its next tick and its last one."""
+        flow = self._internals.schedules.state(self.name)
+        return self._internals.driver.run(flow)
+
+    def pause(self) -> bool:
+        """Let it rest, from any process; False if it did already."""
+        flow = self._internals.schedules.pause(self.name)
+        return self._internals.driver.run(flow)
+
+    def resume(self) -> bool:
+        """Let it go on, from its next tick; False if it was not paused.
+
+        If it was removed, its code may declare it again.
+        """
+        flow = self._internals.schedules.resume(self.name)
+        return self._internals.driver.run(flow)
+
+    def change(
+        self,
+        *,
+        every: str | float | timedelta = _UNCHANGED,
+        timezone: str = _UNCHANGED,
+        missed: Missed = _UNCHANGED,
+        jitter: float | timedelta = _UNCHANGED,
+    ) -> None:
+        """Change when it ticks, without a deploy.
+
+        What the code says of it stands again once that has changed.
+        """
+        changes = _given(every=every, timezone=timezone, missed=missed, jitter=jitter)
+        flow = self._internals.schedules.change(self.name, changes)
+        self._internals.driver.run(flow)
+
+    def run(self) -> TaskHandle[Any]:
+        """Submit its task now, beside its ticks."""
+        flow = self._internals.schedules.run(self.name)
+        return TaskHandle(self._internals, self._internals.driver.run(flow), Any)
+
+    def remove(self) -> bool:
+        """Remove it, for the code of now and all older code; False if there is none."""
+        flow = self._internals.schedules.remove(self.name)
+        return self._internals.driver.run(flow)
+
+
+class AsyncScheduleHandle(_AnyScheduleHandle):
+    """A schedule of an `AsyncTaskQueue`; `name` is the name that it has."""
+
+    __slots__ = ()
+    _internals: QueueInternals[AsyncDriver]
+
+    async def state(self) -> ScheduleState:
+        """Return when it ticks, its next tick and its last one."""
+        flow = self._internals.schedules.state(self.name)
+        return await self._internals.driver.run(flow)
+
+    async def pause(self) -> bool:
+        """Let it rest, from any process; False if it did already."""
+        flow = self._internals.schedules.pause(self.name)
+        return await self._internals.driver.run(flow)
+
+    async def resume(self) -> bool:
+        """Let it go on, from its next tick; False if it was not paused.
+
+        If it was removed, its code may declare it again.
+        """
+        flow = self._internals.schedules.resume(self.name)
+        return await self._internals.driver.run(flow)
+
+    async def change(
+        self,
+        *,
+        every: str | float | timedelta = _UNCHANGED,
+        timezone: str = _UNCHANGED,
+        missed: Missed = _UNCHANGED,
+        jitter: float | timedelta = _UNCHANGED,
+    ) -> None:
+        """Change when it ticks, without a deploy.
+
+        What the code says of it stands again once that has changed.
+        """
+        changes = _given(every=every, timezone=timezone, missed=missed, jitter=jitter)
+        flow = self._internals.schedules.change(self.name, changes)
+        await self._internals.driver.run(flow)
+
+    async def run(self) -> AsyncTaskHandle[Any]:
+        """Submit its task now, beside its ticks."""
+        task_id = await self._internals.driver.run(
+            self._internals.schedules.run(self.name)
+        )
+        return AsyncTaskHandle(self._internals, task_id, Any)
+
+    async def remove(self) -> bool:
+        """Remove it, for the code of now and all older code; False if there is none."""
+        flow = self._internals.schedules.remove(self.name)
+        return await self._internals.driver.run(flow)
+
+
+class _AnyEvery(Generic[Q]):
+    """What `queue.every(…)` returns: it makes a task a scheduled one."""
+
+    def __init__(
+        self,
+        queue: Q,
+        name: str | None,
+        keep: bool,
+        arguments: Arguments,
+        **times: Any,
+    ) -> None:
+        self._queue: Any = queue
+        self._name = name
+        self._keep = keep
+        by_name = isinstance(arguments, Mapping)
+        self._args: Any = () if by_name else arguments
+        self._kwargs: Any = arguments if by_name else {}
+        self._times = times
+
+    def _add(self, function: Any) -> Any:
+        task = function
+        if not isinstance(function, Task | AsyncTask):
+            task = self._queue.task(function)
+        name = checked_schedule_name(self._name or task.name)
+        definition = scheduled_task(
+            self._queue, task, self._args, self._kwargs, **self._times
+        )
+        internals_of(self._queue).schedules.add(name, definition, keep=self._keep)
+        return task
+
+
+class Every(_AnyEvery["TaskQueue"]):
+    """The decorator that `TaskQueue.every()` returns."""
+
+    @overload
+    def __call__(self, function: Task[P, R], /) -> Task[P, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Task[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+    def __call__(self, function: Any, /) -> Any:
+        """Declare the schedule of a task; make a task of a function first."""
+        return self._add(function)
+
+
+class AsyncEvery(_AnyEvery["AsyncTaskQueue"]):
+    """The decorator that `AsyncTaskQueue.every()` returns."""
+
+    @overload
+    def __call__(self, function: AsyncTask[P, R], /) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> AsyncTask[P, R]: ...
+    def __call__(self, function: Any, /) -> Any:
+        """Declare the schedule of a task; make a task of a function first."""
+        return self._add(function)
+
+
+def scheduled_task(
+    queue: TaskQueue | AsyncTaskQueue,
+    task: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    **times: Any,
+) -> ScheduleDefinition:
+    """Return the definition of a schedule that submits a task with its arguments."""
+    if not isinstance(task, Task | AsyncTask):
+        raise ConfigurationError(
+            f"a schedule needs a task, such as @{queue.name}.task makes, not {task!r}"
+        )
+    internals = internals_of(queue)
+    if internals_of(task.queue).keys.prefix != internals.keys.prefix:
+        raise ConfigurationError(
+            f"{task!r} is a task of {task.queue!r}: schedule it there, not in {queue!r}"
+        )
+    known, options = definition_of(task), options_of(task)
+    context = options.context
+    if (options.id, options.delay, options.at) != (None, None, None):
+        raise ConfigurationError(
+            "a schedule names its tasks and says when they are due: leave out id=,"
+            " delay= and at= of options()"
+        )
+    if context.logging is not None or isinstance(context.deadline, datetime):
+        raise ConfigurationError(
+            "a schedule submits again and again: give log=True and a deadline in"
+            " seconds"
+        )
+    internals.admission.permit(known, context.principal, context.roles)
+    payload = known.signature.encode(args, kwargs)
+    check_payloads(known.name, [payload], internals.settings.max_payload)
+    return schedule_definition(
+        payload,
+        task=known.name,
+        version=known.version,
+        priority=known.priority if options.priority is None else options.priority,
+        log=options.log,
+        principal=context.principal,
+        roles=tuple(context.roles) or (),
+        deadline_ms=context.deadline_ms(0),
+        restart=known.restart,
+        **times,
+    )
+
+
+def _given(**changes: Any) -> dict[str, Any]:
+    given = {name: value for name, value in changes.items() if value is not _UNCHANGED}
+    if not given:
+        raise ConfigurationError(f"say what to change: {', '.join(changes)}")
+    return given

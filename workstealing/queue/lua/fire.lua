@@ -1,0 +1,50 @@
+--- needs: clock, wake_workers, enqueue, first_write
+-- Fire one tick of a schedule: go on to the next tick, and submit the task of this one.
+-- Nothing happens if somebody else has done it, or has changed the schedule. A queue that
+-- is full takes it all the same: a schedule submits few. One whose input has ended does
+-- not, and the tick is missed.
+--
+-- KEY ticks       zset  schedule -> its next tick
+-- KEY schedules   hash  schedule -> definition
+-- KEY firings     hash  schedule -> tick:at:fired:missed; the last one, and how many
+-- KEY task        hash  id -> envelope
+-- KEY done        hash  id -> outcome
+-- KEY later       zset  id -> when it is due
+-- KEY control     hash  input_ended
+-- KEY bell        list  wake-ups for idle workers
+-- KEY stats       hash  counts
+-- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that wait outside of such an inbox
+-- KEY inboxes[3]  list  urgent, normal, low
+-- ARG name        str
+-- ARG expected    str  the tick that the caller has seen
+-- ARG definition  str  that the caller has seen
+-- ARG following   int  the tick after this one
+-- ARG missed      int  ticks that are passed over
+-- ARG tick        int  that is fired; 0: none
+-- ARG id          str  of its task
+-- ARG envelope    str
+-- ARG priority    int  0 urgent, 1 normal, 2 low
+-- ARG due         int  ms since the epoch; 0: at once
+--
+-- Reply: 'fired', 'passed' if no task was submitted, or 'moved' if nothing was done.
+
+if redis.call('ZSCORE', ticks, name) ~= expected then return 'moved' end
+if redis.call('HGET', schedules, name) ~= definition then return 'moved' end
+local now = now_ms()
+local is_new = tick > 0 and redis.call('HEXISTS', control, 'input_ended') == 0
+  and redis.call('HEXISTS', task, id) == 0 and redis.call('HEXISTS', done, id) == 0
+if tick > 0 and not is_new then missed = missed + 1 end
+first_write('ZADD', ticks, following, name)
+local last, at, fired, before =
+  string.match(redis.call('HGET', firings, name) or '', '^(%d+):(%d+):(%d+):(%d+)$')
+if is_new then
+  -- Its jitter may be over by now.
+  if due <= now then due = 0 end
+  enqueue(id, envelope, priority, due)
+  if due == 0 then wake_workers(1) end
+  redis.call('HINCRBY', stats, 'submitted', 1)
+  last, at, fired = string.format('%.0f', tick), string.format('%.0f', now), (fired or 0) + 1
+end
+redis.call('HSET', firings, name, (last or 0) .. ':' .. (at or 0) .. ':' .. (fired or 0)
+  .. ':' .. ((before or 0) + missed))
+return is_new and 'fired' or 'passed'

@@ -1,0 +1,367 @@
+"""Schedules without I/O: when a task is to be run again and again.
+
+A *tick* is a moment at which a schedule fires, in milliseconds since 1970. Ticks follow
+from the schedule alone, never from who looks or when: so all processes agree on them,
+and the id of the task, `<schedule>@<tick>`, makes one firing of each. An interval ticks
+at the whole multiples of itself since 1970, in UTC; a cron expression in its time zone,
+with the changes of the clocks handled as Debian's cron does (`cronsim` says how).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+from workstealing._checks import (
+    LARGEST,
+    checked_name,
+    checked_seconds,
+    did_you_mean,
+)
+from workstealing.errors import ConfigurationError
+from workstealing.tasks.envelope import LATEST_MS, NORMAL, PRIORITIES, Envelope
+from workstealing.tasks.json_values import NOT_JSON
+from workstealing.tasks.retry import Restart
+from workstealing.tasks.signing import LIFETIME_MS
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+__all__ = (
+    "LATE_MS",
+    "MOST_MISSED",
+    "DueTicks",
+    "Missed",
+    "ScheduleDefinition",
+    "Timing",
+    "checked_jitter",
+    "checked_missed",
+    "checked_schedule_name",
+    "checked_timing",
+    "due_ticks",
+    "jitter_of",
+    "tick_id",
+    "tick_text",
+)
+
+Missed = Literal["skip", "once", "all"]
+"""What becomes of ticks that nobody was there to fire."""
+
+LATE_MS = 300_000
+"""With `missed="skip"`, a tick that is later than this was missed."""
+MOST_MISSED = 100
+"""With `missed="all"`, the newest so many are made up for."""
+
+# So many ticks are counted one by one; of more than that, only the newest are found.
+_MOST_COUNTED = 1000
+_SHORTEST_MS = 1000
+_LONGEST_MS = 366 * 86_400_000
+_LONGEST_JITTER = 86_400
+# With `@` and the tick behind it, it must still be the id of a task.
+_LONGEST_SCHEDULE = 160
+_NOT_IN_SCHEDULES = frozenset("{}@")
+_Milliseconds = Annotated[int, Meta(ge=0, le=LATEST_MS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When a schedule ticks; made by `checked_timing`."""
+
+    every_ms: int = 0
+    """An interval; or 0, and then there is a cron expression."""
+    cron: str = ""
+    timezone: str = "UTC"
+
+    def after(self, moment_ms: int) -> int:
+        """Return the first tick after a moment."""
+        for tick in self.ticks_after(moment_ms):
+            return tick
+        raise ConfigurationError(f"{self} does not come again within fifty years")
+
+    def ticks_after(self, moment_ms: int) -> Iterator[int]:
+        """Yield the ticks after a moment, one after the other."""
+        if self.every_ms:
+            tick = moment_ms // self.every_ms * self.every_ms
+            while True:
+                tick += self.every_ms
+                yield tick
+        last_ms = moment_ms
+        for found in _cron(self.cron, _local(moment_ms, self.timezone)):
+            tick = int(found.timestamp()) * 1000
+            # An hour that comes twice can lead back.
+            if tick > last_ms:
+                last_ms = tick
+                yield tick
+
+    def before(self, moment_ms: int, earliest_ms: int) -> int | None:
+        """Return the last tick before a moment, if one is after the earliest."""
+        if self.every_ms:
+            tick = (moment_ms - 1) // self.every_ms * self.every_ms
+            return tick if tick > earliest_ms else None
+        # Ever further back until there is a tick, and then ever closer to the last.
+        step_ms = 1000
+        start_ms = max(earliest_ms, moment_ms - step_ms)
+        while self.after(start_ms) >= moment_ms:
+            if start_ms <= earliest_ms:
+                return None
+            step_ms *= 2
+            start_ms = max(earliest_ms, moment_ms - step_ms)
+        tick, end_ms = self.after(start_ms), moment_ms
+        while end_ms - tick > 1000:
+            middle_ms = (tick + end_ms) // 2
+            later = self.after(middle_ms)
+            if later < moment_ms:
+                tick = later
+            else:
+                end_ms = middle_ms
+        later = self.after(tick)
+        return later if later < moment_ms else tick
+
+    def __str__(self) -> str:
+        if self.every_ms:
+            return f"every {timedelta(milliseconds=self.every_ms)}"
+        return f"{self.cron} ({self.timezone})"
+
+
+class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A schedule as it stands in Redis: which task, with what, and when.
+
+    It has all that its tasks need, so that a process can fire it that does not know the
+    task. Whoever fires it does so by this, not by its own code.
+    """
+
+    # First, so that it can be put before all that it covers.
+    sig: str = ""
+    """The signature of all the rest, on a queue with a secret."""
+    v: Literal[1]
+    task: str
+    version: Annotated[int, Meta(ge=1, le=LARGEST)]
+    every_ms: _Milliseconds = 0
+    cron: str = ""
+    timezone: str = "UTC"
+    missed: Missed = "once"
+    jitter_ms: _Milliseconds = 0
+    priority: Annotated[int, Meta(ge=0, lt=PRIORITIES)] = NORMAL
+    log: bool = False
+    principal: str = ""
+    roles: tuple[str, ...] = ()
+    deadline_ms: _Milliseconds | None = None
+    """Its tasks are not begun later than this after their tick."""
+    restart: Restart = "always"
+    payload: msgspec.Raw
+
+    def encode(self) -> bytes:
+        """Write it as JSON."""
+        return _ENCODE(self)
+
+    @staticmethod
+    def read(definition: bytes) -> ScheduleDefinition:
+        """Read a definition that anybody may have written."""
+        try:
+            read = _DECODE(definition)
+        except NOT_JSON as error:
+            raise ConfigurationError(f"not a schedule: {error}") from error
+        read.timing  # noqa: B018 - refuses what has no ticks
+        if not bytes(read.payload).startswith(b"{"):
+            raise ConfigurationError("not a schedule: the payload must be an object")
+        return read
+
+    @property
+    def timing(self) -> Timing:
+        """Return when it ticks."""
+        every = timedelta(milliseconds=self.every_ms) if self.every_ms else self.cron
+        return checked_timing(every, None if self.every_ms else self.timezone)
+
+    def envelope(self, due_ms: int, now_ms: int, *, is_signed: bool) -> Envelope:
+        """Return the task that it submits; the times are the server's."""
+        deadline_ms = self.deadline_ms
+        return Envelope(
+            v=1,
+            name=self.task,
+            version=self.version,
+            priority=self.priority,
+            at=now_ms,
+            deadline=None if deadline_ms is None else due_ms + deadline_ms,
+            expires=max(now_ms, due_ms) + LIFETIME_MS if is_signed else None,
+            principal=self.principal,
+            roles=self.roles or (),
+            log=self.log,
+            restart=self.restart,
+            payload=self.payload,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DueTicks:
+    """What to do about a schedule whose tick has come."""
+
+    fire: tuple[int, ...]
+    """Ticks to fire, the oldest first."""
+    following: int
+    """The first tick that is not due yet."""
+    missed: int
+    """Ticks that are not fired; beyond a thousand they are no longer counted."""
+
+
+def due_ticks(timing: Timing, missed: Missed, tick: int, now_ms: int) -> DueTicks:
+    """Decide which ticks are fired, from the one that is due to the latest."""
+    ticks, following = [tick], 0
+    for later in timing.ticks_after(tick):
+        if later > now_ms:
+            following = later
+            break
+        ticks.append(later)
+        if len(ticks) >= _MOST_COUNTED:
+            break
+    if not following:
+        ticks += _newest(timing, ticks[-1], now_ms)
+        following = timing.after(now_ms)
+    if missed == "all":
+        fire = ticks[-MOST_MISSED:]
+    elif missed == "skip" and now_ms - ticks[-1] > LATE_MS:
+        fire = []
+    else:
+        fire = ticks[-1:]
+    return DueTicks(tuple(fire), following, len(ticks) - len(fire))
+
+
+def _newest(timing: Timing, earliest_ms: int, now_ms: int) -> list[int]:
+    """Return the newest ticks, without counting those before them."""
+    found: list[int] = []
+    before = timing.before(now_ms + 1, earliest_ms)
+    while before is not None and len(found) < MOST_MISSED:
+        found.append(before)
+        before = timing.before(before, earliest_ms)
+    return found[::-1]
+
+
+def jitter_of(name: str, tick: int, jitter_ms: int) -> int:
+    """Return how much later than its tick a task is due: less than the jitter.
+
+    It depends on the name and the tick alone, so that all processes agree.
+    """
+    if not jitter_ms:
+        return 0
+    digest = hashlib.blake2b(f"{name}@{tick}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % jitter_ms
+
+
+def tick_id(name: str, tick: int) -> str:
+    """Return the id of the task of a tick: `report@2026-11-17T19:00:00Z`."""
+    return f"{name}@{tick_text(tick)}"
+
+
+def tick_text(tick: int) -> str:
+    """Write a tick in UTC; with milliseconds only if it has any."""
+    moment = _EPOCH + timedelta(milliseconds=tick)
+    precision = "milliseconds" if tick % 1000 else "seconds"
+    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+
+
+def checked_schedule_name(name: Any) -> str:
+    """Return the name of a schedule; `@` stands before its ticks, so not in it."""
+    return checked_name(
+        name, "the name of a schedule", _NOT_IN_SCHEDULES, _LONGEST_SCHEDULE
+    )
+
+
+def checked_missed(missed: Any) -> Missed:
+    """Return what becomes of missed ticks."""
+    for word in _MISSED:
+        if missed == word:
+            return word
+    near = did_you_mean(missed, _MISSED) if isinstance(missed, str) else None
+    meant = f" Did you mean {near!r}?" if near else ""
+    words = ", ".join(map(repr, _MISSED))
+    raise ConfigurationError(f"missed must be one of {words}, not {missed!r}.{meant}")
+
+
+def checked_jitter(jitter: Any) -> int:
+    """Return by how many milliseconds tasks are spread."""
+    seconds = checked_seconds(jitter, "jitter", zero=True, most=_LONGEST_JITTER)
+    return round(seconds * 1000)
+
+
+def checked_timing(every: Any, zone: Any = None) -> Timing:
+    """Return when a schedule ticks: a cron expression, or an interval.
+
+    Raises:
+        ConfigurationError: it never does, or nobody can tell when.
+    """
+    if not isinstance(every, str):
+        if zone is not None:
+            raise ConfigurationError(
+                "timezone= is for cron expressions: an interval is the same in every"
+                " zone"
+            )
+        seconds = checked_seconds(every, "every")
+        every_ms = round(seconds * 1000)
+        if not _SHORTEST_MS <= every_ms <= _LONGEST_MS:
+            raise ConfigurationError(
+                f"every must be from 1 second to 366 days, not {seconds:g} s"
+            )
+        return Timing(every_ms=every_ms)
+    if not isinstance(zone, str | None):
+        raise ConfigurationError(
+            f"timezone must be a name such as 'Europe/Berlin', not {zone!r}"
+        )
+    return _cron_timing(every, "UTC" if zone is None else zone)
+
+
+@lru_cache(maxsize=1024)
+def _cron_timing(cron: str, zone: str) -> Timing:
+    _zone(zone)
+    timing = Timing(cron=cron, timezone=zone)
+    # From a fixed day: whether it is refused must not depend on when.
+    for _ in timing.ticks_after(_SOME_DAY_MS):
+        return timing
+    raise ConfigurationError(
+        f"the cron expression {cron!r} never comes: no such day in fifty years"
+    )
+
+
+def _cron(expression: str, start: datetime) -> Iterator[datetime]:
+    # Imported late: most processes have no schedules.
+    from cronsim import CronSim, CronSimError
+
+    try:
+        return CronSim(expression, start)
+    except CronSimError as error:
+        raise ConfigurationError(
+            f"{expression!r} is not a cron expression: {str(error).lower()}; five"
+            " fields are minute, hour, day, month and day of the week, such as"
+            " '*/5 * * * *'"
+        ) from error
+
+
+def _local(moment_ms: int, zone: str) -> datetime:
+    moment = _EPOCH + timedelta(milliseconds=moment_ms)
+    return moment if zone == "UTC" else moment.astimezone(_zone(zone))
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> ZoneInfo:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigurationError(
+            f"there is no time zone {name!r} here: give a name such as"
+            " 'Europe/Berlin'. On a system without time zones, the extra 'timezones'"
+            " brings them: pip install 'workstealing[timezones]'"
+        ) from error
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SOME_DAY_MS = 1_767_225_600_000
+_MISSED: tuple[Missed, ...] = get_args(Missed)
+_ENCODE = msgspec.json.Encoder().encode
+_DECODE = msgspec.json.Decoder(ScheduleDefinition).decode
