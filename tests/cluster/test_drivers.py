@@ -325,6 +325,19 @@ async def test_a_planned_failover_is_followed_before_the_old_primary_is_demoted(
             assert answers == [b"after"] * 3
 
 
+async def test_a_server_that_was_demoted_is_not_asked_for_anything(face: Face) -> None:
+    with SentinelGroup() as group:
+        opened = face.open(group.url)
+        await opened.call(command("SET", "key", "before"))
+        with connect(group.primary.url, profile="tasks") as primary:
+            # The Sentinel goes on to name it for some seconds.
+            primary.replicaof("127.0.0.1", group.replica.port)
+            primary.client_kill_filter(_type="normal", skipme=True)
+        for _ in range(2):
+            with suppress(RedisUnavailable):
+                assert await opened.call(command("GET", "key")) != b"before"
+
+
 def _is_primary(group: SentinelGroup) -> bool:
     # Sentinel ends the connections of a replica that it promotes.
     with connect(group.replica.url, profile="tasks") as replica, suppress(NotConnected):

@@ -13,7 +13,12 @@ import pytest
 from workstealing import AsyncTaskQueue, Duty, TaskQueue, Worker, WorkStealer
 from workstealing.client import queue_internals
 from workstealing.client.queue_internals import internals_of
-from workstealing.errors import TaskCancelled, TaskFailed, TaskNotFound
+from workstealing.errors import (
+    ConfigurationError,
+    TaskCancelled,
+    TaskFailed,
+    TaskNotFound,
+)
 from workstealing.queue import worker_calls
 from workstealing.queue.worker_calls import exchange
 from workstealing.tasks.outcome import State
@@ -259,3 +264,14 @@ def test_the_tasks_of_a_dead_worker_are_given_back(
 
     assert [handle.result(timeout=5) for handle in handles] == [1] * 5
     assert queue.counts().stats["reassigned"] == 3
+
+
+def test_that_replicas_are_to_have_a_task_is_refused_before_it_is_submitted(
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    queue = make_queue(replicas=1)
+
+    with pytest.raises(ConfigurationError, match="min-replicas-to-write"):
+        queue.task(name="add")(lambda: None).submit()
+
+    assert queue.counts().unfinished == 0

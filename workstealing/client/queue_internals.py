@@ -6,7 +6,7 @@ One body for the sync and the asyncio queue: a driver performs the steps of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -19,6 +19,7 @@ from workstealing.errors import (
     BadEnvelope,
     ConfigurationError,
     InputEnded,
+    NotReplicated,
     PayloadTooLarge,
     QueueFull,
     RedisUnavailable,
@@ -152,16 +153,25 @@ class QueueInternals(Generic[D_co]):
             )
 
         starts = range(0, len(payloads), _CHUNK)
-        if len(starts) > 1 and not self.settings.max_length:
+        replicas = self.settings.replicas
+        if len(starts) > 1 and not (self.settings.max_length or replicas):
             answers: list[Submitted] = yield Pipeline(map(call, starts))
             for submitted in answers:
                 self._refuse_if_ended(submitted)
             known = [submitted.known for submitted in answers]
             return Submission(names, _joined(known))
-        # One by one: none is to be taken after others found the queue full.
+        # One by one: none is to be taken after others found the queue full, or were
+        # not replicated.
         known = []
         for start in starts:
-            submitted = yield from ask(call(start))
+            try:
+                submitted = yield from ask(call(start))
+            except NotReplicated as error:
+                submitted = cast("Submitted", error.answer)
+                if submitted.verdict == "ok":
+                    raise NotReplicated(
+                        tuple(names), error.confirmed, replicas
+                    ) from None
             known.append(submitted.known)
             if outcome_channel and submitted.known:
                 # It was there before, so its outcome is not published here.

@@ -15,7 +15,14 @@ from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
-from workstealing.drivers.connection import hang_up_async, is_plain, send_all_async
+from workstealing.drivers.connection import (
+    confirmed,
+    fence,
+    hang_up_async,
+    is_plain,
+    raising,
+    send_all_async,
+)
 from workstealing.drivers.server_check import first_look
 from workstealing.drivers.sync_driver import is_ours
 from workstealing.drivers.translate import CLIENT_ERRORS, is_wrong_server, translated
@@ -97,6 +104,8 @@ class AsyncDriver:
                 )
             if isinstance(step, Pipeline):
                 answer = await self._send_all(step.calls)
+            elif isinstance(step, Call) and step.replicas:
+                answer = confirmed(step, await self._send_fenced(step))
             else:
                 answer = step.parse(await self._send(step))
         except CLIENT_ERRORS as error:
@@ -132,6 +141,24 @@ class AsyncDriver:
         if self._is_plain:
             return await send_all_async(self.client, calls)
         return [call.parse(await self._send(call)) for call in calls]
+
+    async def _send_fenced(self, call: Call[Any]) -> list[Any]:
+        """Run a script; return its reply, and last how many replicas have it."""
+        client: Any = self.client
+        behind = fence(client, call)
+        options = _RAW if call.is_raw else {}
+        for words in (("EVALSHA", call.script.sha), ("EVAL", call.script.text)):
+            # All on one connection.
+            async with client.pipeline(transaction=False) as pipeline:
+                pipeline.execute_command(
+                    *words, len(call.keys), *call.keys, *call.arguments, **options
+                )
+                for parts in behind:
+                    pipeline.execute_command(*parts)
+                replies = await pipeline.execute(raise_on_error=False)
+            if not isinstance(replies[0], NoScriptError):
+                break
+        return raising(replies)
 
     async def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
         client: Any = self.client

@@ -53,7 +53,6 @@ __all__ = (
     "dedicated",
     "driver",
     "driver_source",
-    "timeout_of",
 )
 
 Profile = Literal["side-work", "tasks"]
@@ -187,13 +186,6 @@ def async_driver_source(
 ) -> AsyncDriverSource:
     """Return what makes such a driver when it is first used, one per event loop."""
     return AsyncDriverSource(redis, partial(async_driver, profile=profile))
-
-
-def timeout_of(client: Any) -> float | None:
-    """Return the seconds that a client waits for a reply; None is for ever."""
-    holder = getattr(client, "nodes_manager", None) or client.connection_pool
-    seconds = holder.connection_kwargs.get("socket_timeout")
-    return None if seconds is None else float(seconds)
 
 
 @contextmanager

@@ -9,12 +9,15 @@ before. Two are under way at most: one that is run and one that waits. More woul
 nothing, and would have to be held in memory.
 
 `hang_up` is for a failover: whatever is sent next goes over a new connection.
+
+A call that replicas must have is followed by `fence`, on the same connection: only
+there does the server know which write is meant.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from inspect import signature
 from itertools import chain
@@ -27,19 +30,27 @@ from redis import connection as sync
 from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError, ResponseError
 
+from workstealing.errors import ConfigurationError, NotReplicated
 from workstealing.queue.steps import Argument, Call
 
 __all__ = (
     "DedicatedConnection",
+    "confirmed",
+    "fence",
     "hang_up",
     "hang_up_async",
     "is_plain",
+    "raising",
     "send_all",
     "send_all_async",
     "shut_down_sockets",
+    "timeout_of",
 )
 
 T = TypeVar("T")
+
+# A replica that keeps up confirms within a millisecond or two.
+_REPLICA_SECONDS = 1.0
 
 
 class DedicatedConnection:
@@ -51,15 +62,23 @@ class DedicatedConnection:
 
     def call(self, call: Call[Any]) -> Any:
         """Run a script; return its reply as it is."""
+        return self.call_and([], call)[0]
+
+    def call_and(
+        self, behind: Sequence[tuple[Argument, ...]], call: Call[Any]
+    ) -> list[Any]:
+        """Run a script and commands *behind* it; return all replies as they are."""
         before = [] if call.after is None else _packed(call.after.parts)
+        rest = [packed for parts in behind for packed in _packed(parts)]
         try:
-            return self._exchange(before + _packed_call(call), call.is_raw)
+            return self._exchange(before, _packed_call(call) + rest, call.is_raw)
         except NoScriptError:
-            return self._exchange(_packed_call(call, in_full=True), call.is_raw)
+            in_full = _packed_call(call, in_full=True)
+            return self._exchange([], in_full + rest, call.is_raw)
 
     def ask(self, parts: tuple[Argument, ...]) -> Any:
         """Send a command; return its reply as it is."""
-        return self._exchange(_packed(parts), is_raw=False)
+        return self._exchange([], _packed(parts), is_raw=False)[0]
 
     def close(self) -> None:
         """Give the connection back; another is taken when one is needed again."""
@@ -68,18 +87,19 @@ class DedicatedConnection:
             connection.disconnect()
             self._pool.release(connection)
 
-    def _exchange(self, command: list[bytes], is_raw: bool) -> Any:
+    def _exchange(
+        self, before: list[bytes], commands: list[bytes], is_raw: bool
+    ) -> list[Any]:
         if self._connection is None:
             self._connection = self._pool.get_connection()
-        connection = self._connection
+        connection, left = self._connection, len(before) + len(commands)
         try:
-            connection.send_packed_command(command)
-            left = len(command)
-            while left > 1:
-                connection.read_response()
+            connection.send_packed_command(before + commands)
+            replies = []
+            while left:
                 left -= 1
-            left = 0
-            return connection.read_response(disable_decoding=is_raw)
+                replies.append(connection.read_response(disable_decoding=is_raw))
+            return replies[len(before) :]
         except ResponseError:
             # If it was the last answer, the connection is as good as before.
             if left:
@@ -89,6 +109,48 @@ class DedicatedConnection:
             # What comes next on it would be the answer to this.
             self.close()
             raise
+
+
+def fence(client: Any, call: Call[Any]) -> list[tuple[Argument, ...]]:
+    """Return what tells, right behind a call, how many replicas have what it wrote."""
+    if isinstance(client, (RedisCluster, aio.RedisCluster)):
+        raise ConfigurationError(
+            "replicas= is not supported on a Cluster: leave it out, and set"
+            " min-replicas-to-write at its nodes"
+        )
+    timeout = timeout_of(client)
+    seconds = min(_REPLICA_SECONDS, timeout / 2) if timeout else _REPLICA_SECONDS
+    # A call that wrote nothing, as it was done before, would be confirmed at once. Of
+    # all that replicas are sent, a message is the least; nobody subscribes to a key.
+    return [
+        ("PUBLISH", call.keys[0], ""),
+        ("WAIT", call.replicas, round(seconds * 1000)),
+    ]
+
+
+def confirmed(call: Call[T], replies: Sequence[Any]) -> T:
+    """Return the answer to a call with a fence, if enough replicas have it."""
+    answer = call.parse(replies[0])
+    if replies[-1] < call.replicas:
+        missing = NotReplicated((), replies[-1], call.replicas)
+        missing.answer = answer
+        raise missing
+    return answer
+
+
+def raising(replies: list[Any]) -> list[Any]:
+    """Return the replies of a pipeline; raise the first that is an error."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
+
+
+def timeout_of(client: Any) -> float | None:
+    """Return the seconds that a client waits for a reply; None is for ever."""
+    holder = getattr(client, "nodes_manager", None) or client.connection_pool
+    seconds = holder.connection_kwargs.get("socket_timeout")
+    return None if seconds is None else float(seconds)
 
 
 def send_all(client: Any, calls: Iterable[Call[T]]) -> list[T]:

@@ -84,6 +84,7 @@ def submit(
             ids=flat,
         ),
         parse,
+        replicas=settings.replicas,
     )
 
 

@@ -14,15 +14,16 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.clock import Clock
-from workstealing.drivers.connect import timeout_of
+from workstealing.drivers.connection import timeout_of
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import (
     ConfigurationError,
+    NotReplicated,
     PoolBroken,
     RedisError,
     ServerTooOld,
@@ -31,7 +32,7 @@ from workstealing.queue import worker_calls
 from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
-from workstealing.tasks.attempt import Delivery, Ending, Unroutable
+from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
 from workstealing.tasks.context import control_of
 from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
@@ -125,6 +126,7 @@ class WorkerLoop:
         self._sleep = sleep
         self._speaking = Lock()
         self._is_member = False
+        self._is_unreplicated = False
         self._failures_in_a_row = 0
         self._logged_at = -math.inf
         self._hand_back_at = -math.inf
@@ -239,7 +241,8 @@ class WorkerLoop:
     def _turn(self) -> None:
         """Exchange once, and do what comes of it."""
         in_flight, driver = self._in_flight, self._driver
-        want = in_flight.room() if self.phase is Phase.WORKING else 0
+        is_open = self.phase is Phase.WORKING and not self._is_unreplicated
+        want = in_flight.room() if is_open else 0
         after, self._waits_for = self._waits_for, None
         with self._speaking:
             exchanged = self._exchange(
@@ -287,12 +290,17 @@ class WorkerLoop:
         )
         try:
             exchanged = driver.call(call)
+        except NotReplicated as error:
+            exchanged = cast("Exchanged | None", error.answer)
+            self._report_again(reports, error)
         except BaseException:
             # Whether Redis has them is not known. A worker that is interrupted here
             # leaves with them.
             in_flight.keep_reports(reports)
             raise
-        in_flight.delivered(reports)
+        else:
+            in_flight.delivered(reports)
+            self._is_unreplicated &= not reports
         if exchanged is None:
             self._lose_lease()
             return None
@@ -309,6 +317,19 @@ class WorkerLoop:
         stats.due = exchanged.unfinished - exchanged.delayed
         self._take(exchanged)
         return exchanged
+
+    def _report_again(self, reports: Sequence[Report], error: NotReplicated) -> None:
+        """Hold reports that a failover could undo, and take nothing more meanwhile.
+
+        The server has them, and takes them for known. One that follows it without them
+        accepts them, if it knows that the tasks are this worker's.
+        """
+        self._in_flight.keep_reports(reports)
+        self._is_unreplicated = True
+        self._count_failure(
+            "worker %s takes no more tasks until replicas have what it reported: %s",
+            error,
+        )
 
     def _take(self, exchanged: Exchanged) -> None:
         fed = self._in_flight.take(exchanged.tasks, exchanged.cancelled)
@@ -415,18 +436,17 @@ class WorkerLoop:
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()
+        self._count_failure("worker %s cannot reach Redis, retrying: %s", error)
+        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
+        self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)
+        self._sleep(longest * (0.5 + 0.5 * self._chance.random()))
+
+    def _count_failure(self, sentence: str, error: RedisError) -> None:
         self.stats.failures += 1
         now = self._clock.monotonic()
         if now - self._logged_at >= _LOG_SECONDS:
             self._logged_at = now
-            logger.warning(
-                "worker %s cannot reach Redis, retrying: %s",
-                self._identity.name,
-                error,
-            )
-        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
-        self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)
-        self._sleep(longest * (0.5 + 0.5 * self._chance.random()))
+            logger.warning(sentence, self._identity.name, error)
 
 
 class Lease:
