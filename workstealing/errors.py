@@ -358,8 +358,9 @@ class ResultTimeout(WorkStealingError, TimeoutError):
 class PoolBroken(WorkStealingError):
     """A pool of workers cannot go on.
 
-    Either its processes died one after the other before they started to work, or the
-    supervisor of a worker does not answer, so that nothing would enforce its limits.
+    Its processes died one after the other before they started to work; or the
+    supervisor of a worker does not answer, so that nothing would enforce its limits;
+    or its `initializer` raised.
     """
 
 
