@@ -90,6 +90,8 @@ class AsyncDriver:
         if isinstance(step, Sleep):
             await asyncio.sleep(step.seconds)
             return None
+        if not self._looked and not isinstance(step, Nodes):
+            await self._look()
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
         generation = self._subscriptions.generation
@@ -125,12 +127,19 @@ class AsyncDriver:
                 " loop gets a client of its own, or close the client before its loop"
                 " ends"
             ) from error
-        if not self._looked and not isinstance(step, Nodes):
-            # Only now, when the server is known to answer: a slice must not fail,
-            # nor wait twice, because of a look around.
-            self._looked = True
-            self._refusal = await self.run(first_look(target_of(self.client)))
         return answer
+
+    async def _look(self) -> None:
+        """Look at the server before it is sent anything: it may be too old."""
+        self._looked = True
+        try:
+            self._refusal = await self.run(first_look(target_of(self.client)))
+        except RedisUnavailable:
+            # Of a Cluster, another node may answer. A single server would not, and
+            # nobody is to wait for it twice.
+            if not isinstance(self.client, RedisCluster):
+                self._looked = False
+                raise
 
     async def _hang_up(self, generation: int) -> None:
         """Have whatever is sent next find out who is at the server's address now."""

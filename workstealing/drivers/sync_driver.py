@@ -91,6 +91,8 @@ class Driver:
         if isinstance(step, Sleep):
             time.sleep(step.seconds)
             return None
+        if not self._looked and not isinstance(step, Nodes):
+            self._look()
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
         generation = self._subscriptions.generation
@@ -115,12 +117,19 @@ class Driver:
                     return self._perform(step, is_repeated=True)
             script = step.script if isinstance(step, Call) else None
             raise translated(error, script) from error
-        if not self._looked and not isinstance(step, Nodes):
-            # Only now, when the server is known to answer: a slice must not fail,
-            # nor wait twice, because of a look around.
-            self._looked = True
-            self._refusal = self.run(first_look(target_of(self.client)))
         return answer
+
+    def _look(self) -> None:
+        """Look at the server before it is sent anything: it may be too old."""
+        self._looked = True
+        try:
+            self._refusal = self.run(first_look(target_of(self.client)))
+        except RedisUnavailable:
+            # Of a Cluster, another node may answer. A single server would not, and
+            # nobody is to wait for it twice.
+            if not isinstance(self.client, RedisCluster):
+                self._looked = False
+                raise
 
     def _hang_up(self, generation: int) -> None:
         """Have whatever is sent next find out who is at the server's address now."""
