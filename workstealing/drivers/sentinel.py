@@ -32,6 +32,7 @@ __all__ = ("async_primary", "primary")
 
 # A Sentinel has no databases, and users and passwords of its own.
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
+_TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
 _ASK_SECONDS = 1.0
 _PRIMARY = (b"master", "master")
 _DEMOTED = "the Sentinels name a server that is a replica, in the midst of a failover"
@@ -40,7 +41,8 @@ _DEMOTED = "the Sentinels name a server that is a replica, in the midst of a fai
 def primary(address: Address, settings: dict[str, Any]) -> Redis:
     """Return a client of the primary that the Sentinels name."""
     watch: Any = Sentinel
-    sentinels = watch(address.hosts, sentinel_kwargs=_for_sentinels(settings))
+    for_sentinels = _for_sentinels(settings, len(address.hosts))
+    sentinels = watch(address.hosts, sentinel_kwargs=for_sentinels)
     client = sentinels.master_for(
         address.service,
         connection_pool_class=_Pool,
@@ -53,7 +55,8 @@ def primary(address: Address, settings: dict[str, Any]) -> Redis:
 def async_primary(address: Address, settings: dict[str, Any]) -> AsyncRedis:
     """Return an asyncio client of the primary that the Sentinels name."""
     watch: Any = AsyncSentinel
-    sentinels = watch(address.hosts, sentinel_kwargs=_for_sentinels(settings))
+    for_sentinels = _for_sentinels(settings, len(address.hosts))
+    sentinels = watch(address.hosts, sentinel_kwargs=for_sentinels)
     client = sentinels.master_for(
         address.service,
         connection_pool_class=_AsyncPool,
@@ -63,8 +66,10 @@ def async_primary(address: Address, settings: dict[str, Any]) -> AsyncRedis:
     return cast("AsyncRedis", client)
 
 
-def _for_sentinels(settings: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in settings.items() if k.startswith(_FOR_SENTINELS)}
+def _for_sentinels(settings: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return their settings: they are asked in turn, within the time of one server."""
+    kept = {k: v for k, v in settings.items() if k.startswith(_FOR_SENTINELS)}
+    return kept | {k: kept[k] / number for k in _TIMEOUTS if kept.get(k) is not None}
 
 
 def _greet(connection: Any) -> None:
