@@ -9,13 +9,29 @@
 -- KEY later             zset  id -> when it is due
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
--- ARG most  int  names of each kind
+-- ARG most      int  names of each kind
+-- ARG lease_ms  int
+-- ARG grace_ms  int  in which a living worker renews its lease
+-- ARG gap_ms    int  between two looks at most, unless nobody looked
+--
+-- A clock that jumps ahead ends all leases at once. It cannot be told from a time in which
+-- nobody looked, so after both the living have the grace to renew their leases. Where looks
+-- are always far apart, a worker is dead if the look before found that its lease had ended.
 --
 -- Reply: now, the dead, the rich, some of the living, abilities to unpark, upkeep as
 -- duty, time, …; ms until the next delayed task is due, -1 if none waits.
 
 local now, waiting = now_ms(), 0
-local dead = redis.call('ZRANGE', workers, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+local before = redis.call('HMGET', upkeep, 'looked', 'doubted')
+local looked, doubted = tonumber(before[1] or now), tonumber(before[2] or 0)
+local since_doubt, ended_by = now - doubted, now
+if now - looked > math.max(gap_ms, lease_ms / 2) then
+  ended_by = since_doubt >= grace_ms and doubted or 0
+  doubted = now
+elseif since_doubt >= 0 and since_doubt < math.min(grace_ms, lease_ms) then
+  ended_by = 0
+end
+local dead = redis.call('ZRANGE', workers, '-inf', ended_by, 'BYSCORE', 'LIMIT', 0, most)
 local rich = redis.call('ZRANGE', loads, '+inf', 2, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 local living = {}
 if #rich > 0 then living = redis.call('ZRANDMEMBER', workers, most) end
@@ -24,7 +40,7 @@ for _, ability in ipairs(redis.call('SRANDMEMBER', parked_abilities, most)) do
   if redis.call('HEXISTS', abilities, ability) == 1 then wanted[#wanted + 1] = ability end
 end
 local next_one = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
-first_write('HSET', upkeep, 'claimed', now)
+first_write('HSET', upkeep, 'claimed', now, 'looked', now, 'doubted', doubted)
 -- A wake-up may have been lost; another one does no harm.
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 wake_workers(waiting)
