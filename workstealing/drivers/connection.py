@@ -29,6 +29,7 @@ from redis import asyncio as aio
 from redis import connection as sync
 from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import TimeoutError as TimedOut
 
 from workstealing.errors import ConfigurationError, NotReplicated
 from workstealing.queue.steps import Argument, Call
@@ -51,6 +52,8 @@ T = TypeVar("T")
 
 # A replica that keeps up confirms within a millisecond or two.
 _REPLICA_SECONDS = 1.0
+# How late a blocking command may end.
+_LATE_SECONDS = 1.0
 
 
 class DedicatedConnection:
@@ -58,6 +61,7 @@ class DedicatedConnection:
 
     def __init__(self, client: Any) -> None:
         self._pool: Any = client.connection_pool
+        self._timeout = timeout_of(client)
         self._connection: Any = None
 
     def call(self, call: Call[Any]) -> Any:
@@ -68,17 +72,20 @@ class DedicatedConnection:
         self, behind: Sequence[tuple[Argument, ...]], call: Call[Any]
     ) -> list[Any]:
         """Run a script and commands *behind* it; return all replies as they are."""
-        before = [] if call.after is None else _packed(call.after.parts)
+        before, seconds = list[bytes](), 0.0
+        if call.after is not None:
+            before, seconds = _packed(call.after.parts), _seconds(call.after.parts)
         rest = [packed for parts in behind for packed in _packed(parts)]
         try:
-            return self._exchange(before, _packed_call(call) + rest, call.is_raw)
+            sent = _packed_call(call) + rest
+            return self._exchange(before, sent, call.is_raw, seconds)
         except NoScriptError:
             in_full = _packed_call(call, in_full=True)
             return self._exchange([], in_full + rest, call.is_raw)
 
     def ask(self, parts: tuple[Argument, ...]) -> Any:
-        """Send a command; return its reply as it is."""
-        return self._exchange([], _packed(parts), is_raw=False)[0]
+        """Send a blocking command, with its seconds last; return its reply as it is."""
+        return self._exchange([], _packed(parts), False, _seconds(parts))[0]
 
     def close(self) -> None:
         """Give the connection back; another is taken when one is needed again."""
@@ -88,13 +95,24 @@ class DedicatedConnection:
             self._pool.release(connection)
 
     def _exchange(
-        self, before: list[bytes], commands: list[bytes], is_raw: bool
+        self,
+        before: list[bytes],
+        commands: list[bytes],
+        is_raw: bool,
+        seconds: float = 0.0,
     ) -> list[Any]:
+        """Send all at once; read the replies, the first of them for some seconds."""
         if self._connection is None:
             self._connection = self._pool.get_connection()
         connection, left = self._connection, len(before) + len(commands)
         try:
             connection.send_packed_command(before + commands)
+            if seconds and self._timeout is not None:
+                # The server is to wait, not to be slow. It looks at the time only now
+                # and then, up to ten times a second.
+                longest = seconds + max(self._timeout, _LATE_SECONDS)
+                if not connection.can_read(timeout=longest):
+                    raise TimedOut("no answer to a command that blocks")
             replies = []
             while left:
                 left -= 1
@@ -231,6 +249,11 @@ def _packed(parts: tuple[Argument, ...]) -> list[bytes]:
     """Return a command as connections of redis-py take it."""
     pack: Any = pack_command  # its type says that a command has a single part
     return [pack(parts)]
+
+
+def _seconds(parts: tuple[Argument, ...]) -> float:
+    """Return how long a blocking command waits on the server: its last part."""
+    return parts[-1] if isinstance(parts[-1], (int, float)) else 0.0
 
 
 def _packed_call(call: Call[Any], *, in_full: bool = False) -> list[bytes]:

@@ -19,7 +19,7 @@ from typing import Any, Literal, cast
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.clock import Clock
-from workstealing.drivers.connection import timeout_of
+from workstealing.drivers.connection import is_plain, timeout_of
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import (
     ConfigurationError,
@@ -492,8 +492,9 @@ def descriptors_lost(worker: str) -> PoolBroken:
 
 def rest_seconds(driver: Driver) -> float:
     """Return how long a worker waits for a wake-up before it looks again."""
-    # A client that gives up earlier would take every rest for a failure.
-    timeout = timeout_of(driver.client)
+    # A client that gives up earlier would take every rest for a failure. A connection
+    # of the worker's own knows which commands block.
+    timeout = None if is_plain(driver.client) else timeout_of(driver.client)
     return _REST_SECONDS if not timeout else min(_REST_SECONDS, timeout / 2)
 
 
