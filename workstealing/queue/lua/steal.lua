@@ -38,8 +38,14 @@ if abilities and abilities ~= abilities_of(redis.call('HGET', members, victim)) 
     is_capable[ability] = true
   end
 end
-local function is_fit(envelope)
-  if not is_capable or not envelope then return true end
+-- What would take too long to look at stays, too.
+local may_read = 4 * 1024 * 1024
+local function is_fit(id)
+  if not is_capable then return true end
+  if may_read <= 0 then return false end
+  local envelope = redis.call('HGET', task, id)
+  if not envelope then return true end
+  may_read = may_read - #envelope
   local name, version = string.match(envelope, '^{"v":1,"name":"([^"\\]*)","version":(%d+)')
   if not name then
     local is_read, value = pcall(cjson.decode, envelope)
@@ -53,12 +59,11 @@ end
 local taken = redis.call('RPOP', victim_deque, math.min(math.ceil(length / 2), most))
 local holders = redis.call('HMGET', lock, unpack(taken))
 local histories = redis.call('HMGET', history, unpack(taken))
-local envelopes = is_capable and redis.call('HMGET', task, unpack(taken)) or {}
 local moved, left = 0, length - #taken
 for n = #taken, 1, -1 do
   local id, holder = taken[n], holders[n]
   if holder and string.sub(holder, 1, #victim + 1) == victim .. '#' then
-    if is_fit(envelopes[n]) then
+    if is_fit(id) then
       local attempts, deaths, steals = read_history(histories[n])
       redis.call('HSET', history, id, write_history(attempts, deaths, steals + 1))
       redis.call('HSET', lock, id, thief .. '#' .. new_token())
