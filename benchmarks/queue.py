@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benchmarks.measuring import Budget
+from benchmarks.measuring import Budget, alternate
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import Task
 from workstealing.client.task_queue import TaskQueue
@@ -24,7 +24,7 @@ from workstealing.queue import producer_calls, worker_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.attempt import Report
-from workstealing.testing import Server
+from workstealing.testing import Server, wait_until
 from workstealing.workers.worker import Worker
 
 __all__ = ("measure",)
@@ -37,12 +37,21 @@ _TRIPS = 400
 
 def measure() -> list[Budget]:
     """Measure all that concerns the queue."""
-    return [*_drain(), *_submit(), *_memory(), _round_trip(), *_scaling()]
+    return [
+        *_drain(),
+        *_submit(),
+        *_replicas(),
+        *_memory(),
+        _round_trip(),
+        *_scaling(),
+    ]
 
 
-def make_queue(url: str, name: str) -> tuple[TaskQueue, Task[[int], int]]:
+def make_queue(
+    url: str, name: str, replicas: int = 0
+) -> tuple[TaskQueue, Task[[int], int]]:
     """Return a queue with one task that does nothing."""
-    queue = TaskQueue(name, url)
+    queue = TaskQueue(name, url, replicas=replicas)
 
     @queue.task(name="noop")
     def noop(number: int) -> int:
@@ -110,6 +119,44 @@ def _submit() -> list[Budget]:
     return [
         Budget(
             "submit_many / pipelined LPUSH of 100", _median(ratios), 1.5, at_least=True
+        )
+    ]
+
+
+def _replicas() -> list[Budget]:
+    """Measure what it costs to have a replica confirm everything."""
+    with Server(tcp=True) as server, Server(tcp=True) as replica:
+        with connect(replica.url, profile="tasks") as client:
+            client.replicaof("127.0.0.1", server.port)
+        with connect(server.url, profile="tasks") as client:
+            wait_until(lambda: client.wait(1, 100) == 1, 30, "the replica to follow")
+        plain, noop = make_queue(server.url, "plain")
+        safe, safe_noop = make_queue(server.url, "safe", replicas=1)
+        seconds = alternate(
+            _ROUNDS,
+            {
+                "submit": lambda: [noop.submit(n) for n in range(_TRIPS)],
+                "safe submit": lambda: [safe_noop.submit(n) for n in range(_TRIPS)],
+                "many": lambda: noop.submit_many([(n,) for n in range(_TASKS)]),
+                "safe many": lambda: safe_noop.submit_many(
+                    [(n,) for n in range(_TASKS)]
+                ),
+                "drain": lambda: Worker(plain).run(until_empty=True),
+                "safe drain": lambda: Worker(safe).run(until_empty=True),
+            },
+        )
+        plain.close()
+        safe.close()
+    return [
+        Budget(
+            f"replicas=1 / replicas=0: {what}",
+            _median(seconds[f"safe {side}"]) / _median(seconds[side]),
+            limit,
+        )
+        for side, what, limit in (
+            ("submit", "submit one by one", 2.0),
+            ("many", "submit_many", 1.7),
+            ("drain", "drain no-op tasks", 1.3),
         )
     ]
 

@@ -46,6 +46,7 @@ WorkStealingError
     ├── RedisUnavailable    unreachable, or no reply in time; safe to try again
     ├── RedisReadOnly       a replica, or too few replicas to write
     ├── RedisOutOfMemory    `maxmemory` is reached and nothing may be evicted
+    ├── NotReplicated       too few replicas have a task in time; safe to try again
     ├── WrongType           the key holds something else
     └── ServerTooOld        the server lacks a command that is needed
 
@@ -81,6 +82,7 @@ __all__ = (
     "NotAJob",
     "NotATask",
     "NotPermitted",
+    "NotReplicated",
     "NotUnique",
     "PayloadInvalid",
     "PayloadTooLarge",
@@ -398,8 +400,9 @@ class ResultTimeout(WorkStealingError, TimeoutError):
 class PoolBroken(WorkStealingError):
     """A pool of workers cannot go on.
 
-    Either its processes died one after the other before they started to work, or the
-    supervisor of a worker does not answer, so that nothing would enforce its limits.
+    Its processes died one after the other before they started to work; or the
+    supervisor of a worker does not answer, so that nothing would enforce its limits;
+    or its `initializer` raised.
     """
 
 
@@ -432,6 +435,30 @@ class RedisReadOnly(RedisError):
 
 class RedisOutOfMemory(RedisError):
     """The server reached `maxmemory` and may not evict anything."""
+
+
+class NotReplicated(RedisError):
+    """The server took something that too few of its replicas had in time.
+
+    It may be lost with the server, or be kept. Tasks can be submitted again under the
+    same `ids`: those that are there are not submitted twice.
+    """
+
+    answer: object = None
+    """What the server itself answered."""
+
+    def __init__(self, ids: tuple[str, ...], confirmed: int, replicas: int) -> None:
+        super().__init__(ids, confirmed, replicas)
+        self.ids, self.confirmed, self.replicas = ids, confirmed, replicas
+
+    def __str__(self) -> str:
+        what = f"task {self.ids[0]}" if len(self.ids) == 1 else f"{len(self.ids)} tasks"
+        return (
+            f"{self.confirmed} of the {self.replicas} replicas that are asked for have"
+            f" confirmed {what if self.ids else 'a write'} in time: the server has it,"
+            " but may lose it in a failover; it is safe to submit again under the same"
+            " id"
+        )
 
 
 class WrongType(RedisError):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -214,6 +216,43 @@ async def test_a_script_whose_reply_is_late_is_not_sent_twice(
         assert other.get(key_prefix) == b"1"
 
 
+@pytest.mark.parametrize("how", ["half moved", "not served"])
+def test_a_slot_that_is_on_its_way_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    slept: list[float] = []
+    stand_in = SimpleNamespace(**{**vars(time), "sleep": slept.append})
+    monkeypatch.setattr("redis.cluster.time", stand_in)
+    with ClusterOfThree() as cluster, connect(cluster.url) as client:
+        drive = driver(client)
+        drive.call(increment("{foo}a"))
+        # The slot of these keys is 12,182, of the last node.
+        with (
+            connect(cluster.nodes[0].url, profile="tasks") as to,
+            connect(cluster.nodes[2].url, profile="tasks") as source,
+        ):
+            if how == "half moved":
+                other = to.execute_command("CLUSTER MYID")
+                source.execute_command("CLUSTER SETSLOT", 12182, "MIGRATING", other)
+            else:
+                source.execute_command("CLUSTER DELSLOTS", 12182)
+
+            with pytest.raises(RedisUnavailable):
+                drive.call(increment("{foo}a", "{foo}b"))
+
+    assert slept == []
+
+
+@pytest.mark.parametrize("build", [connect, connect_async])
+def test_all_sentinels_together_have_the_time_of_one_server(build: Any) -> None:
+    client = build("redis+sentinel://one,two,three,four/service", timeout=0.2)
+
+    asked = client.connection_pool.sentinel_manager.sentinels
+    settings = [one.connection_pool.connection_kwargs for one in asked]
+    for kind in ("socket_timeout", "socket_connect_timeout"):
+        assert sum(one[kind] for one in settings) == pytest.approx(0.2)
+
+
 async def test_sentinels_name_the_primary(
     face: Face, redis_sentinel: SentinelGroup, key_prefix: str
 ) -> None:
@@ -323,6 +362,19 @@ async def test_a_planned_failover_is_followed_before_the_old_primary_is_demoted(
             # None of its connections leads to the old one any more.
             answers = [await opened.call(command("GET", "key")) for _ in range(3)]
             assert answers == [b"after"] * 3
+
+
+async def test_a_server_that_was_demoted_is_not_asked_for_anything(face: Face) -> None:
+    with SentinelGroup() as group:
+        opened = face.open(group.url)
+        await opened.call(command("SET", "key", "before"))
+        with connect(group.primary.url, profile="tasks") as primary:
+            # The Sentinel goes on to name it for some seconds.
+            primary.replicaof("127.0.0.1", group.replica.port)
+            primary.client_kill_filter(_type="normal", skipme=True)
+        for _ in range(2):
+            with suppress(RedisUnavailable):
+                assert await opened.call(command("GET", "key")) != b"before"
 
 
 def _is_primary(group: SentinelGroup) -> bool:

@@ -13,7 +13,12 @@ import pytest
 from workstealing import AsyncTaskQueue, Duty, TaskQueue, Worker, WorkStealer
 from workstealing.client import queue_internals
 from workstealing.client.queue_internals import internals_of
-from workstealing.errors import TaskCancelled, TaskFailed, TaskNotFound
+from workstealing.errors import (
+    ConfigurationError,
+    TaskCancelled,
+    TaskFailed,
+    TaskNotFound,
+)
 from workstealing.queue import worker_calls
 from workstealing.queue.worker_calls import exchange
 from workstealing.tasks.outcome import State
@@ -285,3 +290,14 @@ def test_schedules_are_declared_fired_and_listed(
     (state,) = queue.schedules()
     assert state.fired == 3
     assert queue.handle(state.last_id).result(timeout=5) == "done"
+
+
+def test_that_replicas_are_to_have_a_task_is_refused_before_it_is_submitted(
+    make_queue: Callable[..., TaskQueue],
+) -> None:
+    queue = make_queue(replicas=1)
+
+    with pytest.raises(ConfigurationError, match="min-replicas-to-write"):
+        queue.task(name="add")(lambda: None).submit()
+
+    assert queue.counts().unfinished == 0

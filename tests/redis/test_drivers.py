@@ -7,7 +7,7 @@ import logging
 import socketserver
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from redis import exceptions
@@ -360,11 +360,12 @@ async def test_a_server_that_forbids_the_look_is_used(
 
 async def test_an_old_server_is_refused(face: Face, old_server: str) -> None:
     opened = face.open(old_server)
-    await opened.call(command("PING"))
 
     for _ in range(2):
         with pytest.raises(ServerTooOld, match=r"Redis 5\.0\.14"):
-            await opened.call(command("PING"))
+            await opened.call(command("INCR", "key"))
+
+    assert b"INCR" not in _OldServer.asked
 
 
 @pytest.fixture
@@ -380,9 +381,12 @@ def old_server() -> Iterator[str]:
 
 
 class _OldServer(socketserver.StreamRequestHandler):
+    asked: ClassVar[set[bytes]] = set()
+
     def handle(self) -> None:
         while count := self.rfile.readline():
             words = [self._word() for _ in range(int(count[1:]))]
+            self.asked.add(words[0])
             text = b"redis_version:5.0.14\r\n" if words[0] == b"INFO" else b"OK"
             self.wfile.write(b"$%d\r\n%s\r\n" % (len(text), text))
 

@@ -9,7 +9,7 @@ import pytest
 
 from workstealing.queue.producer_calls import cancel, replay, submit
 from workstealing.queue.upkeep_calls import promote, unpark
-from workstealing.queue.worker_calls import leave, park
+from workstealing.queue.worker_calls import leave, park, steal
 from workstealing.tasks.attempt import Report
 
 
@@ -169,3 +169,37 @@ def test_one_task_costs_the_server_few_commands(alone: Any) -> None:
     commands = alone.client.info("commandstats")
     del commands["cmdstat_config|resetstat"]
     assert sum(stats["calls"] for stats in commands.values()) <= 44
+
+
+def test_whether_long_tasks_and_outcomes_are_there_is_learned_without_reading_them(
+    alone: Any,
+) -> None:
+    alone.join("w")
+    long = [(f"{number}", b"x" * 100_000) for number in range(40)]
+    alone.do(submit(alone.keys, alone.settings, long, priority=1))
+    alone.submit("ended", "other")
+    alone.report("w", "done", *alone.take("w", 42))
+    alone.do(submit(alone.keys, alone.settings, long, priority=1))
+    alone.client.config_resetstat()
+
+    answer = alone.do(submit(alone.keys, alone.settings, long, priority=1))
+
+    assert len(answer.known) == 40
+    commands = alone.client.info("commandstats")
+    assert not commands.keys() & {"cmdstat_hmget", "cmdstat_hget"}
+
+
+def test_a_thief_that_must_look_at_long_tasks_looks_at_a_few(queue: Any) -> None:
+    queue.join("v", abilities=["x@1"])
+    queue.join("w", abilities=["x@1", "y@1"])
+    envelope = b'{"v":1,"name":"x","version":1,"payload":"' + b"x" * (1 << 20) + b'"}'
+    for number in range(20):
+        tasks = [(f"{number:02}", envelope)]
+        queue.do(submit(queue.keys, queue.settings, tasks, priority=1))
+    queue.take("v", 1, keep=20)
+    before = queue.deque("v")
+
+    moved = queue.do(steal(queue.keys, "v", "w"))
+
+    assert 0 < moved <= 4
+    assert sorted(queue.deque("v") + queue.deque("w")) == before

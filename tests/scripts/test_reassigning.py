@@ -218,3 +218,48 @@ def test_duties_are_remembered_with_who_did_them(queue: Any) -> None:
     assert seen.upkeep["expire"] >= before
     assert seen.upkeep["promote"] >= before
     assert seen.stats["upkeep:host-1"] == 1
+
+
+def clock_jumps(queue: Any, seconds: float) -> None:
+    """Put all that is timed into the past, which is the same."""
+    keys, client = queue.keys, queue.client
+    for worker, end in client.zrange(keys.workers, 0, -1, withscores=True):
+        client.zadd(keys.workers, {worker: end - seconds * 1000})
+    for field, at in client.hgetall(keys.upkeep).items():
+        client.hset(keys.upkeep, field, int(at) - round(seconds * 1000))
+
+
+def test_after_a_jump_of_the_clock_the_living_have_time_to_renew(queue: Any) -> None:
+    queue.join("u", "v", "w")
+    assert queue.do(survey(queue.keys)).dead == ()
+
+    clock_jumps(queue, 3600)
+    assert queue.do(survey(queue.keys)).dead == ()
+    queue.join("u", "v")
+    clock_jumps(queue, 1)
+    assert queue.do(survey(queue.keys)).dead == ()
+
+    clock_jumps(queue, 3)
+    assert queue.do(survey(queue.keys)).dead == ("w",)
+
+
+def test_where_looks_are_far_apart_the_second_finds_the_dead(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.do(survey(queue.keys))
+    clock_jumps(queue, 30)
+    assert queue.do(survey(queue.keys)).dead == ()
+    queue.join("v")
+
+    clock_jumps(queue, 30)
+    assert queue.do(survey(queue.keys)).dead == ("w",)
+
+
+def test_a_clock_that_went_back_stops_no_look(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.do(survey(queue.keys))
+    clock_jumps(queue, 3600)
+    queue.do(survey(queue.keys))
+    clock_jumps(queue, -3600)
+    queue.end_lease("w")
+
+    assert queue.do(survey(queue.keys)).dead == ("w",)

@@ -6,7 +6,7 @@ One body for the sync and the asyncio queue: a driver performs the steps of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -24,6 +24,7 @@ from workstealing.errors import (
     BadEnvelope,
     ConfigurationError,
     InputEnded,
+    NotReplicated,
     PayloadTooLarge,
     QueueFull,
     RedisUnavailable,
@@ -72,6 +73,7 @@ logger = BackgroundLogger(__name__)
 D_co = TypeVar("D_co", covariant=True)
 
 _CHUNK = 1000
+_CHUNK_BYTES = 4 << 20
 # Outcomes are published; this is how often we look all the same.
 _LOOK_SECONDS = 1.0
 # How soon a server that is away is tried again.
@@ -131,7 +133,7 @@ class QueueInternals(Generic[D_co]):
         options: SubmitOptions,
         ids: Sequence[str] | None = None,
     ) -> Flow[Submission]:
-        """Put tasks into the queue, a round trip per thousand."""
+        """Put tasks into the queue, a round trip per thousand, or per 4 MiB."""
         signer = self.admission.signer
         check_payloads(task.name, payloads, self.settings.max_payload)
         if ids is None:
@@ -152,9 +154,9 @@ class QueueInternals(Generic[D_co]):
             guess: Subscription = yield Subscribe(prefix, names[0], is_guess=True)
             outcome_channel = guess.channel
 
-        def call(start: int) -> Call[Submitted]:
-            chunk = names[start : start + _CHUNK]
-            envelopes = map(around, payloads[start : start + _CHUNK])
+        def call(part: slice) -> Call[Submitted]:
+            chunk = names[part]
+            envelopes = map(around, payloads[part])
             if signer is not None:
                 envelopes = map(signer.sign, chunk, envelopes)
             return producer_calls.submit(
@@ -167,22 +169,31 @@ class QueueInternals(Generic[D_co]):
                 channel=outcome_channel,
             )
 
-        starts = range(0, len(payloads), _CHUNK)
-        if len(starts) > 1 and not self.settings.max_length:
-            answers: list[Submitted] = yield Pipeline(map(call, starts))
-            for number, submitted in enumerate(answers):
-                self.refuse(submitted.verdict, number * _CHUNK, len(payloads))
-            return _joined(names, answers)
-        # One by one: none is to be taken after others found the queue full.
+        parts = _parts(payloads)
+        replicas = self.settings.replicas
+        if len(parts) > 1 and not (self.settings.max_length or replicas):
+            answers: list[Submitted] = yield Pipeline(map(call, parts))
+            for part, submitted in zip(parts, answers, strict=True):
+                self.refuse(submitted.verdict, part.start, len(payloads))
+            return _joined(names, parts, answers)
+        # One by one: none is to be taken after others found the queue full, or were
+        # not replicated.
         answers = []
-        for start in starts:
-            submitted = yield from ask(call(start))
+        for part in parts:
+            try:
+                submitted = yield from ask(call(part))
+            except NotReplicated as error:
+                submitted = cast("Submitted", error.answer)
+                if submitted.verdict == "ok":
+                    raise NotReplicated(
+                        tuple(names), error.confirmed, replicas
+                    ) from None
             answers.append(submitted)
             if outcome_channel and submitted.known:
                 # It was there before, so its outcome is not published here.
                 yield _stop_expecting(prefix, names[0])
-            self.refuse(submitted.verdict, start, len(payloads))
-        return _joined(names, answers)
+            self.refuse(submitted.verdict, part.start, len(payloads))
+        return _joined(names, parts, answers)
 
     def refuse(self, verdict: str, submitted: int, tasks: int) -> None:
         """Raise what a verdict means, after so many of all tasks were submitted."""
@@ -337,14 +348,30 @@ def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:
     return AwaitOutcome(prefix, task_id, 0.0)
 
 
-def _joined(names: list[str], answers: Sequence[Submitted]) -> Submission:
-    """Return a whole submission of the answers to its chunks."""
+def _parts(payloads: Sequence[bytes]) -> list[slice]:
+    """Divide a submission, so that no part of it holds the server for long."""
+    parts: list[slice] = []
+    start = size = 0
+    for position, payload in enumerate(payloads):
+        size += len(payload)
+        if position > start and (size > _CHUNK_BYTES or position - start >= _CHUNK):
+            parts.append(slice(start, position))
+            start, size = position, len(payload)
+    if payloads:
+        parts.append(slice(start, len(payloads)))
+    return parts
+
+
+def _joined(
+    names: list[str], parts: Sequence[slice], answers: Sequence[Submitted]
+) -> Submission:
+    """Return a whole submission of the answers to its parts."""
     known: set[int] = set()
     ended: dict[int, str] = {}
-    for chunk, answer in enumerate(answers):
-        known.update(chunk * _CHUNK + position for position in answer.known)
+    for part, answer in zip(parts, answers, strict=True):
+        known.update(part.start + position for position in answer.known)
         for position, state in answer.ended.items():
-            ended[chunk * _CHUNK + position] = state
+            ended[part.start + position] = state
     if ended:
         warn_of_ended(names, ended)
     return Submission(names, frozenset(known), ended)

@@ -38,6 +38,7 @@ class QueueOptions:
     max_length: int | None
     max_payload: int
     max_result: int
+    replicas: int
     registry: Registry
     policy: AccessPolicy | None
     keyring: Keyring | None
@@ -64,6 +65,7 @@ class QueueOptions:
             max_length=max_length or 0,
             max_payload=checked_whole(self.max_payload, "max_payload", 1),
             max_result=checked_whole(self.max_result, "max_result", 1),
+            replicas=checked_whole(self.replicas, "replicas", 0),
             lease_ms=max(1, round(checked_seconds(self.lease, "lease") * 1000)),
         )
 

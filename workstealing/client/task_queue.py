@@ -62,6 +62,8 @@ class TaskQueue:
         max_length: how many tasks may wait or run; more are refused with `QueueFull`.
         max_payload: bytes of one payload, for those who submit and for workers.
         max_result: bytes of one result; a task that returns more has failed.
+        replicas: how many must have a submission, or how a task ended, before it
+            counts; not on a Cluster.
         registry: the tasks that are known here, if queues are to share them.
         policy: which roles may call which tasks; with a policy, a call that it does
             not allow is refused.
@@ -86,6 +88,7 @@ class TaskQueue:
         max_length: int | None = None,
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
+        replicas: int = DEFAULTS.replicas,
         registry: Registry | None = None,
         policy: AccessPolicy | None = None,
         secret: str | bytes | None = None,
@@ -105,6 +108,7 @@ class TaskQueue:
             max_length=max_length,
             max_payload=max_payload,
             max_result=max_result,
+            replicas=replicas,
             registry=self.registry,
             policy=policy,
             keyring=one_keyring(secret, keyring),

@@ -15,7 +15,14 @@ from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
-from workstealing.drivers.connection import hang_up_async, is_plain, send_all_async
+from workstealing.drivers.connection import (
+    confirmed,
+    fence,
+    hang_up_async,
+    is_plain,
+    raising,
+    send_all_async,
+)
 from workstealing.drivers.server_check import first_look
 from workstealing.drivers.sync_driver import is_ours
 from workstealing.drivers.translate import CLIENT_ERRORS, is_wrong_server, translated
@@ -83,6 +90,8 @@ class AsyncDriver:
         if isinstance(step, Sleep):
             await asyncio.sleep(step.seconds)
             return None
+        if not self._looked and not isinstance(step, Nodes):
+            await self._look()
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
         generation = self._subscriptions.generation
@@ -97,6 +106,8 @@ class AsyncDriver:
                 )
             if isinstance(step, Pipeline):
                 answer = await self._send_all(step.calls)
+            elif isinstance(step, Call) and step.replicas:
+                answer = confirmed(step, await self._send_fenced(step))
             else:
                 answer = step.parse(await self._send(step))
         except CLIENT_ERRORS as error:
@@ -116,12 +127,19 @@ class AsyncDriver:
                 " loop gets a client of its own, or close the client before its loop"
                 " ends"
             ) from error
-        if not self._looked and not isinstance(step, Nodes):
-            # Only now, when the server is known to answer: a slice must not fail,
-            # nor wait twice, because of a look around.
-            self._looked = True
-            self._refusal = await self.run(first_look(target_of(self.client)))
         return answer
+
+    async def _look(self) -> None:
+        """Look at the server before it is sent anything: it may be too old."""
+        self._looked = True
+        try:
+            self._refusal = await self.run(first_look(target_of(self.client)))
+        except RedisUnavailable:
+            # Of a Cluster, another node may answer. A single server would not, and
+            # nobody is to wait for it twice.
+            if not isinstance(self.client, RedisCluster):
+                self._looked = False
+                raise
 
     async def _hang_up(self, generation: int) -> None:
         """Have whatever is sent next find out who is at the server's address now."""
@@ -132,6 +150,24 @@ class AsyncDriver:
         if self._is_plain:
             return await send_all_async(self.client, calls)
         return [call.parse(await self._send(call)) for call in calls]
+
+    async def _send_fenced(self, call: Call[Any]) -> list[Any]:
+        """Run a script; return its reply, and last how many replicas have it."""
+        client: Any = self.client
+        behind = fence(client, call)
+        options = _RAW if call.is_raw else {}
+        for words in (("EVALSHA", call.script.sha), ("EVAL", call.script.text)):
+            # All on one connection.
+            async with client.pipeline(transaction=False) as pipeline:
+                pipeline.execute_command(
+                    *words, len(call.keys), *call.keys, *call.arguments, **options
+                )
+                for parts in behind:
+                    pipeline.execute_command(*parts)
+                replies = await pipeline.execute(raise_on_error=False)
+            if not isinstance(replies[0], NoScriptError):
+                break
+        return raising(replies)
 
     async def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
         client: Any = self.client

@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
@@ -25,6 +25,7 @@ from redis.asyncio.cluster import ClusterNode as AsyncClusterNode
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
+from redis.exceptions import ClusterDownError, ResponseError, TryAgainError
 from redis.retry import Retry
 
 from workstealing._checks import checked_client_name, checked_number, checked_seconds
@@ -53,7 +54,6 @@ __all__ = (
     "dedicated",
     "driver",
     "driver_source",
-    "timeout_of",
 )
 
 Profile = Literal["side-work", "tasks"]
@@ -103,7 +103,7 @@ def connect(
         return Redis(**settings)
     node: Any = ClusterNode
     try:
-        return RedisCluster(
+        return _Cluster(
             startup_nodes=[node(*host) for host in address.hosts],
             **_cluster_settings(settings),
         )
@@ -187,13 +187,6 @@ def async_driver_source(
 ) -> AsyncDriverSource:
     """Return what makes such a driver when it is first used, one per event loop."""
     return AsyncDriverSource(redis, partial(async_driver, profile=profile))
-
-
-def timeout_of(client: Any) -> float | None:
-    """Return the seconds that a client waits for a reply; None is for ever."""
-    holder = getattr(client, "nodes_manager", None) or client.connection_pool
-    seconds = holder.connection_kwargs.get("socket_timeout")
-    return None if seconds is None else float(seconds)
 
 
 @contextmanager
@@ -336,6 +329,29 @@ def _cluster_settings(settings: dict[str, Any]) -> dict[str, Any]:
     if int(__version__.split(".")[0]) < 6:
         partial["cluster_error_retry_attempts"] = 0
     return partial
+
+
+class _Cluster(RedisCluster):
+    """Lets a command fail where redis-py would sleep, for up to half a second.
+
+    The asyncio client sleeps too, but its callers can be cancelled.
+    """
+
+    def get_redis_connection(self, node: Any) -> Any:
+        """Return the client of a node."""
+        client: Any = super().get_redis_connection(node)
+        if "parse_response" not in vars(client):
+            client.parse_response = partial(_parse_at_once, client.parse_response)
+        return client
+
+
+def _parse_at_once(parse: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    try:
+        return parse(*arguments, **options)
+    except TryAgainError as error:
+        raise ResponseError(f"TRYAGAIN {error}") from error
+    except ClusterDownError as error:
+        raise ResponseError(f"CLUSTERDOWN {error}") from error
 
 
 class _AsyncCluster(AsyncRedisCluster):

@@ -9,12 +9,15 @@ before. Two are under way at most: one that is run and one that waits. More woul
 nothing, and would have to be held in memory.
 
 `hang_up` is for a failover: whatever is sent next goes over a new connection.
+
+A call that replicas must have is followed by `fence`, on the same connection: only
+there does the server know which write is meant.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from inspect import signature
 from itertools import chain
@@ -26,20 +29,31 @@ from redis import asyncio as aio
 from redis import connection as sync
 from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import TimeoutError as TimedOut
 
+from workstealing.errors import ConfigurationError, NotReplicated
 from workstealing.queue.steps import Argument, Call
 
 __all__ = (
     "DedicatedConnection",
+    "confirmed",
+    "fence",
     "hang_up",
     "hang_up_async",
     "is_plain",
+    "raising",
     "send_all",
     "send_all_async",
     "shut_down_sockets",
+    "timeout_of",
 )
 
 T = TypeVar("T")
+
+# A replica that keeps up confirms within a millisecond or two.
+_REPLICA_SECONDS = 1.0
+# How late a blocking command may end.
+_LATE_SECONDS = 1.0
 
 
 class DedicatedConnection:
@@ -47,19 +61,31 @@ class DedicatedConnection:
 
     def __init__(self, client: Any) -> None:
         self._pool: Any = client.connection_pool
+        self._timeout = timeout_of(client)
         self._connection: Any = None
 
     def call(self, call: Call[Any]) -> Any:
         """Run a script; return its reply as it is."""
-        before = [] if call.after is None else _packed(call.after.parts)
+        return self.call_and([], call)[0]
+
+    def call_and(
+        self, behind: Sequence[tuple[Argument, ...]], call: Call[Any]
+    ) -> list[Any]:
+        """Run a script and commands *behind* it; return all replies as they are."""
+        before, seconds = list[bytes](), 0.0
+        if call.after is not None:
+            before, seconds = _packed(call.after.parts), _seconds(call.after.parts)
+        rest = [packed for parts in behind for packed in _packed(parts)]
         try:
-            return self._exchange(before + _packed_call(call), call.is_raw)
+            sent = _packed_call(call) + rest
+            return self._exchange(before, sent, call.is_raw, seconds)
         except NoScriptError:
-            return self._exchange(_packed_call(call, in_full=True), call.is_raw)
+            in_full = _packed_call(call, in_full=True)
+            return self._exchange([], in_full + rest, call.is_raw)
 
     def ask(self, parts: tuple[Argument, ...]) -> Any:
-        """Send a command; return its reply as it is."""
-        return self._exchange(_packed(parts), is_raw=False)
+        """Send a blocking command, with its seconds last; return its reply as it is."""
+        return self._exchange([], _packed(parts), False, _seconds(parts))[0]
 
     def close(self) -> None:
         """Give the connection back; another is taken when one is needed again."""
@@ -68,18 +94,30 @@ class DedicatedConnection:
             connection.disconnect()
             self._pool.release(connection)
 
-    def _exchange(self, command: list[bytes], is_raw: bool) -> Any:
+    def _exchange(
+        self,
+        before: list[bytes],
+        commands: list[bytes],
+        is_raw: bool,
+        seconds: float = 0.0,
+    ) -> list[Any]:
+        """Send all at once; read the replies, the first of them for some seconds."""
         if self._connection is None:
             self._connection = self._pool.get_connection()
-        connection = self._connection
+        connection, left = self._connection, len(before) + len(commands)
         try:
-            connection.send_packed_command(command)
-            left = len(command)
-            while left > 1:
-                connection.read_response()
+            connection.send_packed_command(before + commands)
+            if seconds and self._timeout is not None:
+                # The server is to wait, not to be slow. It looks at the time only now
+                # and then, up to ten times a second.
+                longest = seconds + max(self._timeout, _LATE_SECONDS)
+                if not connection.can_read(timeout=longest):
+                    raise TimedOut("no answer to a command that blocks")
+            replies = []
+            while left:
                 left -= 1
-            left = 0
-            return connection.read_response(disable_decoding=is_raw)
+                replies.append(connection.read_response(disable_decoding=is_raw))
+            return replies[len(before) :]
         except ResponseError:
             # If it was the last answer, the connection is as good as before.
             if left:
@@ -89,6 +127,48 @@ class DedicatedConnection:
             # What comes next on it would be the answer to this.
             self.close()
             raise
+
+
+def fence(client: Any, call: Call[Any]) -> list[tuple[Argument, ...]]:
+    """Return what tells, right behind a call, how many replicas have what it wrote."""
+    if isinstance(client, (RedisCluster, aio.RedisCluster)):
+        raise ConfigurationError(
+            "replicas= is not supported on a Cluster: leave it out, and set"
+            " min-replicas-to-write at its nodes"
+        )
+    timeout = timeout_of(client)
+    seconds = min(_REPLICA_SECONDS, timeout / 2) if timeout else _REPLICA_SECONDS
+    # A call that wrote nothing, as it was done before, would be confirmed at once. Of
+    # all that replicas are sent, a message is the least; nobody subscribes to a key.
+    return [
+        ("PUBLISH", call.keys[0], ""),
+        ("WAIT", call.replicas, round(seconds * 1000)),
+    ]
+
+
+def confirmed(call: Call[T], replies: Sequence[Any]) -> T:
+    """Return the answer to a call with a fence, if enough replicas have it."""
+    answer = call.parse(replies[0])
+    if replies[-1] < call.replicas:
+        missing = NotReplicated((), replies[-1], call.replicas)
+        missing.answer = answer
+        raise missing
+    return answer
+
+
+def raising(replies: list[Any]) -> list[Any]:
+    """Return the replies of a pipeline; raise the first that is an error."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
+
+
+def timeout_of(client: Any) -> float | None:
+    """Return the seconds that a client waits for a reply; None is for ever."""
+    holder = getattr(client, "nodes_manager", None) or client.connection_pool
+    seconds = holder.connection_kwargs.get("socket_timeout")
+    return None if seconds is None else float(seconds)
 
 
 def send_all(client: Any, calls: Iterable[Call[T]]) -> list[T]:
@@ -169,6 +249,11 @@ def _packed(parts: tuple[Argument, ...]) -> list[bytes]:
     """Return a command as connections of redis-py take it."""
     pack: Any = pack_command  # its type says that a command has a single part
     return [pack(parts)]
+
+
+def _seconds(parts: tuple[Argument, ...]) -> float:
+    """Return how long a blocking command waits on the server: its last part."""
+    return parts[-1] if isinstance(parts[-1], (int, float)) else 0.0
 
 
 def _packed_call(call: Call[Any], *, in_full: bool = False) -> list[bytes]:

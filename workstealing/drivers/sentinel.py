@@ -3,6 +3,7 @@
 In a planned failover the old primary takes writes until a Sentinel demotes it, some ten
 seconds after the new one was named; all of them are lost. So a client in use asks again
 beside its work, which never waits for that, and leaves connections to the old primary.
+A connection to a server that says it is a replica is not used at all.
 
 Closing such a client closes its connections to the Sentinels too; redis-py leaves
 those open.
@@ -20,6 +21,8 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.asyncio.sentinel import SentinelConnectionPool as AsyncSentinelPool
+from redis.exceptions import ConnectionError as NotConnected
+from redis.exceptions import ResponseError
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 from workstealing.drivers.address import Address
@@ -29,15 +32,22 @@ __all__ = ("async_primary", "primary")
 
 # A Sentinel has no databases, and users and passwords of its own.
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
+_TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
 _ASK_SECONDS = 1.0
+_PRIMARY = (b"master", "master")
+_DEMOTED = "the Sentinels name a server that is a replica, in the midst of a failover"
 
 
 def primary(address: Address, settings: dict[str, Any]) -> Redis:
     """Return a client of the primary that the Sentinels name."""
     watch: Any = Sentinel
-    sentinels = watch(address.hosts, sentinel_kwargs=_for_sentinels(settings))
+    for_sentinels = _for_sentinels(settings, len(address.hosts))
+    sentinels = watch(address.hosts, sentinel_kwargs=for_sentinels)
     client = sentinels.master_for(
-        address.service, connection_pool_class=_Pool, **settings
+        address.service,
+        connection_pool_class=_Pool,
+        redis_connect_func=_greet,
+        **settings,
     )
     return cast("Redis", client)
 
@@ -45,15 +55,42 @@ def primary(address: Address, settings: dict[str, Any]) -> Redis:
 def async_primary(address: Address, settings: dict[str, Any]) -> AsyncRedis:
     """Return an asyncio client of the primary that the Sentinels name."""
     watch: Any = AsyncSentinel
-    sentinels = watch(address.hosts, sentinel_kwargs=_for_sentinels(settings))
+    for_sentinels = _for_sentinels(settings, len(address.hosts))
+    sentinels = watch(address.hosts, sentinel_kwargs=for_sentinels)
     client = sentinels.master_for(
-        address.service, connection_pool_class=_AsyncPool, **settings
+        address.service,
+        connection_pool_class=_AsyncPool,
+        redis_connect_func=_greet_async,
+        **settings,
     )
     return cast("AsyncRedis", client)
 
 
-def _for_sentinels(settings: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in settings.items() if k.startswith(_FOR_SENTINELS)}
+def _for_sentinels(settings: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return their settings: they are asked in turn, within the time of one server."""
+    kept = {k: v for k, v in settings.items() if k.startswith(_FOR_SENTINELS)}
+    return kept | {k: kept[k] / number for k in _TIMEOUTS if kept.get(k) is not None}
+
+
+def _greet(connection: Any) -> None:
+    connection.on_connect()
+    connection.send_command("ROLE")
+    # A user may not be allowed to ask; then its first write tells.
+    with suppress(ResponseError):
+        role = connection.read_response()[0]
+        if role not in _PRIMARY:
+            connection.disconnect()
+            raise NotConnected(_DEMOTED)
+
+
+async def _greet_async(connection: Any) -> None:
+    await connection.on_connect()
+    await connection.send_command("ROLE")
+    with suppress(ResponseError):
+        role = (await connection.read_response())[0]
+        if role not in _PRIMARY:
+            await connection.disconnect(nowait=True)
+            raise NotConnected(_DEMOTED)
 
 
 class _Pool(SentinelConnectionPool):

@@ -1,4 +1,4 @@
-"""Looks at a server once, after its first answer, and says what a person should know.
+"""Looks at a server once, before anything else, and says what a person should know.
 
 A server that evicts any key can evict a queue: that is a warning in the log, once per
 server and process. A server older than Redis 6.2 is refused. A server that does not
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing._printing import escaping_logger
-from workstealing.errors import RedisError
+from workstealing.errors import RedisError, RedisUnavailable
 from workstealing.queue.steps import Flow, RedisCommand, ask
 
 __all__ = ("ServerFacts", "advice", "first_look", "parse_facts", "refusal")
@@ -33,9 +33,14 @@ class ServerFacts:
 
 
 def first_look(target: str) -> Flow[str | None]:
-    """Log advice about a server; return why it cannot be used, or None."""
+    """Log advice about a server; return why it cannot be used, or None.
+
+    Raises `RedisUnavailable`: whatever was to come next need not be tried.
+    """
     try:
         facts = yield from ask(RedisCommand(("INFO",), parse=parse_facts))
+    except RedisUnavailable:
+        raise
     except RedisError as error:
         _log.debug("cannot check the server %s: %s", target, error)
         return None

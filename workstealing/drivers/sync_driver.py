@@ -15,8 +15,11 @@ from redis.exceptions import NoScriptError
 from workstealing.drivers.address import target_of
 from workstealing.drivers.connection import (
     DedicatedConnection,
+    confirmed,
+    fence,
     hang_up,
     is_plain,
+    raising,
     send_all,
 )
 from workstealing.drivers.server_check import first_look
@@ -88,6 +91,8 @@ class Driver:
         if isinstance(step, Sleep):
             time.sleep(step.seconds)
             return None
+        if not self._looked and not isinstance(step, Nodes):
+            self._look()
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
         generation = self._subscriptions.generation
@@ -100,6 +105,8 @@ class Driver:
                 return self._subscriptions.wait(step.prefix, step.task_id, step.seconds)
             if isinstance(step, Pipeline):
                 answer: Any = self._send_all(step.calls)
+            elif isinstance(step, Call) and step.replicas:
+                answer = confirmed(step, self._send_fenced(step))
             else:
                 answer = step.parse(self._send(step))
         except CLIENT_ERRORS as error:
@@ -110,12 +117,19 @@ class Driver:
                     return self._perform(step, is_repeated=True)
             script = step.script if isinstance(step, Call) else None
             raise translated(error, script) from error
-        if not self._looked and not isinstance(step, Nodes):
-            # Only now, when the server is known to answer: a slice must not fail,
-            # nor wait twice, because of a look around.
-            self._looked = True
-            self._refusal = self.run(first_look(target_of(self.client)))
         return answer
+
+    def _look(self) -> None:
+        """Look at the server before it is sent anything: it may be too old."""
+        self._looked = True
+        try:
+            self._refusal = self.run(first_look(target_of(self.client)))
+        except RedisUnavailable:
+            # Of a Cluster, another node may answer. A single server would not, and
+            # nobody is to wait for it twice.
+            if not isinstance(self.client, RedisCluster):
+                self._looked = False
+                raise
 
     def _hang_up(self, generation: int) -> None:
         """Have whatever is sent next find out who is at the server's address now."""
@@ -128,6 +142,28 @@ class Driver:
         if self._is_plain:
             return send_all(self.client, calls)
         return [call.parse(self._send(call)) for call in calls]
+
+    def _send_fenced(self, call: Call[Any]) -> list[Any]:
+        """Run a script; return its reply, and last how many replicas have it."""
+        client: Any = self.client
+        behind = fence(client, call)
+        if self._own is not None:
+            return self._own.call_and(behind, call)
+        if call.after is not None:
+            client.execute_command(*call.after.parts)
+        options = _RAW if call.is_raw else {}
+        for words in (("EVALSHA", call.script.sha), ("EVAL", call.script.text)):
+            # All on one connection.
+            with client.pipeline(transaction=False) as pipeline:
+                pipeline.execute_command(
+                    *words, len(call.keys), *call.keys, *call.arguments, **options
+                )
+                for parts in behind:
+                    pipeline.execute_command(*parts)
+                replies = pipeline.execute(raise_on_error=False)
+            if not isinstance(replies[0], NoScriptError):
+                break
+        return raising(replies)
 
     def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
         client: Any = self.client

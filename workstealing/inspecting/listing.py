@@ -40,6 +40,8 @@ PLACES = ("inbox", "later", "running", "done", "dead", "parked", "paused")
 MOST_ABILITIES = 100
 """Parked tasks are looked up for at most this many abilities."""
 
+# Redis cannot read a part of what a hash holds: 25 tasks of 1 MB take it 12 ms.
+_AT_ONCE = 25
 _PREVIEW_BYTES = 16_384
 # Replaces bytes that are not UTF-8; the server knows no task by such an id.
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
@@ -67,8 +69,8 @@ def summaries(
 ) -> Flow[list[TaskSummary]]:
     """Read what a list shows of each task; those that are gone are left out."""
     found: list[TaskSummary] = []
-    for start in range(0, len(ids), CHUNK):
-        call = listing_calls.summarize(keys, ids[start : start + CHUNK], most=most)
+    for start in range(0, len(ids), _AT_ONCE):
+        call = listing_calls.summarize(keys, ids[start : start + _AT_ONCE], most=most)
         found += yield from ask(call)
     return [one for one in found if _exists(one) or _REPLACED in one.id]
 

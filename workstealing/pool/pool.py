@@ -52,6 +52,8 @@ class Pool(Executor):
         buffer_timeout: seconds that submitting waits for room in a full buffer before
             it raises `PoolFull`. None waits as long as it takes, 0 not at all.
         name: names the threads and begins the ids of the work.
+        initializer: is called in each thread before any work. If it raises, work that
+            this thread takes fails with `PoolBroken`.
         chance: draws the victims of thieves.
         clock: where time comes from.
 
@@ -66,15 +68,20 @@ class Pool(Executor):
         *,
         buffer_timeout: float | None = None,
         name: str | None = None,
+        initializer: Callable[[], object] | None = None,
         chance: Chance = SYSTEM_CHANCE,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         checked_whole(workers, "workers", 1)
         checked_whole(buffer, "buffer", 1)
         _check_autoscale(autoscale)
+        if initializer is not None and not callable(initializer):
+            raise ConfigurationError(
+                f"initializer must be a function, not {initializer!r}"
+            )
         self.buffer_timeout = buffer_timeout
         self._threads = PoolThreads(
-            name or f"pool-{next(_numbers)}", buffer, chance, clock
+            name or f"pool-{next(_numbers)}", buffer, initializer, chance, clock
         )
         # Threads do not know the pool: one without references ends when it is empty.
         finalize(self, self._threads.abandon).atexit = False

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from threading import Lock, Thread, local
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workstealing.errors import StopWork, UnknownWorker
+from workstealing._printing import escaping_logger
+from workstealing.errors import PoolBroken, StopWork, UnknownWorker
 from workstealing.pool.work import Work
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ __all__ = (
 T = TypeVar("T")
 
 _current = local()
+logger = escaping_logger(__name__)
 
 
 def pool_thread_here(threads: PoolThreads) -> PoolThread | None:
@@ -54,13 +57,22 @@ def running_work(threads: Iterable[PoolThread]) -> list[Work[Any]]:
 class PoolThread:
     """A worker of a pool."""
 
-    __slots__ = ("is_leaving", "number", "thread", "threads", "wake_up", "works")
+    __slots__ = (
+        "_problem",
+        "is_leaving",
+        "number",
+        "thread",
+        "threads",
+        "wake_up",
+        "works",
+    )
 
     def __init__(self, threads: PoolThreads, number: int) -> None:
         self.threads = threads
         self.number = number
         self.wake_up = WakeUp(number)
         self.is_leaving = False
+        self._problem: BaseException | None = None
         self.works: list[Work[Any]] = []
         """Claimed, or about to be. Several if work runs the work that it waits for."""
         self.thread = Thread(
@@ -79,6 +91,8 @@ class PoolThread:
         if function is None or not work.set_running_or_notify_cancel():
             self.works.pop()
             return
+        if self._problem is not None:
+            function = partial(_refuse, self.threads.name, self._problem)
         try:
             value = work.interruption.call(function, *work.arguments, **work.keywords)
         except BaseException as error:  # noqa: BLE001 - it is the work's own
@@ -95,6 +109,7 @@ class PoolThread:
 
     def _loop(self) -> None:
         _current.thread = self
+        self._initialize()
         waiting, works = self.threads.waiting, self.works
         work = None
         try:
@@ -120,6 +135,14 @@ class PoolThread:
         finally:
             self.threads.thread_ended(self)
 
+    def _initialize(self) -> None:
+        if self.threads.initializer is not None:
+            try:
+                self.threads.initializer()
+            except BaseException as error:
+                self._problem = error
+                logger.exception("the initializer of %s raised", self.threads.name)
+
     def _find(self, has_worked: bool) -> Work[Any] | None:
         deques = self.threads.deques
         if self.is_leaving:
@@ -144,6 +167,12 @@ class PoolThread:
         if sleepers.sleep(self.wake_up, threads.idle_seconds):
             return True
         return not threads.release_if_spare(self)
+
+
+def _refuse(pool: str, problem: BaseException, *_: Any, **__: Any) -> None:
+    raise PoolBroken(
+        f"the initializer of {pool} raised {type(problem).__name__}: {problem}"
+    ) from problem
 
 
 class WakeUp:

@@ -41,8 +41,16 @@ _IN_A_ROW = 16
 class PoolThreads:
     """Threads that share waiting work and deques."""
 
-    def __init__(self, name: str, buffer: int, chance: Chance, clock: Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        buffer: int,
+        initializer: Callable[[], object] | None,
+        chance: Chance,
+        clock: Clock,
+    ) -> None:
         self.name = name
+        self.initializer = initializer
         self._chance = chance
         self._clock = clock
         self._begin_empty(buffer)

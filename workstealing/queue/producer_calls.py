@@ -95,6 +95,7 @@ def submit(
             ids=flat,
         ),
         parse,
+        replicas=settings.replicas,
     )
 
 

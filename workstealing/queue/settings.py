@@ -37,3 +37,5 @@ class QueueSettings:
     """Workers that a task may see die before it is given up."""
     upkeep_ms: int = 2_000
     """How long nobody may do upkeep before it is overdue."""
+    replicas: int = 0
+    """How many must have a submission or a settlement before it counts."""

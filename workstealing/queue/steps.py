@@ -51,6 +51,8 @@ class Call(Generic[T]):
     """Replies are bytes, whatever `decode_responses` of the client is."""
     after: RedisCommand[Any] | None = None
     """A blocking command that comes first, sent together with the script."""
+    replicas: int = 0
+    """How many must have what it wrote; with fewer, `NotReplicated` is raised."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,10 @@ __all__ = (
 
 _script = queue_scripts(__package__)
 
+_DEFAULTS = QueueSettings()
+# Workers renew their leases every second.
+_GRACE_MS = 3000
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:
@@ -53,10 +57,22 @@ class Survey:
     """Schedules whose tick has come."""
 
 
-def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
+def survey(
+    keys: QueueKeys, settings: QueueSettings = _DEFAULTS, *, most: int = 8
+) -> Call[Survey]:
     """Find work for upkeep; this also claims upkeep for the caller."""
     script = _script("survey")
-    return Call(script, script.keys(keys), script.arguments(most=most), _survey)
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(
+            most=most,
+            lease_ms=settings.lease_ms,
+            grace_ms=_GRACE_MS,
+            gap_ms=2 * settings.upkeep_ms,
+        ),
+        _survey,
+    )
 
 
 def reassign(

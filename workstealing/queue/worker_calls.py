@@ -139,6 +139,7 @@ def exchange(
         _exchanged,
         is_raw=True,
         after=after,
+        replicas=settings.replicas if reports else 0,
     )
 
 
@@ -160,7 +161,9 @@ def steal(
     )
 
 
-def begin(keys: QueueKeys, worker: str, task: Delivery) -> Call[bool]:
+def begin(
+    keys: QueueKeys, worker: str, task: Delivery, *, replicas: int = 0
+) -> Call[bool]:
     """Record that a task that must not run twice has begun; False if it may not."""
     script = _script("begin")
     return Call(
@@ -168,6 +171,7 @@ def begin(keys: QueueKeys, worker: str, task: Delivery) -> Call[bool]:
         script.keys(keys, running=keys.running(worker)),
         script.arguments(id=task.id, holder=f"{worker}#{task.token}"),
         bool,
+        replicas=replicas,
     )
 
 

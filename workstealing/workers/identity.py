@@ -85,7 +85,7 @@ class LoopStats:
     """Reports that came too late: another worker had the task by then."""
     lost_leases: int = 0
     failures: int = 0
-    """Exchanges that Redis did not answer."""
+    """Exchanges that Redis did not answer, or that too few replicas have."""
     due: int = 0
     """Tasks of the queue that were due and had not ended, at the last exchange."""
 
@@ -103,7 +103,7 @@ class WorkerStats(PoolStats):
     """Reports that came too late: another worker had the task by then."""
     lost_leases: int = 0
     failures: int = 0
-    """Exchanges that Redis did not answer."""
+    """Exchanges that Redis did not answer, or that too few replicas have."""
     zombies: int = 0
     """Tasks that could not be stopped, and were given up."""
     replaced: int = 0

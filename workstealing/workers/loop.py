@@ -14,16 +14,17 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.clock import Clock
-from workstealing.drivers.connect import timeout_of
+from workstealing.drivers.connection import is_plain, timeout_of
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import (
     ConfigurationError,
+    NotReplicated,
     PoolBroken,
     RedisError,
     ServerTooOld,
@@ -33,7 +34,7 @@ from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
-from workstealing.tasks.attempt import Delivery, Ending, Unroutable
+from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
 from workstealing.tasks.context import control_of
 from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
@@ -132,6 +133,7 @@ class WorkerLoop:
         self._is_member = False
         self._pauses = Pauses()
         self._held_back = 0
+        self._is_unreplicated = False
         self._failures_in_a_row = 0
         self._logged_at = -math.inf
         self._hand_back_at = -math.inf
@@ -248,7 +250,8 @@ class WorkerLoop:
     def _turn(self) -> None:
         """Exchange once, and do what comes of it."""
         in_flight, driver = self._in_flight, self._driver
-        want = in_flight.room() if self.phase is Phase.WORKING else 0
+        is_open = self.phase is Phase.WORKING and not self._is_unreplicated
+        want = in_flight.room() if is_open else 0
         after, self._waits_for = self._waits_for, None
         with self._speaking:
             exchanged = self._exchange(
@@ -299,12 +302,17 @@ class WorkerLoop:
         )
         try:
             exchanged = driver.call(call)
+        except NotReplicated as error:
+            exchanged = cast("Exchanged | None", error.answer)
+            self._report_again(reports, error)
         except BaseException:
             # Whether Redis has them is not known. A worker that is interrupted here
             # leaves with them.
             in_flight.keep_reports(reports)
             raise
-        in_flight.delivered(reports)
+        else:
+            in_flight.delivered(reports)
+            self._is_unreplicated &= not reports
         if exchanged is None:
             self._lose_lease()
             return None
@@ -322,6 +330,19 @@ class WorkerLoop:
         self._tell_pauses(exchanged.pauses)
         self._take(exchanged)
         return exchanged
+
+    def _report_again(self, reports: Sequence[Report], error: NotReplicated) -> None:
+        """Hold reports that a failover could undo, and take nothing more meanwhile.
+
+        The server has them, and takes them for known. One that follows it without them
+        accepts them, if it knows that the tasks are this worker's.
+        """
+        self._in_flight.keep_reports(reports)
+        self._is_unreplicated = True
+        self._count_failure(
+            "worker %s takes no more tasks until replicas have what it reported: %s",
+            error,
+        )
 
     def _take(self, exchanged: Exchanged) -> None:
         fed = self._in_flight.take(exchanged.tasks, exchanged.cancelled)
@@ -439,18 +460,17 @@ class WorkerLoop:
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()
+        self._count_failure("worker %s cannot reach Redis, retrying: %s", error)
+        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
+        self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)
+        self._sleep(longest * (0.5 + 0.5 * self._chance.random()))
+
+    def _count_failure(self, sentence: str, error: RedisError) -> None:
         self.stats.failures += 1
         now = self._clock.monotonic()
         if now - self._logged_at >= _LOG_SECONDS:
             self._logged_at = now
-            logger.warning(
-                "worker %s cannot reach Redis, retrying: %s",
-                self._identity.name,
-                error,
-            )
-        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
-        self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)
-        self._sleep(longest * (0.5 + 0.5 * self._chance.random()))
+            logger.warning(sentence, self._identity.name, error)
 
 
 class Lease:
@@ -498,8 +518,9 @@ def descriptors_lost(worker: str) -> PoolBroken:
 
 def rest_seconds(driver: Driver) -> float:
     """Return how long a worker waits for a wake-up before it looks again."""
-    # A client that gives up earlier would take every rest for a failure.
-    timeout = timeout_of(driver.client)
+    # A client that gives up earlier would take every rest for a failure. A connection
+    # of the worker's own knows which commands block.
+    timeout = None if is_plain(driver.client) else timeout_of(driver.client)
     return _REST_SECONDS if not timeout else min(_REST_SECONDS, timeout / 2)
 
 

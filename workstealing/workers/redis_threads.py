@@ -27,7 +27,7 @@ class WakeUpListener:
     """A daemon thread that waits for wake-ups of a queue.
 
     Args:
-        driver: where to listen.
+        driver: where to listen; the listener closes it.
         key: of the list of wake-ups.
         seconds: to wait at a time.
         woken: what to call then.
@@ -64,6 +64,7 @@ class WakeUpListener:
         while True:
             self._is_wanted.wait()
             if self._is_over:
+                self._driver.close()
                 return
             self._is_wanted.clear()
             try:

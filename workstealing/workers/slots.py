@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
+from workstealing.drivers.connect import dedicated
 from workstealing.drivers.sync_driver import Driver
 from workstealing.queue.steps import RedisCommand
 from workstealing.tasks.attempt import Attempt
@@ -150,7 +151,7 @@ class ResizableSlots(ABC, Generic[S]):
         self._parts = parts
         self._in_flight = parts.in_flight
         self._wake_ups = WakeUpListener(
-            parts.driver,
+            dedicated(parts.driver),
             parts.bell,
             parts.rest_seconds,
             parts.in_flight.make_exchange_due,

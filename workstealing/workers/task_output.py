@@ -43,7 +43,12 @@ class TaskOutput:
         """
         identity = self._identity
         return self._driver.call(
-            worker_calls.begin(identity.keys, identity.name, attempt.task)
+            worker_calls.begin(
+                identity.keys,
+                identity.name,
+                attempt.task,
+                replicas=identity.settings.replicas,
+            )
         )
 
     def notes(self, attempt: Attempt) -> TaskNotes:

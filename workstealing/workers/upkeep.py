@@ -102,7 +102,7 @@ def upkeep(
     keys: QueueKeys, settings: QueueSettings, by: str, schedules: QueueSchedules
 ) -> Flow[Duty]:
     """Do a bounded part of what is due, the most urgent first."""
-    seen = yield from ask(upkeep_calls.survey(keys))
+    seen = yield from ask(upkeep_calls.survey(keys, settings))
     done: dict[str, int] = {}
     if seen.dead:
         done["reassign"] = yield from _reassign(keys, settings, seen)

@@ -43,6 +43,8 @@ NEEDED = {
     "gunicorn-gevent-hooks": "gevent",
     "waitress": "waitress",
     "cheroot": "cheroot",
+    "daphne": "daphne",
+    "hypercorn": "hypercorn",
 }
 
 Serve = Callable[..., Any]
@@ -84,6 +86,11 @@ def _commands(site: str, fd: int) -> dict[str, list[str]]:
     hooks = ["-c", f"{SITES}/gunicorn_hooks.py"]
     gevent = ["-k", "gevent"]
     return {
+        "daphne": [sys.executable, "-m", "daphne", "--fd", str(fd), f"{site}:app"],
+        "hypercorn": [
+            *(sys.executable, "-m", "hypercorn", "--bind", f"fd://{fd}"),
+            *("--graceful-timeout", "5", f"{site}:app"),
+        ],
         "cheroot": [sys.executable, "-c", _CHEROOT.format(site=site, fd=fd)],
         "gunicorn": gunicorn,
         "gunicorn-gevent": [*gunicorn, *gevent],

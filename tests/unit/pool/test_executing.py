@@ -6,12 +6,18 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
-from threading import Event
+from threading import Barrier, Event, get_ident, local
+from typing import Any, cast
 
 import pytest
 
 from workstealing import Autoscale, Pool
-from workstealing.errors import ConfigurationError, ResultTimeout, WorkDiscarded
+from workstealing.errors import (
+    ConfigurationError,
+    PoolBroken,
+    ResultTimeout,
+    WorkDiscarded,
+)
 from workstealing.pool.pool_thread import pool_thread_here
 from workstealing.pool.work import Work, WorkStatus
 
@@ -387,3 +393,45 @@ def test_an_abandoned_pool_does_its_work_and_ends(until: Until) -> None:
             ]
         )
     )
+
+
+def test_an_initializer_is_called_in_each_thread_before_any_work(
+    make_pool: MakePool,
+) -> None:
+    here = local()
+    both = Barrier(2)
+
+    def initialize() -> None:
+        here.ready = get_ident()
+
+    def look() -> bool:
+        both.wait(10)
+        return bool(here.ready == get_ident())
+
+    pool = make_pool(1, initializer=initialize)
+    pool.scale(2)
+
+    works = [pool.execute(look) for _ in range(2)]
+    assert [work.result(10) for work in works] == [True, True]
+
+
+def test_work_of_a_thread_whose_initializer_raised_fails_with_the_reason(
+    make_pool: MakePool,
+) -> None:
+    def initialize() -> None:
+        raise LookupError("no such database")
+
+    ran: list[int] = []
+    pool = make_pool(2, initializer=initialize)
+
+    works = [pool.execute(ran.append, n) for n in range(5)]
+
+    for work in works:
+        with pytest.raises(PoolBroken, match="LookupError: no such database"):
+            work.result(10)
+    assert not ran
+
+
+def test_an_initializer_that_cannot_be_called_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="initializer must be a function"):
+        Pool(initializer=cast("Any", 7))

@@ -39,8 +39,14 @@ if abilities and abilities ~= abilities_of(redis.call('HGET', members, victim)) 
     is_capable[ability] = true
   end
 end
-local function is_fit(envelope)
-  if not is_capable or not envelope then return true end
+-- What would take too long to look at stays, too.
+local may_read = 4 * 1024 * 1024
+local function is_fit(id)
+  if not is_capable then return true end
+  if may_read <= 0 then return false end
+  local envelope = redis.call('HGET', task, id)
+  if not envelope then return true end
+  may_read = may_read - #envelope
   local name, version = envelope_name(envelope)
   -- A task that nobody can read, any worker can put aside.
   return not name or is_capable[name .. '@' .. version]
@@ -49,12 +55,11 @@ end
 local taken = redis.call('RPOP', victim_deque, math.min(math.ceil(length / 2), most))
 local holders = redis.call('HMGET', lock, unpack(taken))
 local histories = redis.call('HMGET', history, unpack(taken))
-local envelopes = is_capable and redis.call('HMGET', task, unpack(taken)) or {}
 local moved, left = 0, length - #taken
 for n = #taken, 1, -1 do
   local id, holder = taken[n], holders[n]
   if holder and string.sub(holder, 1, #victim + 1) == victim .. '#' then
-    if is_fit(envelopes[n]) then
+    if is_fit(id) then
       local attempts, deaths, steals = read_history(histories[n])
       redis.call('HSET', history, id, write_history(attempts, deaths, steals + 1))
       redis.call('HSET', lock, id, thief .. '#' .. new_token())

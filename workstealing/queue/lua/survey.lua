@@ -11,14 +11,30 @@
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
 -- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
--- ARG most  int  names of each kind
+-- ARG most      int  names of each kind
+-- ARG lease_ms  int
+-- ARG grace_ms  int  in which a living worker renews its lease
+-- ARG gap_ms    int  between two looks at most, unless nobody looked
+--
+-- A clock that jumps ahead ends all leases at once. It cannot be told from a time in which
+-- nobody looked, so after both the living have the grace to renew their leases. Where looks
+-- are always far apart, a worker is dead if the look before found that its lease had ended.
 --
 -- Reply: now, the dead, the rich, some of the living, abilities to unpark, upkeep as
 -- duty, time, …; ms until the next delayed task is due, -1 if none waits; names that are being
 -- resumed; how many schedules are due.
 
 local now, waiting = now_ms(), 0
-local dead = redis.call('ZRANGE', workers, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+local before = redis.call('HMGET', upkeep, 'looked', 'doubted')
+local looked, doubted = tonumber(before[1] or now), tonumber(before[2] or 0)
+local since_doubt, ended_by = now - doubted, now
+if now - looked > math.max(gap_ms, lease_ms / 2) then
+  ended_by = since_doubt >= grace_ms and doubted or 0
+  doubted = now
+elseif since_doubt >= 0 and since_doubt < math.min(grace_ms, lease_ms) then
+  ended_by = 0
+end
+local dead = redis.call('ZRANGE', workers, '-inf', ended_by, 'BYSCORE', 'LIMIT', 0, most)
 local rich = redis.call('ZRANGE', loads, '+inf', 2, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 local living = {}
 if #rich > 0 then living = redis.call('ZRANDMEMBER', workers, most) end
@@ -31,7 +47,7 @@ for n = 1, #pauses, 2 do
   if pauses[n + 1] == '0' then resuming[#resuming + 1] = pauses[n] end
 end
 local next_one = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
-first_write('HSET', upkeep, 'claimed', now)
+first_write('HSET', upkeep, 'claimed', now, 'looked', now, 'doubted', doubted)
 -- A wake-up may have been lost; another one does no harm.
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 wake_workers(waiting)
