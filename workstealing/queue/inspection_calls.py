@@ -45,6 +45,8 @@ class Trace:
     deaths: int
     steals: int
     is_cancelling: bool
+    line: str
+    """The line that it waits in when it waits; empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class Counts:
     dead: int
     parked: int
     input_ended: bool
+    in_lines: int
+    """Waiting for their turn, or held back by a limit."""
     stats: dict[str, int]
     upkeep: dict[str, int]
     leases: dict[str, int]
@@ -144,7 +148,7 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
 
 
 def _trace(reply: Any) -> Trace:
-    now, envelope, lock, outcome, due, dead_at, needs, history, cancelling = reply
+    now, envelope, lock, outcome, due, dead_at, needs, history, asked, line = reply
     worker, _, token = shown(lock).rpartition("#")
     return Trace(
         int(now),
@@ -156,7 +160,8 @@ def _trace(reply: Any) -> Trace:
         _milliseconds(dead_at),
         shown(needs),
         *tallies(history),
-        bool(cancelling),
+        bool(asked),
+        shown(line).partition("\0")[0] if len(line) > 1 else "",
     )
 
 
@@ -166,7 +171,7 @@ def _milliseconds(score: Any) -> int | None:
 
 def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
-    parked, input_ended, stats, upkeep, leases, loads, able = reply[9:]
+    parked, input_ended, in_lines, stats, upkeep, leases, loads, able = reply[9:]
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -177,6 +182,7 @@ def _counts(reply: Any) -> Counts:
         int(dead),
         int(parked),
         bool(input_ended),
+        int(in_lines),
         _numbers(stats),
         _numbers(upkeep),
         _numbers(leases),

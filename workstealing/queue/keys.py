@@ -44,6 +44,16 @@ class QueueKeys:
         self.abilities = f"{prefix}abilities"
         self.parked = f"{prefix}parked"
         self.parked_abilities = f"{prefix}parked_abilities"
+        self.lines = f"{prefix}lines"
+        self.turns = tuple(f"{prefix}turns:{priority}" for priority in range(3))
+        self.ready = f"{prefix}ready"
+        self.placed = f"{prefix}placed"
+        self.blocked = f"{prefix}blocked"
+        self.permits = f"{prefix}permits"
+        self.permit_holders = f"{prefix}permit_holders"
+        self.limits = f"{prefix}limits"
+        self.rates = f"{prefix}rates"
+        self.refills = f"{prefix}refills"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:
@@ -51,7 +61,7 @@ class QueueKeys:
         own = {"prefix", "_of_workers"}
         values = [value for name, value in vars(self).items() if name not in own]
         names = [value for value in values if isinstance(value, str)]
-        return (*self.inboxes, *names)
+        return (*self.inboxes, *self.turns, *names)
 
     def deque(self, worker: str) -> str:
         """List of the tasks that a worker has not begun."""

@@ -1,4 +1,4 @@
---- needs: clock, publish, load, first_write
+--- needs: clock, publish, load, first_write, permits, wake_workers
 -- Cancel a task: at once if it waits, by asking its worker if it runs. Its id may stay
 -- in an inbox, where it is passed over.
 --
@@ -19,7 +19,17 @@
 -- KEY parked_abilities  set   abilities that something is parked for
 -- KEY stats             hash  counts
 -- KEY awaited           hash  id -> channels to publish its outcome on
--- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY priorities        hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY lines             zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]          zset  line or fair key -> its turn; urgent, normal, low
+-- KEY ready             zset  fair key, sequence, line; lines of a fair key, the next one first
+-- KEY placed            hash  line -> limit key that it waits for; empty: it is ready
+-- KEY control           hash  token, sequence, turns
+-- KEY blocked           zset  limit key, turn, line; of lines that wait for room
+-- KEY permits           hash  limit key -> how many tasks hold a permit
+-- KEY permit_holders    hash  id -> limit keys that it holds permits of
+-- KEY refills           zset  limit key -> when it has room for lines that wait
+-- KEY bell              list  wake-ups for idle workers
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG needs         str  the ability that it is parked for, as last read; empty: none
@@ -41,6 +51,9 @@ if holder and redis.call('HEXISTS', running, id) == 1 then
   return 'asked'
 end
 local is_delayed = redis.call('ZREM', later, id) == 1
+local place = redis.call('HGET', priorities, id)
+-- Its line may be empty then: whoever looks at it next finds out.
+local is_in_line = line_in(place) and redis.call('ZREM', lines, place .. '\0' .. id) == 1
 local is_parked = redis.call('HDEL', parked, id) == 1
 if is_parked then
   -- Perhaps nobody with this ability ever comes to clear it away.
@@ -49,8 +62,10 @@ if is_parked then
 end
 if holder then
   redis.call('LREM', deque, 1, id)
+  return_permits({id})
+  if unblocked > 0 then wake_workers(unblocked) end
   record_load(worker, redis.call('LLEN', deque))
-elseif not is_delayed and not is_parked then
+elseif not is_delayed and not is_parked and not is_in_line then
   redis.call('HINCRBY', cancelled, id, 1)
 end
 redis.call('HDEL', task, id)

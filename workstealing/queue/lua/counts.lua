@@ -14,9 +14,10 @@
 -- KEY upkeep      hash  duty -> last done at
 -- KEY loads       zset  worker -> length of its deque
 -- KEY abilities   hash  name@version -> workers that can run it
+-- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
--- input ended; then stats, upkeep, workers with leases, loads and abilities, each name,
+-- input ended, in lines; then stats, upkeep, workers with leases, loads and abilities, each name,
 -- value, …
 
 return {
@@ -31,6 +32,7 @@ return {
   redis.call('ZCARD', dead),
   redis.call('HLEN', parked),
   redis.call('HEXISTS', control, 'input_ended'),
+  redis.call('ZCARD', lines),
   redis.call('HGETALL', stats),
   redis.call('HGETALL', upkeep),
   redis.call('ZRANGE', workers, 0, 999, 'WITHSCORES'),

@@ -1,6 +1,6 @@
---- needs: clock, wake_workers
--- Put up to a thousand tasks into an inbox, or aside until they are due. An id that is
--- known already, waiting or ended, is left as it is.
+--- needs: clock, wake_workers, lines
+-- Put up to a thousand tasks into an inbox or their lines, or aside until they are due. An
+-- id that is known already, waiting or ended, is left as it is.
 --
 -- KEY task        hash  id -> envelope
 -- KEY done        hash  id -> outcome
@@ -8,17 +8,23 @@
 -- KEY control     hash  input_ended
 -- KEY bell        list  wake-ups for idle workers
 -- KEY stats       hash  counts
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that wait outside of such an inbox
+-- KEY priorities  hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY inboxes[3]  list  urgent, normal, low
 -- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY dead        zset  id -> when it was given up
+-- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]    zset  line or fair key -> its turn; urgent, normal, low
+-- KEY ready       zset  fair key, sequence, line; lines of a fair key, the next one first
+-- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
+-- KEY limits      hash  limit -> its numbers; then those of the code, if others
 -- ARG priority  int  0 urgent, 1 normal, 2 low
 -- ARG due       int  ms since the epoch; 0: at once
 -- ARG delay_ms  int  or else from now; 0: at once
 -- ARG most      int  tasks that the queue holds at most; 0: any number
 -- ARG count     int  number of tasks
 -- ARG channel   str  where the outcomes are published; empty: nowhere
--- ARGS ids      str  of all, each once; then the envelopes of all
+-- ARGS ids      str  of all, each once; then the envelopes of all; then, if any has a line, the
+--                    lines of all, empty for none, and each limit of theirs, name and numbers
 --
 -- Reply: 'ok', 'full' or 'input_ended'; then the positions, from 0, of known ids.
 
@@ -49,7 +55,9 @@ if channel ~= '' then
   end
 end
 if delay_ms > 0 then due = now_ms() + delay_ms end
-if fresh == count and due == 0 then
+local lines_at = last + count
+local has_lines = #ARGV > lines_at
+if fresh == count and due == 0 and not has_lines then
   local tasks = {}
   for i = 1, count do
     tasks[2 * i - 1] = ARGV[before + i]
@@ -58,18 +66,33 @@ if fresh == count and due == 0 then
   redis.call('HSET', task, unpack(tasks))
   redis.call('RPUSH', inbox, unpack(ARGV, ids_at, last))
 else
+  local in_line, names = {}, {}
   for i = 1, count do
     local id = ARGV[before + i]
+    local line = has_lines and ARGV[lines_at + i] or ''
+    if line == '' then line = nil end
     if not waiting[i] and not ended[i] then
       redis.call('HSET', task, id, ARGV[last + i])
       if due == 0 then
-        redis.call('RPUSH', inbox, id)
+        in_line[#in_line + 1], names[#names + 1] = line and id, line
+        if not line then redis.call('RPUSH', inbox, id) end
       else
         redis.call('ZADD', later, due, id)
-        if priority ~= 1 then redis.call('HSET', priorities, id, priority) end
+        -- It gets its place in the line when it is due.
+        local place = line and line .. '\0' .. padded(0) or priority
+        if place ~= 1 then redis.call('HSET', priorities, id, place) end
       end
     end
   end
+  if #in_line > 0 then put_into_lines(in_line, names, false) end
+end
+-- What an operator has set stays in force.
+for i = lines_at + count + 1, #ARGV, 2 do
+  local name, numbers = ARGV[i], ARGV[i + 1]
+  local known = redis.call('HGET', limits, name) or ''
+  local in_force = string.match(known, '^(%S+) ')
+  local wanted = in_force and in_force .. ' ' .. numbers or numbers
+  if known ~= wanted then redis.call('HSET', limits, name, wanted) end
 end
 if due == 0 then wake_workers(fresh) end
 redis.call('HINCRBY', stats, 'submitted', fresh)

@@ -9,10 +9,13 @@
 -- KEY later             zset  id -> when it is due
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
+-- KEY turns[3]          zset  line or fair key -> its turn; urgent, normal, low
+-- KEY refills           zset  limit key -> when it has room for lines that wait
 -- ARG most  int  names of each kind
 --
 -- Reply: now, the dead, the rich, some of the living, abilities to unpark, upkeep as
--- duty, time, …; ms until the next delayed task is due, -1 if none waits.
+-- duty, time, …; ms until the next delayed task is due or a rate has
+-- room again, -1 if nothing waits for its time.
 
 local now, waiting = now_ms(), 0
 local dead = redis.call('ZRANGE', workers, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
@@ -23,10 +26,15 @@ local wanted = {}
 for _, ability in ipairs(redis.call('SRANDMEMBER', parked_abilities, most)) do
   if redis.call('HEXISTS', abilities, ability) == 1 then wanted[#wanted + 1] = ability end
 end
-local next_one = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
+local due_at
+for _, key in ipairs({later, refills}) do
+  local first = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+  if first and (not due_at or first < due_at) then due_at = first end
+end
 first_write('HSET', upkeep, 'claimed', now)
 -- A wake-up may have been lost; another one does no harm.
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
+for _, key in ipairs(turns) do waiting = waiting + redis.call('ZCARD', key) end
 wake_workers(waiting)
 return {now, dead, rich, living, wanted, redis.call('HGETALL', upkeep),
-  next_one[2] and math.max(0, tonumber(next_one[2]) - now) or -1}
+  due_at and math.max(0, due_at - now) or -1}

@@ -9,10 +9,11 @@
 -- KEY parked      hash  id -> ability that it waits for
 -- KEY history     hash  id -> attempts:deaths:steals
 -- KEY cancelling  set   ids whose workers are asked to stop
+-- KEY priorities  hash  id -> 0 urgent or 2 low; or its line and sequence
 -- ARG id  str
 --
--- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop;
--- an empty string for each that is missing.
+-- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop,
+-- priority or line; an empty string for each that is missing.
 
 return {
   now_ms(),
@@ -24,4 +25,5 @@ return {
   redis.call('HGET', parked, id) or '',
   redis.call('HGET', history, id) or '',
   redis.call('SISMEMBER', cancelling, id),
+  redis.call('HGET', priorities, id) or '',
 }

@@ -1,10 +1,11 @@
 -- Keys that are there only if something out of the ordinary has happened: a delay, a
--- failure, a theft, a death, a cancellation, a parked task. One look at all of them
+-- failure, a theft, a death, a cancellation, a parked task, a limit. One look at all of them
 -- spares the common exchange a look at each. Code that is about to write one of them says
 -- so with becomes_odd. Priorities are rare too, but alone they make nothing odd.
 --- uses: later, dead, history, cancelling, parked, cancelled, priorities
-local number_of_odd =
-  redis.call('EXISTS', later, dead, history, cancelling, parked, cancelled, priorities)
+--- uses: placed, permit_holders
+local number_of_odd = redis.call('EXISTS', later, dead, history, cancelling, parked,
+  cancelled, priorities, placed, permit_holders)
 local has_priorities = number_of_odd > 0 and redis.call('EXISTS', priorities) == 1
 local is_odd = number_of_odd > (has_priorities and 1 or 0)
 local was_there = {}
