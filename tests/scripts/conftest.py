@@ -150,7 +150,9 @@ class ScriptedQueue:
             for place in ids
             if place in tasks
         )
-        places += Counter(member.rsplit("\0", 1)[1] for member in state.get("lines", ()))
+        places += Counter(
+            member.rsplit("\0", 1)[1] for member in state.get("lines", ())
+        )
         for task_id, number in state.get("cancelled", {}).items():
             if task_id in tasks:
                 places[task_id] -= int(number)

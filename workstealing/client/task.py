@@ -46,7 +46,10 @@ Arguments = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN = SubmitOptions()
 _NO_NAMES: Mapping[str, Any] = {}
-_OPTIONS = ("id", "priority", "delay", "at", "context", "log")
+_OPTIONS = (
+    *("id", "priority", "delay", "at", "context", "log"),
+    *("fair_key", "fair_weight"),
+)
 
 
 class _AnyTask(Generic[P, R]):
@@ -87,6 +90,8 @@ class _AnyTask(Generic[P, R]):
         at: datetime | None = None,
         context: ClientContext = NOBODY,
         log: bool = False,
+        fair_key: str | None = None,
+        fair_weight: float | None = None,
         **unknown: NoReturn,
     ) -> Self:
         """Return the same task, to be submitted otherwise.
@@ -99,12 +104,21 @@ class _AnyTask(Generic[P, R]):
             at: or else when it is due, with a time zone.
             context: on whose behalf it is called, and how.
             log: keep what it logs and prints, for `handle.logs()`.
+            fair_key: takes turns with tasks of other keys; the key itself.
+            fair_weight: how many turns its key gets.
             unknown: refused by name; no type checker lets it pass either.
         """
         if unknown:
             refuse_options(".options()", unknown, _OPTIONS)
         options = SubmitOptions(
-            id=id, priority=priority, delay=delay, at=at, context=context, log=log
+            id=id,
+            priority=priority,
+            delay=delay,
+            at=at,
+            context=context,
+            log=log,
+            fair_key=fair_key,
+            fair_weight=fair_weight,
         )
         return type(self)(self.queue, self._definition, options)
 

@@ -22,6 +22,7 @@ from workstealing._checks import (
 from workstealing.errors import ConfigurationError, NotATask, PayloadInvalid
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.json_values import Json, encode_value
+from workstealing.tasks.limits import Limit, LineNames
 from workstealing.tasks.policy import checked_permission
 from workstealing.tasks.retry import Restart, RetryPolicy, checked_restart
 from workstealing.tasks.signature import Signature
@@ -53,6 +54,8 @@ class TaskDefinition:
     restart: Restart = "always"
     permission: str | None = None
     """What its caller must be allowed, where a policy is set."""
+    line_names: LineNames | None = None
+    """Its limits and its fair key, if it has any."""
     ability: str = field(init=False)
     """How a worker announces that it can run this: `name@version`."""
 
@@ -87,6 +90,9 @@ def define(
     restart: Restart | None = None,
     idempotent: bool = True,
     permission: str | None = None,
+    limit: Limit | Sequence[Limit] | None = None,
+    fair_key: str | Callable[..., Any] | None = None,
+    fair_weight: float | Callable[..., Any] | None = None,
     **unknown: NoReturn,
 ) -> TaskDefinition:
     """Make a task of a function.
@@ -112,6 +118,12 @@ def define(
             `restart="never"`.
         permission: What its caller must be allowed, once the queue has a policy;
             `PUBLIC` if everybody may call it.
+        limit: How many may run at once, or begin in a time: a `Limit`, or several
+            that all hold.
+        fair_key: The name of an argument, or a function of the arguments. Tasks with
+            different keys take turns, however many of one key wait.
+        fair_weight: How many turns a key gets, 1 if it is not given; a number, or a
+            function of the arguments.
         unknown: Refused by name; no type checker lets it pass either.
     """
     if unknown:
@@ -123,11 +135,12 @@ def define(
     retry = retries
     if not isinstance(retry, RetryPolicy):
         retry = RetryPolicy(retry, retry_on=retry_on, give_up_on=give_up_on)
+    signature = Signature.of(function, checked_name)
     return TaskDefinition(
         name=checked_name,
         version=checked_version,
         function=function,
-        signature=Signature.of(function, checked_name),
+        signature=signature,
         retry=retry,
         timeout=None if timeout is None else checked_seconds(timeout, "timeout"),
         priority=checked_whole(priority, "priority", 0, PRIORITIES - 1),
@@ -135,6 +148,7 @@ def define(
         accepts=checked_upgrades(accepts or {}, checked_version),
         restart=checked_restart(restart, idempotent, retry.retries),
         permission=checked_permission(permission),
+        line_names=LineNames.of(checked_name, signature, limit, fair_key, fair_weight),
     )
 
 
