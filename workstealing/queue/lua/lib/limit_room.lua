@@ -11,35 +11,58 @@ local function limit_numbers(limit_key)
   return numbers_of[name].most, numbers_of[name].period
 end
 
--- How many more may run, or begin now. Of a rate, the bucket is full at the time in rates,
--- and a task that begins puts that off by its share of the period.
-local function limit_room(limit_key, now)
+-- How many more may run, or begin now. Read once for each limit key, and kept up to date. Of
+-- a rate, the bucket is full at the time in rates; a task that begins puts that off by its
+-- share of the period.
+local room_of, running_of, full_at = {}, {}, {}
+local function read_room(limit_keys, now)
   --- uses: permits, rates
-  local most, period = limit_numbers(limit_key)
-  if not most then return math.huge end
-  if not period then return most - tonumber(redis.call('HGET', permits, limit_key) or 0) end
-  local missing = tonumber(redis.call('ZSCORE', rates, limit_key) or 0) - now
-  return math.floor((period - math.max(0, missing)) * most / period + 1e-6)
+  local unread = {}
+  for _, key in ipairs(limit_keys) do
+    local most, period = limit_numbers(key)
+    if not room_of[key] and not most then
+      room_of[key] = math.huge
+    elseif not room_of[key] and period then
+      full_at[key] = math.max(now, tonumber(redis.call('ZSCORE', rates, key) or 0))
+      room_of[key] = math.floor((period - full_at[key] + now) * most / period + 1e-6)
+    elseif not room_of[key] then
+      room_of[key] = 0
+      unread[#unread + 1] = key
+    end
+  end
+  if #unread == 0 then return end
+  for n, running in ipairs(redis.call('HMGET', permits, unpack(unread))) do
+    local key = unread[n]
+    running_of[key] = tonumber(running or 0)
+    room_of[key] = limit_numbers(key) - running_of[key]
+  end
 end
 
--- Take room of a limit. The result tells whether it is a permit, which is to come back.
-local function take_room(limit_key, number, now)
+-- Write down that so many were taken of each limit key; their room is less already.
+local function write_room(number_of)
   --- uses: permits, rates
-  local most, period = limit_numbers(limit_key)
-  if not most then return false end
-  if not period then
-    redis.call('HINCRBY', permits, limit_key, number)
-    return true
+  local fields, scores = {}, {}
+  for key, number in pairs(number_of) do
+    if running_of[key] then
+      running_of[key] = running_of[key] + number
+      fields[#fields + 1] = key
+      fields[#fields + 1] = running_of[key]
+    elseif full_at[key] then
+      local most, period = limit_numbers(key)
+      full_at[key] = full_at[key] + number * period / most
+      scores[#scores + 1] = string.format('%.3f', full_at[key])
+      scores[#scores + 1] = key
+    end
   end
-  local full_at = math.max(now, tonumber(redis.call('ZSCORE', rates, limit_key) or 0))
-  redis.call('ZADD', rates, string.format('%.3f', full_at + number * period / most), limit_key)
-  return false
+  if #fields > 0 then redis.call('HSET', permits, unpack(fields)) end
+  if #scores > 0 then redis.call('ZADD', rates, unpack(scores)) end
 end
 
 -- When a rate has room for one more.
 local function refilled_at(limit_key)
   --- uses: rates
   local most, period = limit_numbers(limit_key)
-  local full_at = tonumber(redis.call('ZSCORE', rates, limit_key) or 0)
-  return math.ceil(full_at - period + period / most)
+  local is_full_at = full_at[limit_key]
+    or tonumber(redis.call('ZSCORE', rates, limit_key) or 0)
+  return math.ceil(is_full_at - period + period / most)
 end

@@ -51,7 +51,7 @@ end
 local function put_into_lines(ids, names, is_front)
   --- uses: lines, priorities, placed
   local sequence = sequence_from(#ids)
-  local members, places, is_known = {}, {}, {}
+  local members, places, is_known, distinct, fields = {}, {}, {}, {}, {}
   for n, id in ipairs(ids) do
     local offset = is_front and -(sequence + n) or sequence + n
     local place = names[n] .. '\0' .. padded(middle + offset)
@@ -63,9 +63,17 @@ local function put_into_lines(ids, names, is_front)
   for _, line in ipairs(names) do
     if not is_known[line] then
       is_known[line] = true
-      if redis.call('HSETNX', placed, line, '') == 1 then make_ready(line) end
+      distinct[#distinct + 1] = line
     end
   end
+  for n, limit_key in ipairs(redis.call('HMGET', placed, unpack(distinct))) do
+    if not limit_key then
+      fields[#fields + 1] = distinct[n]
+      fields[#fields + 1] = ''
+      make_ready(distinct[n])
+    end
+  end
+  if #fields > 0 then redis.call('HSET', placed, unpack(fields)) end
 end
 
 -- The line of a task, by what priorities says of it; nil if it has none.
