@@ -209,9 +209,9 @@ class ScriptedQueue:
         assert len(set(ready)) == len(ready)
         for line, key in placed.items():
             priority, fair, *_ = line.split("\t")
-            if not key:
-                assert (f"{priority}\t{fair}" if fair else line) in has_turn
-                assert not fair or line in ready
+            is_head = state.get("heads", {}).get(f"{priority}\t{fair}") == line
+            assert (line in has_turn) == (not key and (is_head or not fair))
+            assert (line in ready) == bool(not key and fair and not is_head)
         holders = state.get("permit_holders", {})
         held = Counter(key for keys in holders.values() for key in keys.split("\t"))
         assert {key: int(n) for key, n in state.get("permits", {}).items()} == held

@@ -642,6 +642,7 @@ class QueueMachine(RuleBasedStateMachine):
             "lines",
             "turns:",
             "ready",
+            "heads",
             "placed",
             "blocked",
             "permits",

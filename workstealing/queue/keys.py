@@ -47,6 +47,7 @@ class QueueKeys:
         self.lines = f"{prefix}lines"
         self.turns = tuple(f"{prefix}turns:{priority}" for priority in range(3))
         self.ready = f"{prefix}ready"
+        self.heads = f"{prefix}heads"
         self.placed = f"{prefix}placed"
         self.blocked = f"{prefix}blocked"
         self.permits = f"{prefix}permits"

@@ -35,8 +35,9 @@
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY lines           zset  line, sequence, id; of all tasks that wait in lines
--- KEY turns[3]        zset  line or fair key -> its turn; urgent, normal, low
--- KEY ready           zset  fair key, sequence, line; lines of a fair key, the next one first
+-- KEY turns[3]        zset  line -> its turn; urgent, normal, low
+-- KEY ready           zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads           hash  fair key -> its line that has a turn
 -- KEY placed          hash  line -> limit key that it waits for; empty: it is ready
 -- KEY blocked         zset  limit key, turn, line; of lines that wait for room
 -- KEY permits         hash  limit key -> how many tasks hold a permit

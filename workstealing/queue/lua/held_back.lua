@@ -7,8 +7,9 @@
 -- KEY limits      hash  limit -> its numbers; then those of the code, if others
 -- KEY permits     hash  limit key -> how many tasks hold a permit
 -- KEY rates       zset  limit key -> when its bucket is full
--- KEY turns[3]    zset  line or fair key -> its turn; urgent, normal, low
--- KEY ready       zset  fair key, sequence, line; lines of a fair key, the next one first
+-- KEY turns[3]    zset  line -> its turn; urgent, normal, low
+-- KEY ready       zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads       hash  fair key -> its line that has a turn
 -- KEY control     hash  token, sequence, turns
 -- ARG id  str
 --

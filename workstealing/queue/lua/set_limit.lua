@@ -5,8 +5,9 @@
 -- KEY limits      hash  limit -> its numbers; then those of the code, if others
 -- KEY blocked     zset  limit key, turn, line; of lines that wait for room
 -- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
--- KEY turns[3]    zset  line or fair key -> its turn; urgent, normal, low
--- KEY ready       zset  fair key, sequence, line; lines of a fair key, the next one first
+-- KEY turns[3]    zset  line -> its turn; urgent, normal, low
+-- KEY ready       zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads       hash  fair key -> its line that has a turn
 -- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
 -- KEY control     hash  token, sequence, turns
 -- KEY priorities  hash  id -> 0 urgent or 2 low; or its line and sequence
@@ -34,7 +35,7 @@ for n = 1, math.min(#waiting, most) do
   local line = string.sub(member, line_at)
   redis.call('ZREM', blocked, member)
   redis.call('HSET', placed, line, '')
-  make_ready(line, tonumber(string.sub(member, line_at - 21, line_at - 2)))
+  make_ready({line}, tonumber(string.sub(member, line_at - 21, line_at - 2)))
   number = number + 1
 end
 wake_workers(number)

@@ -13,8 +13,9 @@
 -- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY dead        zset  id -> when it was given up
 -- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
--- KEY turns[3]    zset  line or fair key -> its turn; urgent, normal, low
--- KEY ready       zset  fair key, sequence, line; lines of a fair key, the next one first
+-- KEY turns[3]    zset  line -> its turn; urgent, normal, low
+-- KEY ready       zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads       hash  fair key -> its line that has a turn
 -- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
 -- KEY limits      hash  limit -> its numbers; then those of the code, if others
 -- ARG priority  int  0 urgent, 1 normal, 2 low

@@ -11,8 +11,9 @@
 -- KEY bell              list  wake-ups for idle workers
 -- KEY priorities        hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY lines             zset  line, sequence, id; of all tasks that wait in lines
--- KEY turns[3]          zset  line or fair key -> its turn; urgent, normal, low
--- KEY ready             zset  fair key, sequence, line; lines of a fair key, the next one first
+-- KEY turns[3]          zset  line -> its turn; urgent, normal, low
+-- KEY ready             zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads             hash  fair key -> its line that has a turn
 -- KEY placed            hash  line -> limit key that it waits for; empty: it is ready
 -- KEY control           hash  token, sequence, turns
 -- KEY blocked           zset  limit key, turn, line; of lines that wait for room

@@ -3,7 +3,8 @@
 local numbers_of = {}
 local function limit_numbers(limit_key)
   --- uses: limits
-  local name = string.match(limit_key, '^[^=]*')
+  local name_end = string.find(limit_key, '=', 1, true)
+  local name = name_end and string.sub(limit_key, 1, name_end - 1) or limit_key
   if not numbers_of[name] then
     local most, period = string.match(redis.call('HGET', limits, name) or '', '^(%d+)/?(%d*)')
     numbers_of[name] = {most = tonumber(most), period = tonumber(period)}
@@ -19,22 +20,22 @@ local function read_room(limit_keys, now)
   --- uses: permits, rates
   local unread = {}
   for _, key in ipairs(limit_keys) do
-    local most, period = limit_numbers(key)
-    if not room_of[key] and not most then
-      room_of[key] = math.huge
-    elseif not room_of[key] and period then
-      full_at[key] = math.max(now, tonumber(redis.call('ZSCORE', rates, key) or 0))
-      room_of[key] = math.floor((period - full_at[key] + now) * most / period + 1e-6)
-    elseif not room_of[key] then
-      room_of[key] = 0
-      unread[#unread + 1] = key
+    if not room_of[key] then
+      local most, period = limit_numbers(key)
+      room_of[key] = most or math.huge
+      if period then
+        full_at[key] = math.max(now, tonumber(redis.call('ZSCORE', rates, key) or 0))
+        room_of[key] = math.floor((period - full_at[key] + now) * most / period + 1e-6)
+      elseif most then
+        unread[#unread + 1] = key
+      end
     end
   end
   if #unread == 0 then return end
   for n, running in ipairs(redis.call('HMGET', permits, unpack(unread))) do
     local key = unread[n]
     running_of[key] = tonumber(running or 0)
-    room_of[key] = limit_numbers(key) - running_of[key]
+    room_of[key] = room_of[key] - running_of[key]
   end
 end
 

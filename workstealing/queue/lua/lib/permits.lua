@@ -13,7 +13,7 @@ local function unblock(limit_key)
   local turn, line = string.sub(first, turn_at, turn_at + 19), string.sub(first, turn_at + 21)
   redis.call('ZREM', blocked, first)
   redis.call('HSET', placed, line, '')
-  make_ready(line, tonumber(turn))
+  make_ready({line}, tonumber(turn))
   unblocked = unblocked + 1
 end
 

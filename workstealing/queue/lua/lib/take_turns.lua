@@ -12,37 +12,31 @@ local function in_slices(command, key, values)
   end
 end
 
-local function limits_of(line)
-  local weight, keys = string.match(line, '^%d\t[^\t]*\t([^\t]*)\t?(.*)$')
-  local limit_keys = {}
-  for key in string.gmatch(keys, '[^\t]+') do limit_keys[#limit_keys + 1] = key end
-  return limit_keys, tonumber(weight) or 1
+-- Read a line: its limit keys, its weight, and whether it has a fair key.
+local function read_line(line)
+  local fair_end = string.find(line, '\t', 3, true)
+  local weight_end = string.find(line, '\t', fair_end + 1, true) or #line + 1
+  local limit_keys, first = {}, weight_end + 1
+  while first <= #line do
+    local last = string.find(line, '\t', first, true) or #line + 1
+    limit_keys[#limit_keys + 1] = string.sub(line, first, last - 1)
+    first = last + 1
+  end
+  return limit_keys, tonumber(string.sub(line, fair_end + 1, weight_end - 1)) or 1, fair_end > 3
 end
 
--- Find the line of each turn, and read the room of their limits. What stands for a fair key
--- after its last line was emptied is removed.
-local function find_lines(turns_key, groups, last_turn)
-  --- uses: ready
+-- Look at the lines whose turn it is, and read the room of their limits.
+local function look_at(found, last_turn)
   local looks, limit_keys = {}, {}
-  for n = 1, #groups, 2 do
-    local group, turn = groups[n], tonumber(groups[n + 1])
+  for n = 1, #found, 2 do
+    local turn = tonumber(found[n + 1])
     if turn > last_turn then break end
-    local look = {group = group, turn = turn, line = group}
-    if string.sub(group, 3, 3) ~= '\t' then
-      local found = first_of(ready, group, 2)
-      look.is_shared, look.has_others = true, #found > 1
-      look.member = found[1]
-      look.line = look.member and string.sub(look.member, #group + 19)
-    end
-    if look.line then
-      look.limit_keys, look.weight = limits_of(look.line)
-      for _, key in ipairs(look.limit_keys) do limit_keys[#limit_keys + 1] = key end
-      looks[#looks + 1] = look
-    else
-      redis.call('ZREM', turns_key, group)
-    end
+    local keys, weight, is_fair = read_line(found[n])
+    for _, key in ipairs(keys) do limit_keys[#limit_keys + 1] = key end
+    looks[#looks + 1] =
+      {line = found[n], turn = turn, limit_keys = keys, weight = weight, is_fair = is_fair}
   end
-  read_room(limit_keys, now)
+  if #limit_keys > 0 then read_room(limit_keys, now) end
   return looks
 end
 
@@ -98,15 +92,15 @@ local function take_chosen(ids, members, look_of)
   local taken = accept(ids, false)
   if suspect then is_alone = #tasks > 0 end
   for _, id in ipairs(taken) do
-    local look, held = look_of[position[id]], {}
+    local look, held = look_of[position[id]], nil
     look.taken = look.taken + 1
     for _, key in ipairs(look.limit_keys) do
       number_of[key] = (number_of[key] or 0) + 1
-      if running_of[key] then held[#held + 1] = key end
+      if running_of[key] then held = held and held .. '\t' .. key or key end
     end
-    if #held > 0 then
+    if held then
       holders[#holders + 1] = id
-      holders[#holders + 1] = table.concat(held, '\t')
+      holders[#holders + 1] = held
     end
   end
   write_room(number_of)
@@ -123,30 +117,45 @@ local function block(look)
   if period then redis.call('ZADD', refills, refilled_at(look.full), look.full) end
 end
 
+-- Let another line of a fair key be its head. The result tells whether there is one.
+local function change_head(look, turn, is_ready, put_off)
+  --- uses: ready, heads
+  if is_any_ready == nil then is_any_ready = redis.call('EXISTS', ready) == 1 end
+  if not is_any_ready then return false end
+  local group = group_of(look.line)
+  local member = first_of(ready, group, 1)[1]
+  if not member then return false end
+  local line = string.sub(member, #group + 19)
+  redis.call('ZREM', ready, member)
+  if is_ready then redis.call('ZADD', ready, 0, ready_member(group, look.line)) end
+  redis.call('HSET', heads, group, line)
+  put_off[#put_off + 1] = turn
+  put_off[#put_off + 1] = line
+  return true
+end
+
 -- Put off the turns of lines that were served, and remove those that are blocked or empty.
 local function advance(turns_key, looks)
-  --- uses: ready, placed
-  local put_off, over, emptied, served, again = {}, {}, {}, {}, {}
+  --- uses: placed, heads
+  local put_off, over, emptied, headless = {}, {}, {}, {}
   for _, look in ipairs(looks) do
     if look.full then block(look) end
     local is_ready = look.has_more and not look.full
+    local turn = string.format('%.6f', look.turn + look.taken / look.weight)
     if not look.has_more then emptied[#emptied + 1] = look.line end
-    if look.is_shared then served[#served + 1] = look.member end
-    if look.is_shared and is_ready then
-      again[#again + 1] = 0
-      again[#again + 1] = look.group .. '\0' .. padded(sequence_from(1)) .. '\0' .. look.line
-    end
-    if is_ready or look.is_shared and look.has_others then
-      put_off[#put_off + 1] = string.format('%.6f', look.turn + look.taken / look.weight)
-      put_off[#put_off + 1] = look.group
+    if look.is_fair and change_head(look, turn, is_ready, put_off) then
+      over[#over + 1] = look.line
+    elseif is_ready then
+      put_off[#put_off + 1] = turn
+      put_off[#put_off + 1] = look.line
     else
-      over[#over + 1] = look.group
+      over[#over + 1] = look.line
+      if look.is_fair then headless[#headless + 1] = group_of(look.line) end
     end
   end
   in_slices('ZREM', turns_key, over)
   in_slices('HDEL', placed, emptied)
-  in_slices('ZREM', ready, served)
-  in_slices('ZADD', ready, again)
+  in_slices('HDEL', heads, headless)
   in_slices('ZADD', turns_key, put_off)
 end
 
@@ -170,18 +179,16 @@ local function take_turns(priority)
   for _ = 1, 100 do
     if room == 0 or is_alone then break end
     local most = math.min(room, 100)
-    local groups = redis.call('ZRANGE', turns_key, 0, most - 1, 'WITHSCORES')
-    if #groups == 0 then break end
-    local active = #groups < 2 * most and #groups / 2 or redis.call('ZCARD', turns_key)
+    local found = redis.call('ZRANGE', turns_key, 0, most - 1, 'WITHSCORES')
+    if #found == 0 then break end
+    local active = #found < 2 * most and #found / 2 or redis.call('ZCARD', turns_key)
     local quantum = math.max(1, math.floor(room / active))
     -- Those whose turn is much later wait for another look, by when others have caught up.
-    local looks = find_lines(turns_key, groups, tonumber(groups[2]) + quantum)
+    local looks = look_at(found, tonumber(found[2]) + quantum)
     local ids, members, look_of = choose(looks, quantum)
     take_chosen(ids, members, look_of)
-    if #looks > 0 then
-      reached = math.max(reached or current_turn(priority), looks[#looks].turn)
-      turn_of[priority] = reached
-    end
+    reached = math.max(reached or current_turn(priority), looks[#looks].turn)
+    turn_of[priority] = reached
     advance(turns_key, looks)
     pass_on(looks)
   end
