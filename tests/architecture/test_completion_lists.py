@@ -23,6 +23,7 @@ QUEUE = {
     *("name", "run", "registry"),
     *("task", "handle", "counts", "wait", "replay", "drop"),
     *("end_input", "reopen_input", "close", "sync"),
+    *("limits", "set_limit", "reset_limit"),
 }
 TASK = {
     *("name", "version", "queue", "options"),
