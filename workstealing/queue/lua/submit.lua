@@ -58,13 +58,16 @@ end
 if delay_ms > 0 then due = now_ms() + delay_ms end
 local lines_at = last + count
 local has_lines = #ARGV > lines_at
-if fresh == count and due == 0 and not has_lines then
+local is_plain = fresh == count and due == 0
+if is_plain then
   local tasks = {}
   for i = 1, count do
     tasks[2 * i - 1] = ARGV[before + i]
     tasks[2 * i] = ARGV[last + i]
   end
   redis.call('HSET', task, unpack(tasks))
+end
+if is_plain and not has_lines then
   redis.call('RPUSH', inbox, unpack(ARGV, ids_at, last))
 else
   local in_line, names = {}, {}
@@ -73,7 +76,7 @@ else
     local line = has_lines and ARGV[lines_at + i] or ''
     if line == '' then line = nil end
     if not waiting[i] and not ended[i] then
-      redis.call('HSET', task, id, ARGV[last + i])
+      if not is_plain then redis.call('HSET', task, id, ARGV[last + i]) end
       if due == 0 then
         in_line[#in_line + 1], names[#names + 1] = line and id, line
         if not line then redis.call('RPUSH', inbox, id) end

@@ -29,7 +29,10 @@ local function first_of(key, text, number)
 end
 
 -- What lines of one fair key have in common; nil if a line has none.
-local function group_of(line) return string.match(line, '^%d\t[^\t]+') end
+local function group_of(line)
+  local fair_end = string.find(line, '\t', 3, true)
+  if fair_end > 3 then return string.sub(line, 1, fair_end - 1) end
+end
 
 local function ready_member(group, line)
   return group .. '\0' .. padded(new_sequence()) .. '\0' .. line
@@ -49,15 +52,19 @@ end
 local is_any_ready -- besides heads; nil if nobody has looked
 local function make_ready(names, turn)
   --- uses: turns, ready, heads
-  local at, members, new_heads, head_of, groups = {{}, {}, {}}, {}, {}, {}, {}
-  for _, line in ipairs(names) do groups[#groups + 1] = group_of(line) end
+  local at, members, new_heads, head_of = {{}, {}, {}}, {}, {}, {}
+  local groups, group_at = {}, {}
+  for n, line in ipairs(names) do
+    group_at[n] = group_of(line) or false
+    if group_at[n] then groups[#groups + 1] = group_at[n] end
+  end
   if #groups > 0 then
     for n, head in ipairs(redis.call('HMGET', heads, unpack(groups))) do
       head_of[groups[n]] = head
     end
   end
-  for _, line in ipairs(names) do
-    local group = group_of(line)
+  for n, line in ipairs(names) do
+    local group = group_at[n]
     if group and head_of[group] then
       members[#members + 1] = 0
       members[#members + 1] = ready_member(group, line)

@@ -33,8 +33,9 @@ local function look_at(found, last_turn)
     if turn > last_turn then break end
     local keys, weight, is_fair = read_line(found[n])
     for _, key in ipairs(keys) do limit_keys[#limit_keys + 1] = key end
-    looks[#looks + 1] =
-      {line = found[n], turn = turn, limit_keys = keys, weight = weight, is_fair = is_fair}
+    -- All fields at once: a table that grows later costs more.
+    looks[#looks + 1] = {line = found[n], turn = turn, limit_keys = keys, weight = weight,
+      is_fair = is_fair, full = false, has_more = false, taken = 0}
   end
   if #limit_keys > 0 then read_room(limit_keys, now) end
   return looks
@@ -55,7 +56,7 @@ local function choose(looks, quantum)
       number = math.min(number, room_of[key])
     end
     local found = look.full and {} or first_of(lines, look.line, number + 1)
-    look.has_more, look.taken = look.full or #found > number, 0
+    look.has_more = look.full or #found > number
     for i = 1, math.min(#found, number) do
       ids[#ids + 1] = string.sub(found[i], #look.line + 19)
       members[#members + 1] = found[i]
@@ -117,8 +118,12 @@ local function block(look)
   if period then redis.call('ZADD', refills, refilled_at(look.full), look.full) end
 end
 
+local function next_turn(look)
+  return string.format('%.6f', look.turn + look.taken / look.weight)
+end
+
 -- Let another line of a fair key be its head. The result tells whether there is one.
-local function change_head(look, turn, is_ready, put_off)
+local function change_head(look, is_ready, put_off)
   --- uses: ready, heads
   if is_any_ready == nil then is_any_ready = redis.call('EXISTS', ready) == 1 end
   if not is_any_ready then return false end
@@ -129,7 +134,7 @@ local function change_head(look, turn, is_ready, put_off)
   redis.call('ZREM', ready, member)
   if is_ready then redis.call('ZADD', ready, 0, ready_member(group, look.line)) end
   redis.call('HSET', heads, group, line)
-  put_off[#put_off + 1] = turn
+  put_off[#put_off + 1] = next_turn(look)
   put_off[#put_off + 1] = line
   return true
 end
@@ -141,12 +146,11 @@ local function advance(turns_key, looks)
   for _, look in ipairs(looks) do
     if look.full then block(look) end
     local is_ready = look.has_more and not look.full
-    local turn = string.format('%.6f', look.turn + look.taken / look.weight)
     if not look.has_more then emptied[#emptied + 1] = look.line end
-    if look.is_fair and change_head(look, turn, is_ready, put_off) then
+    if look.is_fair and change_head(look, is_ready, put_off) then
       over[#over + 1] = look.line
     elseif is_ready then
-      put_off[#put_off + 1] = turn
+      put_off[#put_off + 1] = next_turn(look)
       put_off[#put_off + 1] = look.line
     else
       over[#over + 1] = look.line
