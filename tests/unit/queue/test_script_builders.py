@@ -11,6 +11,7 @@ import workstealing.queue
 from workstealing.node import shared_state
 from workstealing.queue import (
     inspection_calls,
+    limit_calls,
     listing_calls,
     producer_calls,
     task_output_calls,
@@ -30,6 +31,9 @@ REPORT = Report("t", "7", "done", b"{}", 0)
 BUILT: tuple[Call[object], ...] = (
     inspection_calls.counts(KEYS),
     inspection_calls.trace(KEYS, "t"),
+    limit_calls.describe_limits(KEYS, "l", "k"),
+    limit_calls.held_back(KEYS, "t"),
+    limit_calls.set_limit(KEYS, "l", "5"),
     listing_calls.count_parked(KEYS, ["x@1", "y@2"]),
     listing_calls.describe_workers(KEYS, ["v.0", "w.0"]),
     listing_calls.list_running(KEYS, ["v.0", "w.0"], most=9),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workstealing import Contract, Limit
+from workstealing import Contract, Limit, Registry
 from workstealing.errors import ConfigurationError, KeyFailed
 from workstealing.tasks.definition import TaskDefinition, define
 from workstealing.tasks.submission import SubmitOptions, lines_of
@@ -168,3 +168,12 @@ def test_the_implementation_of_a_contract_has_limits() -> None:
 
     (names, _) = lines_of(task, [b'{"customer":7}'], SubmitOptions())
     assert names == ["1\t\t\tcustomer=7"]
+
+
+def test_tasks_that_share_a_limit_give_it_the_same_numbers() -> None:
+    registry = Registry()
+    registry.add(define(send, "a", limit=Limit(concurrency=1, name="mail")))
+    registry.add(define(send, "b", limit=Limit(concurrency=1, name="mail")))
+
+    with pytest.raises(ConfigurationError, match="share the limit mail"):
+        registry.add(define(send, "c", limit=Limit(concurrency=2, name="mail")))
