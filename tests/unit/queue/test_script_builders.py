@@ -83,7 +83,10 @@ OWN = {
     "thief_deque": "deque:w.0",
     "victim_deque": "deque:v.0",
 }
-GROUPS = {"inboxes": ["inbox:0", "inbox:1", "inbox:2"]}
+GROUPS = {
+    "inboxes": ["inbox:0", "inbox:1", "inbox:2"],
+    "turns": ["turns:0", "turns:1", "turns:2"],
+}
 
 
 def test_no_script_is_left_out() -> None:

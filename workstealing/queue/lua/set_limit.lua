@@ -1,4 +1,4 @@
---- needs: lines, wake_workers
+--- needs: lines, wake_workers, first_write
 -- Set the numbers of a limit, or go back to those of the code. Lines that wait for it get
 -- their turn, some at a time: called again until all have had it.
 --
@@ -21,7 +21,7 @@
 local known = redis.call('HGET', limits, name)
 if not known then return {0, 0} end
 local of_code = string.match(known, ' (%S+)$') or known
-redis.call('HSET', limits, name, numbers == '' and of_code or numbers .. ' ' .. of_code)
+first_write('HSET', limits, name, numbers == '' and of_code or numbers .. ' ' .. of_code)
 
 local waiting, number = {}, 0
 for _, range in ipairs({{'\0', '\1'}, {'=', '>'}}) do
