@@ -13,8 +13,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from benchmarks.measuring import Budget, alternate
+from benchmarks.measuring import Budget, alternate, best
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import Task
 from workstealing.client.task_queue import TaskQueue
@@ -24,6 +25,7 @@ from workstealing.queue import producer_calls, worker_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.attempt import Report
+from workstealing.tasks.limits import Limit
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker import Worker
 
@@ -44,6 +46,7 @@ def measure() -> list[Budget]:
         *_memory(),
         _round_trip(),
         *_scaling(),
+        *_lines(),
     ]
 
 
@@ -178,6 +181,60 @@ def _memory() -> list[Budget]:
         Budget("Redis memory of a waiting task", waiting, 300, "B"),
         Budget("Redis memory of a finished task", finished, 300, "B"),
     ]
+
+
+def _lines() -> list[Budget]:
+    """Limits that do not bind, and fair keys: few of them and many."""
+    sides: dict[str, tuple[dict[str, Any], int]] = {
+        "plain": ({}, 1),
+        "limit": ({"limit": Limit(concurrency=10**6)}, 1),
+        "10 limits": ({"limit": Limit(concurrency=10**6, per="number")}, 10),
+        "10,000 limits": ({"limit": Limit(concurrency=10**6, per="number")}, 10_000),
+        "10 keys": ({"fair_key": "number"}, 10),
+        "10,000 keys": ({"fair_key": "number"}, 10_000),
+    }
+    drained: dict[str, list[float]] = {name: [] for name in sides}
+    whole: dict[str, list[float]] = {name: [] for name in sides}
+    with _served() as (server, _, _):
+        for _ in range(_ROUNDS):
+            for name, (options, number_of_keys) in sides.items():
+                queue = TaskQueue(name.replace(" ", "-"), server.url, retention=0)
+                task = queue.task(name="noop", **options)(_noop)
+                arguments = [(number % number_of_keys,) for number in range(_TASKS)]
+                began_at = time.perf_counter()
+                task.submit_many(arguments)
+                submitted_at = time.perf_counter()
+                Worker(queue).run(until_empty=True)
+                ended_at = time.perf_counter()
+                drained[name].append(ended_at - submitted_at)
+                whole[name].append(ended_at - began_at)
+                queue.close()
+
+    def ratio(of: dict[str, list[float]], name: str, to: str) -> float:
+        return best(of[name]) / best(of[to])
+
+    return [
+        Budget(
+            "drain limited tasks / unlimited ones",
+            ratio(drained, "plain", "limit"),
+            0.5,
+            at_least=True,
+        ),
+        Budget(
+            "a task of 10,000 limit keys / of 10",
+            ratio(whole, "10,000 limits", "10 limits"),
+            1.3,
+        ),
+        Budget(
+            "a task of 10,000 fair keys / of 10",
+            ratio(whole, "10,000 keys", "10 keys"),
+            1.3,
+        ),
+    ]
+
+
+def _noop(number: int) -> int:
+    return number
 
 
 def _round_trip() -> Budget:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from workstealing.pool.work import PoolStats, StopReport, Work
     from workstealing.pool.work_deques import WorkDeques
     from workstealing.queue.inspection_calls import Counts
+    from workstealing.queue.limit_calls import LimitState, LimitUse
     from workstealing.queue.pause_calls import Pauses
     from workstealing.recruiting.async_recruiter import AsyncRecruiter
     from workstealing.recruiting.job import AsyncJob
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from workstealing.recruiting.stats import JobStats, RecruiterStats
     from workstealing.tasks.context import ExecutionContext, Progress, current_context
     from workstealing.tasks.contract import Contract
+    from workstealing.tasks.limits import Limit
     from workstealing.tasks.outcome import State, TaskState
     from workstealing.tasks.output_capture import LogRecord
     from workstealing.tasks.policy import PUBLIC, AccessPolicy
@@ -81,6 +83,9 @@ __all__ = (
     "Job",
     "JobStats",
     "Keyring",
+    "Limit",
+    "LimitState",
+    "LimitUse",
     "LogRecord",
     "LoggingChannel",
     "MemoryChannel",
@@ -138,6 +143,7 @@ _MODULES = {
     "workstealing.pool.work": ("PoolStats", "StopReport", "Work"),
     "workstealing.queue.inspection_calls": ("Counts",),
     "workstealing.queue.pause_calls": ("Pauses",),
+    "workstealing.queue.limit_calls": ("LimitState", "LimitUse"),
     "workstealing.recruiting.async_recruiter": ("AsyncRecruiter",),
     "workstealing.recruiting.job": ("AsyncJob",),
     "workstealing.recruiting.plan": ("Forecast", "Plan", "plan"),
@@ -145,6 +151,7 @@ _MODULES = {
     "workstealing.tasks.submission": ("ClientContext",),
     "workstealing.tasks.context": ("ExecutionContext", "Progress", "current_context"),
     "workstealing.tasks.contract": ("Contract",),
+    "workstealing.tasks.limits": ("Limit",),
     "workstealing.tasks.outcome": ("State", "TaskState"),
     "workstealing.tasks.output_capture": ("LogRecord",),
     "workstealing.tasks.policy": ("PUBLIC", "AccessPolicy"),

@@ -19,6 +19,7 @@ WorkStealingError
 ├── Conflict                another recruit does the same work; nothing is wrong
 ├── InvalidDuty             a job returned something other than a Duty or None
 ├── HookFailed              a user's function raised inside a job; the cause is kept
+├── KeyFailed               the key of a limit cannot be told; nothing was submitted
 ├── NotPermitted            this principal may not call the task
 ├── PayloadInvalid          arguments that do not match the task; names the field
 ├── PayloadTooLarge         more bytes than the queue accepts
@@ -78,6 +79,7 @@ __all__ = (
     "InvalidInterval",
     "InvalidName",
     "InvalidRate",
+    "KeyFailed",
     "MissingExtra",
     "NotAJob",
     "NotATask",
@@ -208,6 +210,13 @@ class HookFailed(WorkStealingError):
     """A function that the user gave to a job raised; `__cause__` is its error.
 
     It counts against the job, not against the server that the job works on.
+    """
+
+
+class KeyFailed(WorkStealingError):
+    """The key of a limit or of fairness cannot be told; nothing was submitted.
+
+    If a function of the user raised, `__cause__` is its error.
     """
 
 

@@ -25,6 +25,7 @@ QUEUE = {
     *("pause", "resume", "paused"),
     *("every", "schedule", "schedules", "schedule_handle"),
     *("end_input", "reopen_input", "close", "sync"),
+    *("limits", "set_limit", "reset_limit"),
 }
 TASK = {
     *("name", "version", "queue", "options"),

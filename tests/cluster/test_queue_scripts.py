@@ -12,7 +12,12 @@ from redis.exceptions import ResponseError
 
 import workstealing.queue
 from workstealing.drivers.sync_driver import Driver
-from workstealing.queue import listing_calls, schedule_calls, task_output_calls
+from workstealing.queue import (
+    limit_calls,
+    listing_calls,
+    schedule_calls,
+    task_output_calls,
+)
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import (
@@ -156,6 +161,7 @@ class Story:
         self.steal_and_cancel()
         self.die_and_leave()
         self.schedule_and_fire()
+        self.limit_and_take()
         seen = self.do(counts(self.keys))
         assert seen.unfinished == seen.tasks - seen.dead
         assert set(seen.leases) == {"w.0"}
@@ -202,6 +208,26 @@ class Story:
         assert len(do(schedule_calls.list_schedules(keys)).rows) == 2
         assert do(schedule_calls.remove_schedule(keys, "r"))
         assert do(schedule_calls.remove_schedule(keys, "s"))
+
+    def limit_and_take(self) -> None:
+        keys, do = self.keys, self.do
+        for inbox in (*keys.inboxes, keys.deque("w.0")):
+            self.client.delete(inbox)
+        line, limits = "1\tfair\t2\tone=a\tr", {"one": "1", "r": "9/60000"}
+        tasks_in_line = [("l1", b"{}"), ("l2", b"{}")]
+        call = submit(
+            keys, SETTINGS, tasks_in_line, priority=1, lines=[line] * 2, limits=limits
+        )
+        assert do(call).verdict == "ok"
+        (first,) = self.take("w.0", 1)
+        # Whoever wants another one blocks the line.
+        do(exchange(keys, SETTINGS, "w.0", "1", want=1, keep=0))
+        assert do(limit_calls.held_back(keys, "l2")).limit_key == "one=a"
+        assert do(limit_calls.set_limit(keys, "one", "3")).is_known
+        assert len(do(limit_calls.describe_limits(keys))) == 2
+        (second,) = self.take("w.0", 1)
+        self.report("w.0", first, "done")
+        self.report("w.0", second, "done")
 
     def park_and_return(self) -> None:
         keys, do = self.keys, self.do

@@ -16,7 +16,7 @@ from typing import Any
 
 from redis import Redis
 
-from workstealing import TaskQueue, Worker
+from workstealing import Limit, TaskQueue, Worker
 from workstealing.client.task import Task
 from workstealing.tasks.context import ExecutionContext
 
@@ -67,6 +67,16 @@ class Story:
             self.ran(number)
             os.kill(os.getpid(), signal.SIGKILL)
 
+        def limited(number: int, customer: str, seconds: float) -> int:
+            """Tell when it begins and ends, and whose process it was."""
+            self.ran(number)
+            self.sound.rpush(self.key("events"), f"begin {os.getpid()} {customer}")
+            time.sleep(seconds)
+            self.sound.rpush(self.key("events"), f"end {os.getpid()} {customer}")
+            return number
+
+        limit = Limit(concurrency=2, per="customer", name="customer")
+        self.limited: Task[Any, Any] = queue.task(name="limited", limit=limit)(limited)
         self.note: Task[Any, Any] = queue.task(name="note")(note)
         self.pause: Task[Any, Any] = queue.task(name="pause")(pause)
         self.hold: Task[Any, Any] = queue.task(name="hold")(hold)

@@ -140,9 +140,9 @@ class ScriptedQueue:
         return deque
 
     @staticmethod
-    def in_lines(state: State) -> list[str]:
-        """Ids in the lines of paused names, in order."""
-        return [member.split("\0")[3] for member in sorted(state.get("lines", ()))]
+    def put_aside(state: State) -> list[str]:
+        """Ids of tasks whose names are paused, in order."""
+        return [member.split("\0")[2] for member in sorted(state.get("aside", ()))]
 
     def check(self, state: State | None = None) -> State:
         """Compare each key with each other: whatever happened, they must agree."""
@@ -155,7 +155,10 @@ class ScriptedQueue:
             for place in ids
             if place in tasks
         )
-        places.update(self.in_lines(state))
+        places.update(self.put_aside(state))
+        places += Counter(
+            member.rsplit("\0", 1)[1] for member in state.get("lines", ())
+        )
         for task_id, number in state.get("cancelled", {}).items():
             if task_id in tasks:
                 places[task_id] -= int(number)
@@ -196,6 +199,7 @@ class ScriptedQueue:
             assert ability in state["parked_abilities"]
         for key in _OF_TASKS:
             assert set(state.get(key, ())) <= tasks, f"{key} ends with its tasks"
+        self._check_lines(state)
         ended = set(state.get("outbox", ()))
         dead = set(state.get("dead", ()))
         assert set(state.get("done", ())) == ended | dead
@@ -217,6 +221,39 @@ class ScriptedQueue:
         assert held == has_key
         assert set(windows) <= set(keys)
 
+    @staticmethod
+    def _check_lines(state: State) -> None:
+        """Compare lines with their turns, and permits with those who hold them."""
+        lines = {member.split("\0")[0] for member in state.get("lines", ())}
+        placed = state.get("placed", {})
+        assert lines <= set(placed), "a line with tasks is ready or blocked"
+        waiting = [tuple(m.split("\0")) for m in state.get("blocked", ())]
+        assert Counter((key, line) for key, _, line in waiting) == Counter(
+            (key, line) for line, key in placed.items() if key
+        )
+        has_turn = {m for n in range(3) for m in state.get(f"turns:{n}", ())}
+        ready = [m.split("\0")[2] for m in state.get("ready", ())]
+        assert len(set(ready)) == len(ready)
+        for line, key in placed.items():
+            priority, fair, *_ = line.split("\t")
+            is_head = state.get("heads", {}).get(f"{priority}\t{fair}") == line
+            assert (line in has_turn) == (not key and (is_head or not fair))
+            assert (line in ready) == bool(not key and fair and not is_head)
+        holders = state.get("permit_holders", {})
+        held = Counter(key for keys in holders.values() for key in keys.split("\t"))
+        assert {key: int(n) for key, n in state.get("permits", {}).items()} == held
+        assert set(holders) <= set(state.get("lock", {})), "who runs not holds nothing"
+        for key in {key for key, _, _ in waiting}:
+            numbers = state["limits"][key.split("=")[0]].split()[0]
+            if "/" in numbers:
+                assert key in state["refills"], "a rate wakes those that wait for it"
+            elif held[key] < int(numbers):
+                assert any(
+                    key in line.split("\t")[3:]
+                    for line, waits_for in placed.items()
+                    if not waits_for
+                ), "a limit with room lets somebody in"
+
 
 _PLACES = ("later", "dead", "parked")
 _OF_TASKS = (
@@ -229,14 +266,8 @@ _OF_TASKS = (
     "paused_tasks",
 )
 _SORTED = (
-    "outbox",
-    "later",
-    "dead",
-    "workers",
-    "loads",
-    "unique_windows",
-    "lines",
-    "ticks",
+    *("outbox", "later", "dead", "workers", "loads", "unique_windows", "ticks"),
+    *("aside", "lines", "ready", "blocked", "rates", "refills"),
 )
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "list": lambda pipeline, key: pipeline.lrange(key, 0, -1),
@@ -252,7 +283,7 @@ def _kind(name: str) -> str:
         return "list"
     if name.startswith("log:"):
         return "stream"
-    if name in _SORTED:
+    if name in _SORTED or name.startswith("turns:"):
         return "zset"
     return "set" if name in ("cancelling", "parked_abilities") else "hash"
 

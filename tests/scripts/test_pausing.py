@@ -328,7 +328,7 @@ def test_what_is_paused_is_seen_wherever_the_task_is(queue: Any) -> None:
 
     assert place("1") is State.PAUSED
     taken(queue, "a.0")
-    assert queue.do(trace(queue.keys, "1")).is_in_line
+    assert queue.do(trace(queue.keys, "1")).is_aside
     assert place("1") is State.PAUSED
     seen = queue.do(counts(queue.keys))
     assert (seen.paused, seen.unfinished, set(seen.pauses.tasks)) == (2, 2, {"x"})

@@ -26,6 +26,7 @@ from hypothesis.stateful import (
 
 from workstealing.errors import NotUnique
 from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.limit_calls import set_limit
 from workstealing.queue.pause_calls import pause, resume
 from workstealing.queue.producer_calls import cancel, replay, submit
 from workstealing.queue.settings import QueueSettings
@@ -67,6 +68,10 @@ IDS = [*(f"t{n}" for n in range(9)), *UNIQUE_IDS]
 NAMES = ["x", "y"]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
+# What follows the priority in the name of a line: fair key, weight, limit keys.
+LINES = ["", "", "\tx\t", "\ty\t4", "\t\t\ta=1", "\t\t\ta=1\tb", "\tx\t\tb"]
+LINES += ["\t\t\tr=1", "\tx\t\ta=2\tr=1", "\t\t\tb\ta=1"]
+LIMITS = {"a": "1", "b": "2", "r": "2/3600000"}
 GIVEN_UP = outcome_of_deaths(QueueSettings().deaths)
 UNKNOWN = outcome_unknown()
 LEFT = outcome_unknown(left=True)
@@ -76,6 +81,7 @@ UNIQUE_KEYS = ["key one", "key two"]
 
 ids = st.sampled_from(IDS)
 workers = st.sampled_from(WORKERS)
+lines = st.lists(st.sampled_from(LINES), min_size=8, max_size=8)
 abilities = st.sampled_from(ABILITIES)
 few = st.integers(1, 3)
 numbers = st.integers(0, 59)
@@ -126,9 +132,16 @@ class QueueMachine(RuleBasedStateMachine):
         keep=st.integers(0, 4),
         priority=st.integers(0, 2),
         ends=st.sampled_from(["s", "d", "w"]),
+        lines=st.one_of(st.just([""] * 8), lines),
     )
     def open(
-        self, retention: int, names: list[str], keep: int, priority: int, ends: str
+        self,
+        retention: int,
+        names: list[str],
+        keep: int,
+        priority: int,
+        ends: str,
+        lines: list[str],
     ) -> None:
         self.queue = self.make_queue(retention_ms=retention)
         self.state = self.queue.state()
@@ -136,7 +149,7 @@ class QueueMachine(RuleBasedStateMachine):
             self.join(name, ABILITIES[:1])
         for name, key in zip(UNIQUE_IDS, UNIQUE_KEYS, strict=False):
             self.submit_unique(name, key, ends, "keep", priority, 0, again=False)
-        self.submit(IDS[:8], priority, 0)
+        self.submit(IDS[:8], priority, 0, lines)
         for _ in names:
             self.exchange(keep, 1, keep, [], False, False)
 
@@ -146,8 +159,11 @@ class QueueMachine(RuleBasedStateMachine):
         names=st.lists(ids, min_size=1, max_size=4),
         priority=st.integers(0, 2),
         delay=st.sampled_from([0, 0, 0, 1_000_000]),
+        lines=lines,
     )
-    def submit(self, names: list[str], priority: int, delay: int) -> None:
+    def submit(
+        self, names: list[str], priority: int, delay: int, lines: list[str]
+    ) -> None:
         tasks = [(name, self.envelope(name, priority)) for name in names]
         call = submit(
             self.queue.keys,
@@ -155,6 +171,8 @@ class QueueMachine(RuleBasedStateMachine):
             tasks,
             priority=priority,
             delay_ms=delay,
+            lines=[line and f"{priority}{line}" for line in lines[: len(names)]],
+            limits=LIMITS,
         )
         reply, before = self.perform(call), self.state
         old = self.learn(call, before)
@@ -473,8 +491,9 @@ class QueueMachine(RuleBasedStateMachine):
         after = self.deque(name)
         back = after[: len(after) - len(before)]
         assert after[len(back) :] == before
-        assert reply == len(back)
         assert back == [task.id for task in tasks if task.id in back]
+        in_line = [task.id for task in tasks if task.id in self.in_lines()]
+        assert reply == len(back) + len(in_line)
         hand.is_unsure = hand.is_unsure or is_lost
 
     @precondition(lambda self: self.holders())
@@ -676,6 +695,32 @@ class QueueMachine(RuleBasedStateMachine):
         left = self.state.get("later", {})
         assert set(before) - set(left) <= set(due)
 
+    @precondition(lambda self: self.state.get("refills"))
+    @rule(is_upkeep=st.booleans())
+    def refill(self, is_upkeep: bool) -> None:
+        """Let time pass for those that wait for a rate."""
+        self.pass_time()
+        self.state = self.queue.state()
+        if is_upkeep:
+            before = len(self.state["refills"])
+            assert self.perform(promote(self.queue.keys, most=9)) >= before
+
+    def pass_time(self) -> None:
+        keys, client = self.queue.keys, self.queue.client
+        client.delete(keys.rates)
+        for key in client.zrange(keys.refills, 0, -1):
+            client.zadd(keys.refills, {key: 1})
+
+    @rule(name=st.sampled_from(sorted(LIMITS)), most=few, is_reset=st.booleans())
+    def set_limit(self, name: str, most: int, is_reset: bool) -> None:
+        numbers = "" if is_reset else str(most)
+        is_known = name in self.state.get("limits", {})
+        call = set_limit(self.queue.keys, name, numbers)
+        assert self.perform(call).is_known == is_known
+        in_force = self.state.get("limits", {}).get(name)
+        if is_known:
+            assert in_force == (LIMITS[name] if is_reset else f"{most} {LIMITS[name]}")
+
     @precondition(lambda self: self.outcomes)
     @rule(number=numbers, most=few, dead=st.booleans())
     def expire(self, number: int, most: int, dead: bool) -> None:
@@ -730,7 +775,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert seen.tasks == len(self.tasks)
         assert seen.assigned == len(self.state.get("lock", {}))
         assert seen.unfinished == self.unfinished()
-        assert seen.paused == len(self.queue.in_lines(self.state))
+        assert seen.paused == len(self.queue.put_aside(self.state))
 
     def teardown(self) -> None:
         """Let everybody die and one worker do the rest: nothing must be left over."""
@@ -749,9 +794,12 @@ class QueueMachine(RuleBasedStateMachine):
         for name in NAMES:
             queue.do(resume(queue.keys, name, goes_on=False))
         done: list[str] = []
-        while tasks := queue.take("last"):
-            queue.report("last", "done", *tasks)
-            done += [task.id for task in tasks]
+        for _ in range(9):
+            while tasks := queue.take("last"):
+                queue.report("last", "done", *tasks)
+                done += [task.id for task in tasks]
+                queue.check()
+            self.pass_time()
         state = queue.check()
         assert len(done) == len(set(done))
         assert set(state.get("task", {})) == set(state.get("dead", {}))
@@ -766,7 +814,16 @@ class QueueMachine(RuleBasedStateMachine):
             "cancelling",
             "cancelled",
             "paused",
+            "aside",
             "lines",
+            "turns:",
+            "ready",
+            "heads",
+            "placed",
+            "blocked",
+            "permits",
+            "permit_holders",
+            "refills",
         }
         assert not [key for key in state if key.startswith(tuple(left))]
         assert set(state.get("unique_of", {})) <= set(state.get("dead", {}))
@@ -802,6 +859,10 @@ class QueueMachine(RuleBasedStateMachine):
         tasks = [task.id for task in reply.tasks]
         running = after.get(mine, {})
         assert len(tasks) <= want
+        for key, number in after.get("permits", {}).items():
+            most = int(after["limits"][key.split("=")[0]].split()[0])
+            had = int(before.get("permits", {}).get(key, 0))
+            assert int(number) <= max(most, had), "no more run than permitted"
         assert set(tasks) <= set(running)
         for task in reply.tasks:
             assert task.envelope == self.tasks[task.id]
@@ -818,18 +879,23 @@ class QueueMachine(RuleBasedStateMachine):
         # One under suspicion waits until nothing else is held, and others wait for it.
         is_alone = bool(running) and not self.deaths.keys() <= self.dead
         if want and not tasks and not is_alone and not self.is_paused("*"):
-            alive = [name for name in self.waiting() if name in self.tasks]
+            held_back = self.in_lines(is_blocked=True)
+            waiting = set(self.waiting()) - set(held_back)
+            alive = [name for name in waiting if name in self.tasks]
             assert not alive, "who gets nothing leaves nothing"
             assert not self.deque(hand.name)
+        is_share = int(after.get("control", {}).get("token", 1)) * 40503 % 65536 < 8192
         # One that was cancelled and came again may be found where it was before.
         lasting = [t for t in reply.tasks if t.id not in before.get("cancelled", {})]
-        if any(json.loads(task.envelope)["priority"] for task in lasting):
+        if not is_share and any(
+            json.loads(task.envelope)["priority"] for task in lasting
+        ):
             urgent = after.get("inbox:0", [])
             assert not set(urgent) & set(self.tasks), "urgent ones come first"
         aside = [
             i
-            for i in self.queue.in_lines(after)
-            if i not in self.queue.in_lines(before)
+            for i in self.queue.put_aside(after)
+            if i not in self.queue.put_aside(before)
         ]
         assert all(self.is_paused(self.name(name)) for name in aside)
         if held is None:
@@ -839,14 +905,14 @@ class QueueMachine(RuleBasedStateMachine):
             back = [i for i in back if i not in running and i in self.deque(hand.name)]
             assert self.deque(hand.name) == back + before.get(f"deque:{hand.name}", [])
         assert reply.unfinished == self.unfinished()
-        assert reply.held_back == len(self.queue.in_lines(after))
+        assert reply.held_back == len(self.queue.put_aside(after))
         assert set(reply.cancelled) == self.cancelling & set(running)
         return reply
 
     def check_order(self, before: Any, name: str, tasks: list[str]) -> None:
         """Compare a deque: taken from the front, filled at the back, in order."""
         had, has = before.get(f"deque:{name}", []), self.deque(name)
-        aside = self.queue.in_lines(self.state)
+        aside = self.queue.put_aside(self.state)
         left = [i for i in had if i not in tasks and i not in aside]
         assert has[: len(left)] == left
         fresh = has[len(left) :]
@@ -862,7 +928,7 @@ class QueueMachine(RuleBasedStateMachine):
             count = int(call.arguments[4])
             names, envelopes = (
                 call.arguments[6 : 6 + count],
-                call.arguments[6 + count :],
+                call.arguments[6 + count : 6 + 2 * count],
             )
             for name, envelope in zip(names, envelopes, strict=True):
                 assert isinstance(name, str)
@@ -1002,7 +1068,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def line(self, name: str | None) -> list[str]:
         return [
-            one for one in self.queue.in_lines(self.state) if self.name(one) == name
+            one for one in self.queue.put_aside(self.state) if self.name(one) == name
         ]
 
     def able(self, worker: str) -> list[str]:
@@ -1019,7 +1085,13 @@ class QueueMachine(RuleBasedStateMachine):
 
     def waiting(self) -> list[str]:
         inboxes = [self.state.get(f"inbox:{n}", []) for n in range(3)]
-        return [task_id for inbox in inboxes for task_id in inbox]
+        return [task_id for inbox in inboxes for task_id in inbox] + self.in_lines()
+
+    def in_lines(self, is_blocked: bool = False) -> list[str]:
+        """Name the tasks in lines, or only those in lines that are blocked."""
+        members = [member.split("\0") for member in self.state.get("lines", ())]
+        placed = self.state.get("placed", {})
+        return [i for line, _, i in members if not is_blocked or placed[line]]
 
     @staticmethod
     def in_order(few: list[str], many: list[str]) -> bool:

@@ -32,6 +32,7 @@ from workstealing.cli.queue_control import (
     reopen_command,
     replay_command,
 )
+from workstealing.cli.queue_limits import limits_command
 from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
 from workstealing.cli.tables import print_page, task_table, tree_lines
@@ -136,5 +137,6 @@ for _command in (
     dead_command,
     replay_command,
     drop_command,
+    limits_command,
 ):
     queue_command.add_command(_command)

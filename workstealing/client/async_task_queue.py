@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -29,9 +29,11 @@ from workstealing.drivers.connect import async_driver_source
 from workstealing.errors import ConfigurationError
 from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
+from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.pause_calls import Pauses, read_pauses
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
+from workstealing.tasks.limits import KeySource, Limit, numbers_text
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
@@ -117,6 +119,9 @@ class AsyncTaskQueue:
         idempotent: bool = True,
         unique: Unique | None = None,
         expires: Seconds | None = None,
+        limit: Limit | Sequence[Limit] | None = None,
+        fair_key: KeySource | None = None,
+        fair_weight: float | Callable[..., Any] | None = None,
     ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -125,7 +130,8 @@ class AsyncTaskQueue:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
                 `priority`, `permission`, `accepts`, `restart`, `idempotent`,
-                `unique`, `expires`; see `workstealing.tasks.definition.define`.
+                `unique`, `expires`, `limit`, `fair_key`, `fair_weight`; see
+                `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> AsyncTask[P, R]:
@@ -280,6 +286,36 @@ class AsyncTaskQueue:
         return await self._internals.driver.call(
             producer_calls.replay(keys, task_id, drop=True)
         )
+
+    async def limits(
+        self, name: str | None = None, *, key: str | None = None
+    ) -> tuple[LimitState, ...]:
+        """Return the limits in force, and which keys hold tasks back.
+
+        Args:
+            name: only this limit.
+            key: how much of them this key uses, instead.
+        """
+        return await self._internals.driver.run(self._internals.limits(name, key))
+
+    async def set_limit(
+        self,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        rate: int | None = None,
+        period: Seconds | None = None,
+    ) -> None:
+        """Set other numbers for a limit than the code has, at once and for all.
+
+        They stay in force until `reset_limit`, whatever is deployed.
+        """
+        numbers = numbers_text(concurrency, rate, period)
+        await self._internals.driver.run(self._internals.set_limit(name, numbers))
+
+    async def reset_limit(self, name: str) -> None:
+        """Go back to the numbers that the code has for a limit."""
+        await self._internals.driver.run(self._internals.set_limit(name, ""))
 
     def sync(self) -> TaskQueue:
         """Return a `TaskQueue` of the same tasks and options, with a client of its own.

@@ -6,6 +6,7 @@ One body for the sync and the asyncio queue: a driver performs the steps of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
 import msgspec
@@ -33,9 +34,15 @@ from workstealing.errors import (
     TaskNotFound,
     UnknownEnvelope,
 )
-from workstealing.queue import inspection_calls, pause_calls, producer_calls
+from workstealing.queue import (
+    inspection_calls,
+    limit_calls,
+    pause_calls,
+    producer_calls,
+)
 from workstealing.queue.inspection_calls import Counts, Located, locate
 from workstealing.queue.keys import QueueKeys
+from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.producer_calls import Cancelled, Submitted
 from workstealing.queue.steps import (
     AwaitOutcome,
@@ -52,11 +59,13 @@ from workstealing.tasks.envelope import (
     Envelope,
     EnvelopeTemplate,
 )
+from workstealing.tasks.limits import as_key, checked_limit_name
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.submission import (
     Submission,
     SubmitOptions,
     envelope_without_payload,
+    lines_of,
     new_ids,
 )
 
@@ -79,6 +88,9 @@ _LOOK_SECONDS = 1.0
 # How soon a server that is away is tried again.
 _RETURN_SECONDS = 0.1
 _ROUGHLY_DONE_SECONDS = 0.05
+# Lines that wait for a limit are told of new numbers a thousand at a time. Those that
+# find no room come back to wait, so there may always be some.
+_MOST_SLICES = 1000
 
 
 class Source(Protocol[D_co]):
@@ -149,6 +161,7 @@ class QueueInternals(Generic[D_co]):
             return (yield from unique.submit(names, payloads))
         envelope = envelope_without_payload(task, options, is_signed=signer is not None)
         around = EnvelopeTemplate.of(envelope).around
+        lines, limits = lines_of(task, payloads, options)
         prefix, outcome_channel = self.keys.channel(""), ""
         if len(names) == 1:
             guess: Subscription = yield Subscribe(prefix, names[0], is_guess=True)
@@ -167,6 +180,8 @@ class QueueInternals(Generic[D_co]):
                 due_ms=options.due_ms,
                 delay_ms=options.delay_ms,
                 channel=outcome_channel,
+                lines=lines[part],
+                limits=limits,
             )
 
         parts = _parts(payloads)
@@ -208,7 +223,12 @@ class QueueInternals(Generic[D_co]):
 
     def state(self, task_id: str) -> Flow[TaskState]:
         """Return where a task is."""
-        return _state((yield from locate(self.keys, task_id)))
+        found = yield from locate(self.keys, task_id)
+        state = _state(found)
+        if found.place is not State.WAITING or not found.trace.line:
+            return state
+        held = yield from ask(limit_calls.held_back(self.keys, task_id))
+        return replace(state, reason=held.reason)
 
     def result(
         self,
@@ -319,6 +339,33 @@ class QueueInternals(Generic[D_co]):
     def resume(self, task: Any) -> Flow[bool]:
         """Resume tasks of a name, or all of the queue."""
         return pause_calls.resume_all(self.keys, _paused_name(task))
+
+    def limits(self, name: str | None, key: str | None) -> Flow[tuple[LimitState, ...]]:
+        """Describe limits, and how much of them is in use."""
+        wanted = "" if name is None else checked_limit_name(name)
+        call = limit_calls.describe_limits(
+            self.keys, wanted, "" if key is None else as_key(key)
+        )
+        found = yield from ask(call)
+        if name is not None and not found:
+            raise self._unknown_limit(name)
+        return found
+
+    def set_limit(self, name: str, numbers: str) -> Flow[None]:
+        """Set the numbers of a limit, or go back to those of the code."""
+        checked_limit_name(name)
+        for _ in range(_MOST_SLICES):
+            done = yield from ask(limit_calls.set_limit(self.keys, name, numbers))
+            if not done.is_known:
+                raise self._unknown_limit(name)
+            if not done.has_more:
+                return
+
+    def _unknown_limit(self, name: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"queue '{self._queue}' has no limit {name}: one is known once a task with"
+            " it was submitted; limits() names them"
+        )
 
     def wait(self, timeout: float | None) -> Flow[Counts]:
         """Wait until no task is left that waits or runs."""

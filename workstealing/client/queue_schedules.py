@@ -347,7 +347,15 @@ class QueueSchedules:
         if signer is not None:
             envelope = signer.sign(task_id, envelope)
         due_ms = tick + jitter_ms if jitter_ms else 0
-        return Firing(tick, task_id, envelope, definition.priority, due_ms)
+        return Firing(
+            tick,
+            task_id,
+            envelope,
+            definition.priority,
+            due_ms,
+            definition.line,
+            definition.limits,
+        )
 
     def _written(self, name: str, definition: ScheduleDefinition) -> bytes:
         written = definition.encode()

@@ -21,11 +21,13 @@ from workstealing.client.task import (
     options_of,
 )
 from workstealing.errors import ConfigurationError
+from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.schedule import (
     Missed,
     ScheduleDefinition,
     checked_schedule_name,
 )
+from workstealing.tasks.submission import SubmitOptions, lines_of
 
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
@@ -250,14 +252,16 @@ def scheduled_task(
             "a schedule names its tasks and says when they are due: leave out id=,"
             " delay= and at= of options()"
         )
-    if context.logging is not None or isinstance(context.deadline, datetime):
+    times_given = (context.deadline, options.expires)
+    if context.logging is not None or any(isinstance(t, datetime) for t in times_given):
         raise ConfigurationError(
-            "a schedule submits again and again: give log=True and a deadline in"
-            " seconds"
+            "a schedule submits again and again: give log=True, and a deadline or"
+            " expiry in seconds"
         )
     internals.admission.permit(known, context.principal, context.roles)
     payload = known.signature.encode(args, kwargs)
     check_payloads(known.name, [payload], internals.settings.max_payload)
+    lines, limits = lines_of(known, [payload], options)
     return schedule_definition(
         payload,
         task=known.name,
@@ -266,10 +270,18 @@ def scheduled_task(
         log=options.log,
         principal=context.principal,
         roles=tuple(context.roles) or (),
-        deadline_ms=context.deadline_ms(0),
+        deadline_ms=_latest_start_ms(known, options),
         restart=known.restart,
+        line=lines[0] if lines else "",
+        limits=limits,
         **times,
     )
+
+
+def _latest_start_ms(task: TaskDefinition, options: SubmitOptions) -> int | None:
+    """Return how long after its tick a task may be begun."""
+    limits = (options.expiry_ms(0, task.expires), options.context.deadline_ms(0))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _given(**changes: Any) -> dict[str, Any]:

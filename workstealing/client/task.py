@@ -53,7 +53,10 @@ Arguments = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN = SubmitOptions()
 _NO_NAMES: Mapping[str, Any] = {}
-_OPTIONS = ("id", "priority", "delay", "at", "expires", "context", "log", "again")
+_OPTIONS = (
+    *("id", "priority", "delay", "at", "expires", "context", "log"),
+    *("again", "fair_key", "fair_weight"),
+)
 
 
 class _AnyTask(Generic[P, R]):
@@ -96,6 +99,8 @@ class _AnyTask(Generic[P, R]):
         context: ClientContext = NOBODY,
         log: bool = False,
         again: bool = False,
+        fair_key: str | None = None,
+        fair_weight: float | None = None,
         **unknown: NoReturn,
     ) -> Self:
         """Return the same task, to be submitted otherwise.
@@ -111,6 +116,8 @@ class _AnyTask(Generic[P, R]):
             log: keep what it logs and prints, for `handle.logs()`.
             again: forget a task of this id, or unique key, that has ended, however it
                 did, and submit it anew; one that waits or runs is kept.
+            fair_key: takes turns with tasks of other keys; the key itself.
+            fair_weight: how many turns its key gets.
             unknown: refused by name; no type checker lets it pass either.
         """
         if unknown:
@@ -124,6 +131,8 @@ class _AnyTask(Generic[P, R]):
             context=context,
             log=log,
             again=again,
+            fair_key=fair_key,
+            fair_weight=fair_weight,
         )
         return type(self)(self.queue, self._definition, options)
 

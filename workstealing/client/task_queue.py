@@ -7,7 +7,7 @@ tasks are to come is another matter, said to the whole fleet: `end_input()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -32,9 +32,11 @@ from workstealing.drivers.connect import driver_source
 from workstealing.drivers.sync_driver import Client
 from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
+from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.pause_calls import Pauses, read_pauses
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
+from workstealing.tasks.limits import KeySource, Limit, numbers_text
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
@@ -139,6 +141,9 @@ class TaskQueue:
         idempotent: bool = True,
         unique: Unique | None = None,
         expires: Seconds | None = None,
+        limit: Limit | Sequence[Limit] | None = None,
+        fair_key: KeySource | None = None,
+        fair_weight: float | Callable[..., Any] | None = None,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -147,7 +152,8 @@ class TaskQueue:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
                 `priority`, `permission`, `accepts`, `restart`, `idempotent`,
-                `unique`, `expires`; see `workstealing.tasks.definition.define`.
+                `unique`, `expires`, `limit`, `fair_key`, `fair_weight`; see
+                `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> Task[P, R]:
@@ -302,6 +308,36 @@ class TaskQueue:
         return self._internals.driver.call(
             producer_calls.replay(keys, task_id, drop=True)
         )
+
+    def limits(
+        self, name: str | None = None, *, key: str | None = None
+    ) -> tuple[LimitState, ...]:
+        """Return the limits in force, and which keys hold tasks back.
+
+        Args:
+            name: only this limit.
+            key: how much of them this key uses, instead.
+        """
+        return self._internals.driver.run(self._internals.limits(name, key))
+
+    def set_limit(
+        self,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        rate: int | None = None,
+        period: Seconds | None = None,
+    ) -> None:
+        """Set other numbers for a limit than the code has, at once and for all.
+
+        They stay in force until `reset_limit`, whatever is deployed.
+        """
+        numbers = numbers_text(concurrency, rate, period)
+        self._internals.driver.run(self._internals.set_limit(name, numbers))
+
+    def reset_limit(self, name: str) -> None:
+        """Go back to the numbers that the code has for a limit."""
+        self._internals.driver.run(self._internals.set_limit(name, ""))
 
     def sync(self) -> TaskQueue:
         """Return the queue itself: the twin of `AsyncTaskQueue.sync()`."""

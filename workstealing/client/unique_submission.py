@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from workstealing._logs import BackgroundLogger
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, NotReplicated
 from workstealing.queue import inspection_calls
 from workstealing.queue.steps import Flow, Pipeline, ask
 from workstealing.queue.unique_calls import (
@@ -28,6 +28,7 @@ from workstealing.tasks.submission import (
     Submission,
     SubmitOptions,
     envelope_without_payload,
+    lines_of,
 )
 from workstealing.tasks.unique import unique_key
 
@@ -94,10 +95,10 @@ class UniqueSubmission:
         """Submit tasks; on a conflict, the id is that of the task that is there."""
         internals, requests = self._internals, list(self._requests(names, payloads))
         answers: list[UniqueVerdict | None] = [None] * len(requests)
-        if len(requests) > 1 and not internals.settings.max_length:
+        settings = internals.settings
+        if len(requests) > 1 and not (settings.max_length or settings.replicas):
             answers = yield Pipeline(
-                submit_unique(internals.keys, internals.settings, request)
-                for request in requests
+                submit_unique(internals.keys, settings, request) for request in requests
             )
         ids, known, ended = list(names), set(), {}
         for at, request in enumerate(requests):
@@ -120,7 +121,14 @@ class UniqueSubmission:
         while True:
             if answer is None:
                 call = submit_unique(internals.keys, internals.settings, request)
-                answer = yield from ask(call)
+                try:
+                    answer = yield from ask(call)
+                except NotReplicated as error:
+                    answer = cast("UniqueVerdict", error.answer)
+                    if answer.verdict == "new":
+                        raise NotReplicated(
+                            (request.id,), error.confirmed, error.replicas
+                        ) from None
             if answer.verdict == "moved":
                 seen = yield from ask(
                     inspection_calls.trace(internals.keys, answer.detail)
@@ -142,7 +150,8 @@ class UniqueSubmission:
         signer = self._internals.admission.signer
         envelope = envelope_without_payload(task, options, is_signed=signer is not None)
         around = EnvelopeTemplate.of(envelope).around
-        for name, payload in zip(names, payloads, strict=True):
+        lines, limits = lines_of(task, payloads, options)
+        for at, (name, payload) in enumerate(zip(names, payloads, strict=True)):
             written = around(payload)
             request = UniqueRequest(
                 id=name,
@@ -152,6 +161,8 @@ class UniqueSubmission:
                 due_ms=options.due_ms,
                 delay_ms=options.delay_ms,
                 again=options.again,
+                line=lines[at] if lines else "",
+                limits=limits,
             )
             if unique is not None:
                 reason = f"replaced by task {name}"

@@ -30,7 +30,7 @@ from workstealing.queue.steps import Flow, ask
 __all__ = ("RateMeter", "Rates", "read_stat")
 
 # Stored beside the times of duties without being one.
-_NOT_DUTIES = ("claimed", "cursor", "doubted", "looked")
+_NOT_DUTIES = ("claimed", "cursor", "doubted", "looked", "permit_cursor")
 # The first ids of an inbox may be of cancelled tasks that were not skipped yet.
 _FRONT = 5
 _PREVIEW_BYTES = 512

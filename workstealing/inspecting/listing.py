@@ -80,6 +80,9 @@ def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     for inbox in keys.inboxes:
         if len(ids) < limit:
             ids += yield from ask(listing_calls.first_of(inbox, most=limit - len(ids)))
+    if len(ids) < limit:
+        call = listing_calls.first_in_lines(keys, most=limit - len(ids))
+        ids += yield from ask(call)
     tasks = yield from summaries(keys, ids)
     pauses = yield from ask(read_pauses(keys))
     # A list may still hold the id of a task that was cancelled or taken.

@@ -18,7 +18,7 @@ from workstealing.inspecting.listing import (
     reason_of,
 )
 from workstealing.inspecting.views import CutText, Explanation, TaskDetail
-from workstealing.queue import listing_calls
+from workstealing.queue import limit_calls, listing_calls
 from workstealing.queue.inspection_calls import Trace, locate
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import number, shown
@@ -93,6 +93,8 @@ def _explain(keys: QueueKeys, settings: QueueSettings, found: _FoundTask) -> Sen
         return [*_delayed(seen), *_unique(seen), *_history(seen)]
     if found.state is State.PAUSED:
         sentences = _paused(seen)
+    elif found.state is State.WAITING and seen.line:
+        sentences = yield from _in_line(keys, found)
     elif found.state is State.WAITING:
         sentences = yield from _waiting(keys, found)
     elif found.state is State.PARKED:
@@ -140,7 +142,7 @@ def _paused(seen: Trace) -> list[str]:
     where = "It waits in the inbox."
     if seen.worker:
         where = f"It waits in the deque of {seen.worker}."
-    elif seen.is_in_line:
+    elif seen.is_aside:
         where = "It was put aside, so that others run past it."
     sentences = [
         f"It is not begun: {reason} since {timestamp(since_ms)}, for {ago}.",
@@ -187,6 +189,25 @@ def _waiting(keys: QueueKeys, found: _FoundTask) -> Sentences:
     else:
         sentences.append(f"{_workers_alive(alive)}; the next free one will run it.")
     return [*sentences, *_expiry(found.trace)]
+
+
+def _in_line(keys: QueueKeys, found: _FoundTask) -> Sentences:
+    seen = yield from ask(limit_calls.held_back(keys, found.id))
+    _, fair_key, *_ = (*found.trace.line.split("\t"), "")
+    if seen.ahead < 0:
+        return ["It has just moved on."]
+    if seen.limit_key:
+        first = f"It is {seen.reason}."
+    elif fair_key:
+        first = f"It is waiting for the turn of its fair key {fair_key}."
+    else:
+        first = "It is waiting in its line; its limits have room."
+    alive = yield from ask(listing_calls.count_living(keys, found.trace.now_ms))
+    tasks = plural(seen.ahead, "task")
+    verb = "is" if seen.ahead == 1 else "are"
+    place = f"{tasks} {verb} ahead of it in its line." if seen.ahead else "It is next."
+    hope = [] if alive else ["It is not running because no worker is alive."]
+    return [first, place, *hope]
 
 
 def _assigned(keys: QueueKeys, found: _FoundTask) -> Sentences:

@@ -62,6 +62,9 @@ def _inbox(
         if len(waiting) < limit:
             call = listing_calls.first_of(inbox, most=limit - len(waiting))
             waiting += yield from ask(call)
+    if len(waiting) < limit and seen.in_lines:
+        call = listing_calls.first_in_lines(keys, most=limit - len(waiting))
+        waiting += yield from ask(call)
     unassigned = max(0, seen.unfinished - seen.delayed - seen.assigned - seen.paused)
     files = [TreeNode(task_id) for task_id in waiting]
     files += _more(unassigned - len(waiting), "unassigned")

@@ -51,10 +51,12 @@ class Trace:
     is_cancelling: bool
     unique: str
     """How long it is unique: `s` until started, `d` until done, `w` for a window."""
-    is_in_line: bool
-    """It waits in the line of its name, which is or was paused."""
+    is_aside: bool
+    """It was put aside, because its name is or was paused."""
     pauses: Pauses
     """What of the queue is paused."""
+    line: str
+    """The line that it waits in when it waits; empty if it has none."""
 
     @property
     def name(self) -> str:
@@ -99,6 +101,8 @@ class Counts:
     dead: int
     parked: int
     input_ended: bool
+    in_lines: int
+    """Waiting for their turn, or held back by a limit."""
     stats: dict[str, int]
     upkeep: dict[str, int]
     leases: dict[str, int]
@@ -165,7 +169,7 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
         (bool(seen.needs), State.PARKED),
         (seen.due_ms is not None, State.DELAYED),
         (begun_at_ms is not None, State.RUNNING),
-        (seen.is_in_line or seen.paused_since_ms is not None, State.PAUSED),
+        (seen.is_aside or seen.paused_since_ms is not None, State.PAUSED),
         (bool(seen.worker), State.ASSIGNED),
     )
     return next((state for is_so, state in known if is_so), State.WAITING)
@@ -173,7 +177,7 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
 
 def _trace(reply: Any) -> Trace:
     now, envelope, lock, outcome, due, dead_at, needs, history, *more = reply
-    cancelling, unique, in_line, pauses = more
+    asked, unique, is_aside, pauses, line = more
     worker, _, token = shown(lock).rpartition("#")
     return Trace(
         int(now),
@@ -185,10 +189,11 @@ def _trace(reply: Any) -> Trace:
         _milliseconds(dead_at),
         shown(needs),
         *tallies(history),
-        bool(cancelling),
+        bool(asked),
         shown(unique)[:1],
-        bool(in_line),
+        bool(is_aside),
         Pauses.read(pauses),
+        shown(line).partition("\0")[0] if len(line) > 1 else "",
     )
 
 
@@ -198,7 +203,9 @@ def _milliseconds(score: Any) -> int | None:
 
 def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
-    parked, paused, input_ended, stats, upkeep, leases, loads, able = reply[9:17]
+    parked, paused, input_ended, in_lines, stats, upkeep, leases, loads, able = reply[
+        9:18
+    ]
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -209,6 +216,7 @@ def _counts(reply: Any) -> Counts:
         int(dead),
         int(parked),
         bool(input_ended),
+        int(in_lines),
         _numbers(stats),
         _numbers(upkeep),
         _numbers(leases),

@@ -49,13 +49,24 @@ class QueueKeys:
         self.unique_windows = f"{prefix}unique_windows"
         self.paused = f"{prefix}paused"
         self.paused_tasks = f"{prefix}paused_tasks"
-        self.lines = f"{prefix}lines"
+        self.aside = f"{prefix}aside"
         self.schedules = f"{prefix}schedules"
         self.ticks = f"{prefix}ticks"
         self.firings = f"{prefix}firings"
         self.declared_schedules = f"{prefix}declared_schedules"
         self.paused_schedules = f"{prefix}paused_schedules"
         self.removed_schedules = f"{prefix}removed_schedules"
+        self.lines = f"{prefix}lines"
+        self.turns = tuple(f"{prefix}turns:{priority}" for priority in range(3))
+        self.ready = f"{prefix}ready"
+        self.heads = f"{prefix}heads"
+        self.placed = f"{prefix}placed"
+        self.blocked = f"{prefix}blocked"
+        self.permits = f"{prefix}permits"
+        self.permit_holders = f"{prefix}permit_holders"
+        self.limits = f"{prefix}limits"
+        self.rates = f"{prefix}rates"
+        self.refills = f"{prefix}refills"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:
@@ -63,7 +74,7 @@ class QueueKeys:
         own = {"prefix", "_of_workers"}
         values = [value for name, value in vars(self).items() if name not in own]
         names = [value for value in values if isinstance(value, str)]
-        return (*self.inboxes, *names)
+        return (*self.inboxes, *self.turns, *names)
 
     def deque(self, worker: str) -> str:
         """List of the tasks that a worker has not begun."""

@@ -21,6 +21,7 @@ __all__ = (
     "count_living",
     "count_parked",
     "describe_workers",
+    "first_in_lines",
     "first_of",
     "length",
     "list_running",
@@ -203,6 +204,15 @@ def score(key: str, name: str) -> RedisCommand[int | None]:
 def first_of(key: str, *, most: int) -> RedisCommand[tuple[str, ...]]:
     """Name the first ids of a list."""
     return RedisCommand(("LRANGE", key, 0, most - 1), _names)
+
+
+def first_in_lines(keys: QueueKeys, *, most: int) -> RedisCommand[tuple[str, ...]]:
+    """Name some tasks that wait in lines."""
+
+    def parse(reply: Any) -> tuple[str, ...]:
+        return tuple(member.rpartition("\0")[2] for member in _names(reply))
+
+    return RedisCommand(("ZRANGE", keys.lines, 0, most - 1), parse)
 
 
 def length(key: str) -> RedisCommand[int]:

@@ -60,15 +60,21 @@ def submit(
     due_ms: int = 0,
     delay_ms: int = 0,
     channel: str = "",
+    lines: Sequence[str] = (),
+    limits: Mapping[str, str] | None = None,
 ) -> Call[Submitted]:
     """Put up to a thousand tasks, id and envelope, of one priority into the queue.
 
-    Their outcomes are published on *channel*, if one is named.
+    Their outcomes are published on *channel*, if one is named. *lines* names the line
+    of each, if any has one, and *limits* the numbers of the limits in those names.
     """
     script = _script("submit")
     firsts = _firsts(tasks)
     flat: list[Argument] = [tasks[position][0] for position in firsts]
     flat += [tasks[position][1] for position in firsts]
+    if lines:
+        flat += [lines[position] for position in firsts]
+        flat += [part for limit in (limits or {}).items() for part in limit]
 
     def parse(reply: Any) -> Submitted:
         verdict = cast("Literal['ok', 'full', 'input_ended']", text(reply[0]))

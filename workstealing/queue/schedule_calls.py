@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
@@ -70,6 +70,10 @@ class Firing:
     priority: int
     due_ms: int
     """0: at once."""
+    line: str = ""
+    """Where it waits, if it has limits or a fair key."""
+    limits: Mapping[str, str] = field(default_factory=dict)
+    """The numbers of these limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +176,8 @@ def fire(
             envelope=task.envelope,
             priority=task.priority,
             due=task.due_ms,
+            line=task.line,
+            limits=[part for limit in task.limits.items() for part in limit],
         ),
         lambda reply: cast("Fired", text(reply)),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
@@ -43,6 +44,10 @@ class UniqueRequest:
     """Who holds the task that has its key, as last read."""
     needs: str = ""
     """The ability that this one is parked for, as last read."""
+    line: str = ""
+    """Where it waits, if it has limits or a fair key."""
+    limits: Mapping[str, str] = field(default_factory=dict)
+    """The numbers of these limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,9 @@ def submit_unique(
             retention_ms=settings.retention_ms,
             worker=task.worker,
             needs=task.needs,
+            line=task.line,
+            limits=[part for limit in task.limits.items() for part in limit],
         ),
         parse,
+        replicas=settings.replicas,
     )

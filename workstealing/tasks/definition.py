@@ -22,6 +22,7 @@ from workstealing._checks import (
 from workstealing.errors import ConfigurationError, NotATask, PayloadInvalid
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.json_values import Json, encode_value
+from workstealing.tasks.limits import Limit, LineNames
 from workstealing.tasks.policy import checked_permission
 from workstealing.tasks.retry import Restart, RetryPolicy, checked_restart
 from workstealing.tasks.signature import Signature
@@ -58,6 +59,8 @@ class TaskDefinition:
     """What keeps a second task like it out of the queue."""
     expires: float | None = None
     """How many seconds after it is due it is not begun any more; None is never."""
+    line_names: LineNames | None = None
+    """Its limits and its fair key, if it has any."""
     ability: str = field(init=False)
     """How a worker announces that it can run this: `name@version`."""
 
@@ -94,6 +97,9 @@ def define(
     permission: str | None = None,
     unique: Unique | None = None,
     expires: float | timedelta | None = None,
+    limit: Limit | Sequence[Limit] | None = None,
+    fair_key: str | Callable[..., Any] | None = None,
+    fair_weight: float | Callable[..., Any] | None = None,
     **unknown: NoReturn,
 ) -> TaskDefinition:
     """Make a task of a function.
@@ -122,6 +128,12 @@ def define(
         unique: What keeps a second task like it out of the queue; see `Unique`.
         expires: How long after it is due it may still be begun; then it ends as
             expired. None is for ever.
+        limit: How many may run at once, or begin in a time: a `Limit`, or several
+            that all hold.
+        fair_key: The name of an argument, or a function of the arguments. Tasks with
+            different keys take turns, however many of one key wait.
+        fair_weight: How many turns a key gets, 1 if it is not given; a number, or a
+            function of the arguments.
         unknown: Refused by name; no type checker lets it pass either.
     """
     if unknown:
@@ -148,6 +160,7 @@ def define(
         permission=checked_permission(permission),
         unique=checked_unique(unique, signature),
         expires=None if expires is None else checked_seconds(expires, "expires"),
+        line_names=LineNames.of(checked_name, signature, limit, fair_key, fair_weight),
     )
 
 

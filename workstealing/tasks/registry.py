@@ -43,6 +43,7 @@ class Registry:
     def add(self, definition: TaskDefinition) -> None:
         """Add a definition; a name and version that are taken are refused."""
         key = (definition.name, definition.version)
+        self._refuse_other_numbers(definition)
         if self._definitions.setdefault(key, definition) is not definition:
             raise DuplicateTask(
                 f"a task {definition.ability} exists already: give another name=,"
@@ -54,6 +55,19 @@ class Registry:
             known = self._accepting.setdefault(old, definition)
             if known.version < definition.version:
                 self._accepting[old] = definition
+
+    def _refuse_other_numbers(self, definition: TaskDefinition) -> None:
+        """Refuse a limit that another task has by the same name and other numbers."""
+        own = definition.line_names.numbers if definition.line_names else {}
+        for other in self if own else ():
+            theirs = other.line_names.numbers if other.line_names else {}
+            for name in own.keys() & theirs.keys():
+                # Versions of one task may differ: the newest submission counts.
+                if own[name] != theirs[name] and other.name != definition.name:
+                    raise ConfigurationError(
+                        f"tasks '{other.name}' and '{definition.name}' share the limit"
+                        f" {name} and give it other numbers: give both the same Limit"
+                    )
 
     def contract(
         self, name: str, payload: Any, result: Any = None, **options: Any

@@ -28,6 +28,7 @@ from workstealing._checks import (
 from workstealing.errors import ConfigurationError
 from workstealing.tasks.envelope import LATEST_MS, NORMAL, PRIORITIES, Envelope
 from workstealing.tasks.json_values import NOT_JSON
+from workstealing.tasks.limits import checked_line
 from workstealing.tasks.retry import Restart
 from workstealing.tasks.signing import LIFETIME_MS
 
@@ -155,6 +156,10 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
     deadline_ms: _Milliseconds | None = None
     """Its tasks are not begun later than this after their tick."""
     restart: Restart = "always"
+    line: str = ""
+    """Where its tasks wait, if they have limits or a fair key."""
+    limits: dict[str, str] = {}
+    """The numbers of these limits."""
     payload: msgspec.Raw
 
     def encode(self) -> bytes:
@@ -168,6 +173,7 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
             read = _DECODE(definition)
         except NOT_JSON as error:
             raise ConfigurationError(f"not a schedule: {error}") from error
+        checked_line(read.line)
         read.timing  # noqa: B018 - refuses what has no ticks
         if not bytes(read.payload).startswith(b"{"):
             raise ConfigurationError("not a schedule: the payload must be an object")

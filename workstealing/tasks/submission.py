@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -19,6 +19,7 @@ from workstealing._checks import (
     LONGEST_NAME,
     MOST_ROLES,
     checked_id,
+    checked_number,
     checked_printable,
     checked_roles,
     checked_seconds,
@@ -29,6 +30,7 @@ from workstealing.errors import ConfigurationError
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS, PRIORITIES, Envelope
+from workstealing.tasks.limits import HEAVIEST, fair_line
 from workstealing.tasks.output_capture import LogRecord
 from workstealing.tasks.signing import LIFETIME_MS
 
@@ -39,6 +41,7 @@ __all__ = (
     "Submission",
     "SubmitOptions",
     "envelope_without_payload",
+    "lines_of",
     "new_ids",
 )
 
@@ -124,6 +127,10 @@ class SubmitOptions:
 
     Of this and the deadline, the earlier one counts.
     """
+    fair_key: str | None = None
+    """Takes turns with tasks of other keys; the task's own unless given."""
+    fair_weight: float | None = None
+    """How many turns its key gets; the task's own unless given."""
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -136,6 +143,13 @@ class SubmitOptions:
             self._delay_seconds()
         if self.at is not None:
             checked_time(self.at, "at")
+        if self.fair_key is not None and not isinstance(self.fair_key, str):
+            raise ConfigurationError(
+                f"fair_key of a submission is the key itself, a text, not"
+                f" {self.fair_key!r}"
+            )
+        if self.fair_weight is not None:
+            checked_number(self.fair_weight, "fair_weight", most=HEAVIEST)
         self._check_expiry()
 
     def expiry_ms(self, now_ms: int, own: float | None) -> int | None:
@@ -225,6 +239,21 @@ def envelope_without_payload(
         restart=task.restart if isinstance(task, TaskDefinition) else "always",
         payload=msgspec.Raw(b"{}"),
     )
+
+
+def lines_of(
+    task: TaskInterface, payloads: Sequence[bytes], options: SubmitOptions
+) -> tuple[list[str], dict[str, str]]:
+    """Return the line of each task, and the limits that these name; mostly none."""
+    priority = task.priority if options.priority is None else options.priority
+    names = task.line_names if isinstance(task, TaskDefinition) else None
+    fair_key, weight = options.fair_key, options.fair_weight
+    if names is not None:
+        lines = names.lines(task.signature, payloads, priority, fair_key, weight)
+        return lines, names.numbers
+    if fair_key is not None:
+        return [fair_line(priority, fair_key, weight)] * len(payloads), {}
+    return [], {}
 
 
 def new_ids(count: int) -> list[str]:

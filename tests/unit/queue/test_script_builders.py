@@ -11,6 +11,7 @@ import workstealing.queue
 from workstealing.node import shared_state
 from workstealing.queue import (
     inspection_calls,
+    limit_calls,
     listing_calls,
     pause_calls,
     producer_calls,
@@ -34,6 +35,9 @@ REPORT = Report("t", "7", "done", b"{}", 0)
 BUILT: tuple[Call[object], ...] = (
     inspection_calls.counts(KEYS),
     inspection_calls.trace(KEYS, "t"),
+    limit_calls.describe_limits(KEYS, "l", "k"),
+    limit_calls.held_back(KEYS, "t"),
+    limit_calls.set_limit(KEYS, "l", "5"),
     listing_calls.count_parked(KEYS, ["x@1", "y@2"]),
     listing_calls.describe_workers(KEYS, ["v.0", "w.0"]),
     listing_calls.list_running(KEYS, ["v.0", "w.0"], most=9),
@@ -101,7 +105,10 @@ OWN = {
     "thief_deque": "deque:w.0",
     "victim_deque": "deque:v.0",
 }
-GROUPS = {"inboxes": ["inbox:0", "inbox:1", "inbox:2"]}
+GROUPS = {
+    "inboxes": ["inbox:0", "inbox:1", "inbox:2"],
+    "turns": ["turns:0", "turns:1", "turns:2"],
+}
 
 
 def test_no_script_is_left_out() -> None:

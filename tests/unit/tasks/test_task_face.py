@@ -95,7 +95,7 @@ def test_an_unknown_option_of_a_task_is_told_with_the_one_that_was_meant(
     assert str(caught.value) == (
         "a task has no option retires=. Did you mean retries=? It takes name, version,"
         " retries, retry_on, give_up_on, timeout, priority, accepts, restart,"
-        " idempotent, permission, unique, expires"
+        " idempotent, permission, unique, expires, limit, fair_key, fair_weight"
     )
 
 
@@ -111,7 +111,7 @@ def test_an_unknown_option_of_a_submission_is_told_with_those_there_are(
 
     assert str(caught.value).startswith(f".options() has no option {meant}")
     assert str(caught.value).endswith(
-        "id, priority, delay, at, expires, context, log, again"
+        "at, expires, context, log, again, fair_key, fair_weight"
     )
 
 

@@ -11,19 +11,30 @@
 -- KEY deque             list  of the worker that holds it
 -- KEY running           hash  id -> begun at; of the worker that holds it
 -- KEY loads             zset  worker -> length of its deque
--- KEY cancelling        set   ids whose workers are asked to stop
+-- KEY cancelling        set     ids whose workers are asked to stop
 -- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
 -- KEY history           hash  id -> attempts:deaths:steals
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY parked_for        list  ids that wait for this ability
--- KEY parked_abilities  set   abilities that something is parked for
+-- KEY parked_abilities  set     abilities that something is parked for
 -- KEY stats             hash  counts
 -- KEY awaited           hash  id -> channels to publish its outcome on
--- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY priorities        hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY lines             zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]          zset  line -> its turn; urgent, normal, low
+-- KEY ready             zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads             hash  fair key -> its line that has a turn
+-- KEY placed            hash  line -> limit key that it waits for; empty: it is ready
+-- KEY control           hash  token, sequence, turns
+-- KEY blocked           zset  limit key, turn, line; of lines that wait for room
+-- KEY permits           hash  limit key -> how many tasks hold a permit
+-- KEY permit_holders    hash  id -> limit keys that it holds permits of
+-- KEY refills           zset  limit key -> when it has room for lines that wait
+-- KEY bell              list  wake-ups for idle workers
 -- KEY uniques           hash  unique key -> id
 -- KEY unique_of         hash  id -> how long it is unique, its priority, since when, its key
 -- KEY paused_tasks      hash  id -> its place in lines, if it waits there because of a pause
--- KEY lines             zset  line, sequence, id with \0 between them; all scores are 0
+-- KEY aside             zset  task name, sequence, id of all that were put aside by a pause
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG needs         str  the ability that it is parked for, as last read; empty: none

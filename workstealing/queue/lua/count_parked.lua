@@ -1,6 +1,6 @@
 -- Count the tasks that are parked for each ability, and the workers that have it.
 --
--- KEY abilities    hash  name@version -> workers that can run it
+-- KEY abilities  hash  name@version -> workers that can run it
 -- KEYS parked_for  list  ids that wait for each ability
 -- ARGS names  str  the abilities, in the same order
 --

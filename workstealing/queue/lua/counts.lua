@@ -1,25 +1,26 @@
 --- needs: clock
 -- Count the tasks in each place, and read what else describes a queue.
 --
--- KEY inboxes[3]  list  urgent, normal, low
--- KEY task        hash  id -> envelope
--- KEY lock        hash  id -> worker#token
--- KEY outbox      zset  id -> when its outcome expires
--- KEY later       zset  id -> when it is due
--- KEY dead        zset  id -> when it was given up
--- KEY parked      hash  id -> ability that it waits for
--- KEY workers     zset  worker -> end of its lease
--- KEY control     hash  input_ended
--- KEY stats       hash  counts
--- KEY upkeep      hash  duty -> last done at
--- KEY loads       zset  worker -> length of its deque
--- KEY abilities   hash  name@version -> workers that can run it
+-- KEY inboxes[3]    list  urgent, normal, low
+-- KEY task          hash  id -> envelope
+-- KEY lock          hash  id -> worker#token
+-- KEY outbox        zset  id -> when its outcome expires
+-- KEY later         zset  id -> when it is due
+-- KEY dead          zset  id -> when it was given up
+-- KEY parked        hash  id -> ability that it waits for
+-- KEY workers       zset  worker -> end of its lease
+-- KEY control       hash  input_ended
+-- KEY stats         hash  counts
+-- KEY upkeep        hash  duty -> last done at
+-- KEY loads         zset  worker -> length of its deque
+-- KEY abilities     hash  name@version -> workers that can run it
 -- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
--- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
+-- KEY paused_tasks  hash  id -> its place among those put aside by a pause
+-- KEY lines         zset  line, sequence, id; of all tasks that wait in lines
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
--- waiting because of a pause, input ended; then stats, upkeep, workers with leases, loads,
--- abilities and pauses, each name, value, …
+-- waiting because of a pause, input ended, in lines; then stats, upkeep, workers with leases,
+-- loads, abilities and pauses, each name, value, …
 
 return {
   now_ms(),
@@ -34,6 +35,7 @@ return {
   redis.call('HLEN', parked),
   redis.call('HLEN', paused_tasks),
   redis.call('HEXISTS', control, 'input_ended'),
+  redis.call('ZCARD', lines),
   redis.call('HGETALL', stats),
   redis.call('HGETALL', upkeep),
   redis.call('ZRANGE', workers, 0, 999, 'WITHSCORES'),

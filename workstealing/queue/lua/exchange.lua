@@ -1,44 +1,57 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
---- needs: paused, refill, load, first_write
+--- needs: paused, take_order, refill, load, first_write, take_turns, permits, wake_workers
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
 -- It relies on these rules, as does every script that writes the same keys:
--- * An id is in exactly one place: an inbox, a deque, running, later, parked, lines or dead.
---   The lock says whose it is while it is in a deque or running, and nothing otherwise.
+-- * An id is in exactly one place: an inbox, a line, a deque, running, later, parked, aside or
+--   dead. The lock says whose it is while it is in a deque or running, and nothing otherwise.
+-- * A task that was taken from a line holds permits as long as it is locked, and no longer.
 -- * Reports are settled before membership is looked at: a late report of a worker that
 --   was struck off still counts, if its token does.
 -- * Code that writes a key of lib/unusual calls becomes_odd, or else the rest of the script
 --   ignores that key.
 -- * Three victims are named, because one of them may be the thief itself.
 --
--- KEY inboxes[3]  list  urgent, normal, low
--- KEY task        hash  id -> envelope
--- KEY lock        hash  id -> worker#token
--- KEY done        hash  id -> outcome
--- KEY outbox      zset  id -> when its outcome expires
--- KEY later       zset  id -> when it is due
--- KEY dead        zset  id -> when it was given up
--- KEY workers     zset  worker -> end of its lease
--- KEY members     hash  worker -> incarnation|description
--- KEY loads       zset  worker -> length of its deque
--- KEY deque       list  of this worker
--- KEY running     hash  id -> begun at; of this worker
--- KEY control     hash  token
--- KEY stats       hash  counts
--- KEY history     hash  id -> attempts:deaths:steals
--- KEY cancelling  set   ids whose workers are asked to stop
--- KEY cancelled   hash  id -> how often an inbox names it that was cancelled
--- KEY upkeep      hash  duty -> last done at
--- KEY parked      hash  id -> ability that it waits for
--- KEY awaited     hash  id -> channels to publish its outcome on
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
--- KEY uniques     hash  unique key -> id
--- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
--- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
--- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
--- KEY lines         zset  line, sequence, id with \0 between them; all scores are 0
--- KEY ticks       zset  schedule -> its next tick
+-- KEY inboxes[3]      list  urgent, normal, low
+-- KEY task            hash  id -> envelope
+-- KEY lock            hash  id -> worker#token
+-- KEY done            hash  id -> outcome
+-- KEY outbox          zset  id -> when its outcome expires
+-- KEY later           zset  id -> when it is due
+-- KEY dead            zset  id -> when it was given up
+-- KEY workers         zset  worker -> end of its lease
+-- KEY members         hash  worker -> incarnation|description
+-- KEY loads           zset  worker -> length of its deque
+-- KEY deque           list  of this worker
+-- KEY running         hash  id -> begun at; of this worker
+-- KEY control         hash  token
+-- KEY stats           hash  counts
+-- KEY history         hash  id -> attempts:deaths:steals
+-- KEY cancelling      set     ids whose workers are asked to stop
+-- KEY cancelled       hash  id -> how often an inbox names it that was cancelled
+-- KEY upkeep          hash  duty -> last done at
+-- KEY parked          hash  id -> ability that it waits for
+-- KEY awaited         hash  id -> channels to publish its outcome on
+-- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY lines           zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]        zset  line -> its turn; urgent, normal, low
+-- KEY ready           zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads           hash  fair key -> its line that has a turn
+-- KEY placed          hash  line -> limit key that it waits for; empty: it is ready
+-- KEY blocked         zset  limit key, turn, line; of lines that wait for room
+-- KEY permits         hash  limit key -> how many tasks hold a permit
+-- KEY permit_holders  hash  id -> limit keys that it holds permits of
+-- KEY refills         zset  limit key -> when it has room for lines that wait
+-- KEY limits          hash  limit -> its numbers; then those of the code, if others
+-- KEY rates           zset  limit key -> when its bucket is full
+-- KEY bell            list  wake-ups for idle workers
+-- KEY uniques         hash  unique key -> id
+-- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
+-- KEY paused          hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY paused_tasks    hash  id -> its place among those put aside by a pause
+-- KEY ticks           zset  schedule -> its next tick
+-- KEY aside           zset  task name, sequence, id of all that were put aside by a pause
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -66,21 +79,26 @@ if not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
 
-local may_take = want > 0 and not is_queue_paused()
+local may_take, has_lines = want > 0 and not is_queue_paused(), false
 if may_take then
   local most_promoted = 100
-  if is_odd then promote(now, most_promoted) end
-  local lists = redis.call('EXISTS', inboxes[1], inboxes[2], inboxes[3], deque)
-  if lists > 0 and not holds_suspect() then
-    take_from(inboxes[1], false)
-    if lists_met < lists then take_from(deque, true) end
-    if lists_met < lists then take_from(inboxes[2], false) end
-    if lists_met < lists then take_from(inboxes[3], false) end
+  if is_odd and promote(now, most_promoted) > 0 then becomes_odd() end
+  has_lines = is_there(placed)
+  if has_lines then renew_rates(now, most_promoted) end
+  if has_lists(has_lines) and not holds_suspect() then
+    for _, priority in ipairs(order_of_priorities(has_lines)) do
+      take_priority(priority, has_lines)
+    end
     -- With room left, the inboxes are empty, or another look finds what they have.
     if room == 0 and not is_alone then refill() end
   end
 end
 if has_deque_changed then record_load(worker, redis.call('LLEN', deque)) end
+-- What others wait for, and this worker has not taken.
+if (unblocked > 0 or has_lines and room > 0 and not is_alone)
+    and redis.call('EXISTS', turns[1], turns[2], turns[3]) > 0 then
+  wake_workers(math.max(1, unblocked))
+end
 
 local victims = {}
 if may_take and #tasks == 0 then

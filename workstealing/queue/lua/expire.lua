@@ -1,16 +1,17 @@
 --- needs: clock, expire_outcomes, unique_windows
--- Forget outcomes and dead letters that are too old or too many, and unique keys whose
--- window is over.
+-- Forget outcomes and dead letters that are too old or too many, unique keys whose window is
+-- over, and rates that are unused.
 --
 -- KEY done            hash  id -> outcome
 -- KEY outbox          zset  id -> when its outcome expires
 -- KEY dead            zset  id -> when it was given up
 -- KEY task            hash  id -> envelope
 -- KEY history         hash  id -> attempts:deaths:steals
--- KEY priorities      hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
 -- KEY unique_windows  zset  unique key -> when its window ends
+-- KEY rates           zset  limit key -> when its bucket is full
 -- ARG most_outcomes      int  that are kept
 -- ARG dead_retention_ms  int  that a dead letter is kept
 -- ARG most_dead          int  dead letters that are kept
@@ -34,4 +35,7 @@ if #old > 0 then
   redis.call('HDEL', unique_of, unpack(old))
   redis.call('ZREM', dead, unpack(old))
 end
+-- A bucket that is full is like one that was never used.
+local full = redis.call('ZRANGE', rates, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+if #full > 0 then redis.call('ZREM', rates, unpack(full)) end
 return forgotten + #old

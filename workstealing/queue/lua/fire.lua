@@ -1,4 +1,4 @@
---- needs: clock, wake_workers, enqueue, first_write
+--- needs: clock, wake_workers, enqueue, known_limits, first_write
 -- Fire one tick of a schedule: go on to the next tick, and submit the task of this one.
 -- Nothing happens if somebody else has done it, or has changed the schedule. A queue that
 -- is full takes it all the same: a schedule submits few. One whose input has ended does
@@ -15,6 +15,12 @@
 -- KEY stats       hash  counts
 -- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that wait outside of such an inbox
 -- KEY inboxes[3]  list  urgent, normal, low
+-- KEY turns[3]    zset  line -> its turn; urgent, normal, low
+-- KEY ready       zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads       hash  fair key -> its line that has a turn
+-- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
+-- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
+-- KEY limits      hash  limit -> its numbers; then those of the code, if others
 -- ARG name        str
 -- ARG expected    str  the tick that the caller has seen
 -- ARG definition  str  that the caller has seen
@@ -25,6 +31,8 @@
 -- ARG envelope    str
 -- ARG priority    int  0 urgent, 1 normal, 2 low
 -- ARG due         int  ms since the epoch; 0: at once
+-- ARG line        str  that it waits in; empty: none
+-- ARGS limits     str  of the line, name and numbers each
 --
 -- Reply: 'fired', 'passed' if no task was submitted, or 'moved' if nothing was done.
 
@@ -40,7 +48,9 @@ local last, at, fired, before =
 if is_new then
   -- Its jitter may be over by now.
   if due <= now then due = 0 end
-  enqueue(id, envelope, priority, due)
+  redis.call('HSET', task, id, envelope)
+  enqueue(id, priority, line, due)
+  know_limits(limits_at)
   if due == 0 then wake_workers(1) end
   redis.call('HINCRBY', stats, 'submitted', 1)
   last, at, fired = string.format('%.0f', tick), string.format('%.0f', now), (fired or 0) + 1

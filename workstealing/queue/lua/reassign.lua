@@ -4,25 +4,35 @@
 -- task is given up if too many workers died running it, or if it was begun and must not
 -- run twice.
 --
--- KEY inboxes[3]  list  urgent, normal, low
--- KEY task        hash  id -> envelope
--- KEY lock        hash  id -> worker#token
--- KEY workers     zset  worker -> end of its lease
--- KEY members     hash  worker -> incarnation|description
--- KEY loads       zset  worker -> length of its deque
--- KEY deque       list  of the dead worker
--- KEY running     hash  id -> begun at, after ! if it must not come back; of the dead worker
--- KEY abilities   hash  name@version -> workers that can run it
--- KEY stats       hash  counts
--- KEY bell        list  wake-ups for idle workers
--- KEY done        hash  id -> outcome
--- KEY dead        zset  id -> when it was given up
--- KEY history     hash  id -> attempts:deaths:steals
--- KEY cancelling  set   ids whose workers are asked to stop
--- KEY awaited     hash  id -> channels to publish its outcome on
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
--- KEY uniques     hash  unique key -> id
--- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
+-- KEY inboxes[3]      list  urgent, normal, low
+-- KEY task            hash  id -> envelope
+-- KEY lock            hash  id -> worker#token
+-- KEY workers         zset  worker -> end of its lease
+-- KEY members         hash  worker -> incarnation|description
+-- KEY loads           zset  worker -> length of its deque
+-- KEY deque           list  of the dead worker
+-- KEY running         hash  id -> begun at, after ! if it must not come back; of the dead worker
+-- KEY abilities       hash  name@version -> workers that can run it
+-- KEY stats           hash  counts
+-- KEY bell            list  wake-ups for idle workers
+-- KEY done            hash  id -> outcome
+-- KEY dead            zset  id -> when it was given up
+-- KEY history         hash  id -> attempts:deaths:steals
+-- KEY cancelling      set     ids whose workers are asked to stop
+-- KEY awaited         hash  id -> channels to publish its outcome on
+-- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY lines           zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]        zset  line -> its turn; urgent, normal, low
+-- KEY ready           zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads           hash  fair key -> its line that has a turn
+-- KEY placed          hash  line -> limit key that it waits for; empty: it is ready
+-- KEY control         hash  token, sequence, turns
+-- KEY blocked         zset  limit key, turn, line; of lines that wait for room
+-- KEY permits         hash  limit key -> how many tasks hold a permit
+-- KEY permit_holders  hash  id -> limit keys that it holds permits of
+-- KEY refills         zset  limit key -> when it has room for lines that wait
+-- KEY uniques         hash  unique key -> id
+-- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
 -- ARG worker       str
 -- ARG most         int  tasks given back at most
 -- ARG most_deaths  int  that a task may see

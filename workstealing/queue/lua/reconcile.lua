@@ -1,14 +1,25 @@
 --- needs: give_back, wake_workers, first_write
 -- Compare a page of locks with the workers: a task that is locked to a worker nobody
--- knows, because a key was lost, goes back to its inbox.
+-- knows, because a key was lost, goes back to its inbox. A permit whose task is not locked
+-- comes back too.
 --
--- KEY inboxes[3]  list  urgent, normal, low
--- KEY task        hash  id -> envelope
--- KEY lock        hash  id -> worker#token
--- KEY workers     zset  worker -> end of its lease
--- KEY upkeep      hash  cursor
--- KEY bell        list  wake-ups for idle workers
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY inboxes[3]      list  urgent, normal, low
+-- KEY task            hash  id -> envelope
+-- KEY lock            hash  id -> worker#token
+-- KEY workers         zset  worker -> end of its lease
+-- KEY upkeep          hash  cursor
+-- KEY bell            list  wake-ups for idle workers
+-- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY lines           zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]        zset  line -> its turn; urgent, normal, low
+-- KEY ready           zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads           hash  fair key -> its line that has a turn
+-- KEY placed          hash  line -> limit key that it waits for; empty: it is ready
+-- KEY control         hash  token, sequence, turns
+-- KEY blocked         zset  limit key, turn, line; of lines that wait for room
+-- KEY permits         hash  limit key -> how many tasks hold a permit
+-- KEY permit_holders  hash  id -> limit keys that it holds permits of
+-- KEY refills         zset  limit key -> when it has room for lines that wait
 -- ARG size  int  locks looked at, about
 --
 -- Reply: number of tasks given back.
@@ -23,6 +34,12 @@ for i = 1, #page[2], 2 do
     returned = returned + 1
   end
 end
-first_write('HSET', upkeep, 'cursor', page[1])
-if returned > 0 then wake_workers(returned) end
+local holders = redis.call('HSCAN', permit_holders,
+  redis.call('HGET', upkeep, 'permit_cursor') or '0', 'COUNT', size)
+for i = 1, #holders[2], 2 do
+  local id = holders[2][i]
+  if redis.call('HEXISTS', lock, id) == 0 then return_permits({id}) end
+end
+first_write('HSET', upkeep, 'cursor', page[1], 'permit_cursor', holders[1])
+if returned + unblocked > 0 then wake_workers(returned + unblocked) end
 return returned

@@ -1,16 +1,26 @@
 --- needs: give_back, wake_workers, uniques
 -- Put a dead letter back into its inbox, with a clean slate; or drop it.
 --
--- KEY dead        zset  id -> when it was given up
--- KEY task        hash  id -> envelope
--- KEY done        hash  id -> outcome
--- KEY history     hash  id -> attempts:deaths:steals
--- KEY inboxes[3]  list  urgent, normal, low
--- KEY lock        hash  id -> worker#token
--- KEY bell        list  wake-ups for idle workers
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
--- KEY uniques     hash  unique key -> id
--- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
+-- KEY dead            zset  id -> when it was given up
+-- KEY task            hash  id -> envelope
+-- KEY done            hash  id -> outcome
+-- KEY history         hash  id -> attempts:deaths:steals
+-- KEY inboxes[3]      list  urgent, normal, low
+-- KEY lock            hash  id -> worker#token
+-- KEY bell            list  wake-ups for idle workers
+-- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY lines           zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]        zset  line -> its turn; urgent, normal, low
+-- KEY ready           zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads           hash  fair key -> its line that has a turn
+-- KEY placed          hash  line -> limit key that it waits for; empty: it is ready
+-- KEY control         hash  token, sequence, turns
+-- KEY blocked         zset  limit key, turn, line; of lines that wait for room
+-- KEY permits         hash  limit key -> how many tasks hold a permit
+-- KEY permit_holders  hash  id -> limit keys that it holds permits of
+-- KEY refills         zset  limit key -> when it has room for lines that wait
+-- KEY uniques         hash  unique key -> id
+-- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
 -- KEY unique_windows  zset  unique key -> when its window ends
 -- ARG id    str
 -- ARG drop  flag  forget it for good

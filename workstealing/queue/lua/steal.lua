@@ -4,15 +4,15 @@
 --
 -- KEY victim_deque  list
 -- KEY thief_deque   list
--- KEY lock          hash  id -> worker#token
--- KEY loads         zset  worker -> length of its deque
--- KEY members       hash  worker -> incarnation|description
--- KEY control       hash  token
--- KEY stats         hash  counts
--- KEY history       hash  id -> attempts:deaths:steals
--- KEY bell          list  wake-ups for idle workers
--- KEY task          hash  id -> envelope
--- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY lock     hash  id -> worker#token
+-- KEY loads    zset  worker -> length of its deque
+-- KEY members  hash  worker -> incarnation|description
+-- KEY control  hash  token
+-- KEY stats    hash  counts
+-- KEY history  hash  id -> attempts:deaths:steals
+-- KEY bell     list  wake-ups for idle workers
+-- KEY task     hash  id -> envelope
+-- KEY paused   hash  task name, or * for all -> since when; 0: it is being resumed
 -- ARG victim  str   name
 -- ARG thief   str   name
 -- ARG most    int   tasks moved at most

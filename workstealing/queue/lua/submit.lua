@@ -1,24 +1,32 @@
---- needs: clock, wake_workers, ending, enqueue
--- Put up to a thousand tasks into an inbox, or aside until they are due. An id that is
--- known already, waiting or ended, is left as it is.
+--- needs: clock, wake_workers, ending, enqueue, known_limits
+-- Put up to a thousand tasks into an inbox or their lines, or aside until they are due. An
+-- id that is known already, waiting or ended, is left as it is.
 --
 -- KEY task        hash  id -> envelope
+-- KEY done        hash  id -> outcome
 -- KEY outbox      zset  id -> when its outcome expires
 -- KEY later       zset  id -> when it is due
 -- KEY control     hash  input_ended
 -- KEY bell        list  wake-ups for idle workers
 -- KEY stats       hash  counts
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that wait outside of such an inbox
+-- KEY priorities  hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY inboxes[3]  list  urgent, normal, low
 -- KEY awaited     hash  id -> channels to publish its outcome on
 -- KEY dead        zset  id -> when it was given up
+-- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]    zset  line -> its turn; urgent, normal, low
+-- KEY ready       zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads       hash  fair key -> its line that has a turn
+-- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
+-- KEY limits      hash  limit -> its numbers; then those of the code, if others
 -- ARG priority  int  0 urgent, 1 normal, 2 low
 -- ARG due       int  ms since the epoch; 0: at once
 -- ARG delay_ms  int  or else from now; 0: at once
 -- ARG most      int  tasks that the queue holds at most; 0: any number
 -- ARG count     int  number of tasks
 -- ARG channel   str  where the outcomes are published; empty: nowhere
--- ARGS ids      str  of all, each once; then the envelopes of all
+-- ARGS ids      str  of all, each once; then the envelopes of all; then, if any has a line, the
+--                    lines of all, empty for none, and each limit of theirs, name and numbers
 --
 -- Reply: 'ok', 'full' or 'input_ended'; then of known ids the position, from 0, and 'live'
 -- or how it has ended, each.
@@ -65,21 +73,36 @@ if channel ~= '' then
   end
 end
 if delay_ms > 0 then due = now_ms() + delay_ms end
-if fresh == count and due == 0 then
+local lines_at = last + count
+local has_lines = #ARGV > lines_at
+local is_plain = fresh == count and due == 0
+if is_plain then
   local tasks = {}
   for i = 1, count do
     tasks[2 * i - 1] = ARGV[before + i]
     tasks[2 * i] = ARGV[last + i]
   end
   redis.call('HSET', task, unpack(tasks))
+end
+if is_plain and not has_lines then
   redis.call('RPUSH', inbox, unpack(ARGV, ids_at, last))
 else
+  local in_line, names = {}, {}
   for i = 1, count do
+    local line = has_lines and ARGV[lines_at + i] or ''
     if not waiting[i] and not ended[i] then
-      enqueue(ARGV[before + i], ARGV[last + i], priority, due)
+      local id = ARGV[before + i]
+      if not is_plain then redis.call('HSET', task, id, ARGV[last + i]) end
+      if due == 0 and line ~= '' then
+        in_line[#in_line + 1], names[#names + 1] = id, line
+      else
+        enqueue(id, priority, line, due)
+      end
     end
   end
+  if #in_line > 0 then put_into_lines(in_line, names, false) end
 end
+know_limits(lines_at + count + 1)
 if due == 0 then wake_workers(fresh) end
 redis.call('HINCRBY', stats, 'submitted', fresh)
 return reply

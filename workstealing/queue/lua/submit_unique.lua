@@ -1,4 +1,5 @@
 --- needs: clock, wake_workers, put_into_inbox, withdraw, uniques, unique_windows, ending
+--- needs: enqueue, known_limits
 -- Put one task that is unique into the queue, unless another has its unique key; or one
 -- whose id is to be used again although a task of that id has ended. Sent twice, it changes
 -- nothing the second time and has the same answer.
@@ -12,12 +13,12 @@
 -- KEY deque             list  of the worker that holds the other task
 -- KEY running           hash  id -> begun at; of that worker
 -- KEY loads             zset  worker -> length of its deque
--- KEY cancelling        set   ids whose workers are asked to stop
+-- KEY cancelling        set     ids whose workers are asked to stop
 -- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
 -- KEY history           hash  id -> attempts:deaths:steals
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY parked_for        list  ids that wait for this ability
--- KEY parked_abilities  set   abilities that something is parked for
+-- KEY parked_abilities  set     abilities that something is parked for
 -- KEY stats             hash  counts
 -- KEY awaited           hash  id -> channels to publish its outcome on
 -- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
@@ -27,8 +28,18 @@
 -- KEY uniques           hash  unique key -> id
 -- KEY unique_of         hash  id -> how long it is unique, its priority, since when, its key
 -- KEY unique_windows    zset  unique key -> when its window ends
--- KEY paused_tasks      hash  id -> its place in lines, if it waits there because of a pause
--- KEY lines             zset  line, sequence, id with \0 between them; all scores are 0
+-- KEY paused_tasks      hash  id -> its place among those put aside by a pause
+-- KEY aside             zset  task name, sequence, id of all that were put aside by a pause
+-- KEY turns[3]          zset  line -> its turn; urgent, normal, low
+-- KEY ready             zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads             hash  fair key -> its line that has a turn
+-- KEY lines             zset  line, sequence, id; of all tasks that wait in lines
+-- KEY placed            hash  line -> limit key that it waits for; empty: it is ready
+-- KEY blocked           zset  limit key, turn, line; of lines that wait for room
+-- KEY permits           hash  limit key -> how many tasks hold a permit
+-- KEY permit_holders    hash  id -> limit keys that it holds permits of
+-- KEY refills           zset  limit key -> when it has room for lines that wait
+-- KEY limits            hash  limit -> its numbers; then those of the code, if others
 -- ARG id            str
 -- ARG envelope      str
 -- ARG is_drawn      flag  nobody else can have chosen this id
@@ -48,6 +59,8 @@
 -- ARG retention_ms  int   that an outcome is kept
 -- ARG worker        str   who holds the other task, as last read; empty: nobody
 -- ARG needs         str   the ability that it is parked for, as last read; empty: none
+-- ARG line          str   that it waits in; empty: none
+-- ARGS limits       str   of the line, name and numbers each
 --
 -- Reply: 'new'; 'known', id of the other, and 'live' or how that has ended; 'ended' and the
 -- mark of the task of this id, to be called with; 'moved' and the id of the other, if
@@ -82,7 +95,10 @@ local function reschedule(other, holder)
   if due > now then
     if not is_delayed then
       local _, its_priority = read_unique(redis.call('HGET', unique_of, other))
-      if its_priority ~= 1 then redis.call('HSET', priorities, other, its_priority) end
+      local has_line = line_in(redis.call('HGET', priorities, other))
+      if its_priority ~= 1 and not has_line then
+        redis.call('HSET', priorities, other, its_priority)
+      end
       withdraw(other, holder)
     end
     redis.call('ZADD', later, due, other)
@@ -155,12 +171,12 @@ if key ~= '' then
 end
 if longest_ms > 0 then due = math.min(due, first + longest_ms) end
 if due > now then
-  redis.call('ZADD', later, due, id)
-  if priority ~= 1 then redis.call('HSET', priorities, id, priority) end
+  enqueue(id, priority, line, due)
 else
-  redis.call('RPUSH', inboxes[priority + 1], id)
+  enqueue(id, priority, line, 0)
   wake_workers(1)
 end
+know_limits(limits_at)
 redis.call('HINCRBY', stats, 'submitted', 1)
 expire_windows(now, 10)
 return {'new'}

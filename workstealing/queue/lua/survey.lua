@@ -3,7 +3,7 @@
 --
 -- KEY workers           zset  worker -> end of its lease
 -- KEY loads             zset  worker -> length of its deque
--- KEY parked_abilities  set   abilities that something is parked for
+-- KEY parked_abilities  set     abilities that something is parked for
 -- KEY abilities         hash  name@version -> workers that can run it
 -- KEY upkeep            hash  duty -> last done at
 -- KEY later             zset  id -> when it is due
@@ -11,6 +11,8 @@
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
 -- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY turns[3]          zset  line or fair key -> its turn; urgent, normal, low
+-- KEY refills           zset  limit key -> when it has room for lines that wait
 -- ARG most      int  names of each kind
 -- ARG lease_ms  int
 -- ARG grace_ms  int  in which a living worker renews its lease
@@ -21,8 +23,8 @@
 -- are always far apart, a worker is dead if the look before found that its lease had ended.
 --
 -- Reply: now, the dead, the rich, some of the living, abilities to unpark, upkeep as
--- duty, time, …; ms until the next delayed task is due, -1 if none waits; names that are being
--- resumed; how many schedules are due.
+-- duty, time, …; ms until the next delayed task is due or a rate has room again, -1 if nothing
+-- waits for its time; names that are being resumed; how many schedules are due.
 
 local now, waiting = now_ms(), 0
 local before = redis.call('HMGET', upkeep, 'looked', 'doubted')
@@ -46,11 +48,16 @@ local resuming, pauses = {}, redis.call('HGETALL', paused)
 for n = 1, #pauses, 2 do
   if pauses[n + 1] == '0' then resuming[#resuming + 1] = pauses[n] end
 end
-local next_one = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
+local due_at
+for _, key in ipairs({later, refills}) do
+  local first = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+  if first and (not due_at or first < due_at) then due_at = first end
+end
 first_write('HSET', upkeep, 'claimed', now, 'looked', now, 'doubted', doubted)
 -- A wake-up may have been lost; another one does no harm.
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
+for _, key in ipairs(turns) do waiting = waiting + redis.call('ZCARD', key) end
 wake_workers(waiting)
 return {now, dead, rich, living, wanted, redis.call('HGETALL', upkeep),
-  next_one[2] and math.max(0, tonumber(next_one[2]) - now) or -1, resuming,
+  due_at and math.max(0, due_at - now) or -1, resuming,
   redis.call('ZCOUNT', ticks, '-inf', now)}

@@ -1,22 +1,23 @@
 --- needs: clock
 -- Read all that is known of a task, except from its worker's own keys.
 --
--- KEY task        hash  id -> envelope
--- KEY lock        hash  id -> worker#token
--- KEY done        hash  id -> outcome
--- KEY later       zset  id -> when it is due
--- KEY dead        zset  id -> when it was given up
--- KEY parked      hash  id -> ability that it waits for
--- KEY history     hash  id -> attempts:deaths:steals
--- KEY cancelling  set   ids whose workers are asked to stop
--- KEY unique_of   hash  id -> how long it is unique, its priority, since when, its key
+-- KEY task          hash  id -> envelope
+-- KEY lock          hash  id -> worker#token
+-- KEY done          hash  id -> outcome
+-- KEY later         zset  id -> when it is due
+-- KEY dead          zset  id -> when it was given up
+-- KEY parked        hash  id -> ability that it waits for
+-- KEY history       hash  id -> attempts:deaths:steals
+-- KEY cancelling    set     ids whose workers are asked to stop
+-- KEY unique_of     hash  id -> how long it is unique, its priority, since when, its key
 -- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
--- KEY paused_tasks  hash  id -> its place in lines, if it waits there because of a pause
+-- KEY paused_tasks  hash  id -> its place among those put aside by a pause
+-- KEY priorities    hash  id -> 0 urgent or 2 low; or its line and sequence
 -- ARG id  str
 --
 -- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop,
--- how it is unique, in the line of a paused name, pauses as name, since when, …; an empty string for each that
--- is missing.
+-- how it is unique, whether a pause put it aside, pauses as name, since when, …; priority or
+-- line; an empty string for each that is missing.
 
 return {
   now_ms(),
@@ -31,4 +32,5 @@ return {
   redis.call('HGET', unique_of, id) or '',
   redis.call('HEXISTS', paused_tasks, id),
   redis.call('HGETALL', paused),
+  redis.call('HGET', priorities, id) or '',
 }

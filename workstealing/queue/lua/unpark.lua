@@ -2,14 +2,24 @@
 -- Give parked tasks back to their inboxes if a worker can run them now.
 --
 -- KEY parked_for        list  ids that wait for this ability
--- KEY parked_abilities  set   abilities that something is parked for
+-- KEY parked_abilities  set     abilities that something is parked for
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY abilities         hash  name@version -> workers that can run it
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY task              hash  id -> envelope
 -- KEY lock              hash  id -> worker#token
 -- KEY bell              list  wake-ups for idle workers
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY priorities        hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY lines             zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]          zset  line -> its turn; urgent, normal, low
+-- KEY ready             zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads             hash  fair key -> its line that has a turn
+-- KEY placed            hash  line -> limit key that it waits for; empty: it is ready
+-- KEY control           hash  token, sequence, turns
+-- KEY blocked           zset  limit key, turn, line; of lines that wait for room
+-- KEY permits           hash  limit key -> how many tasks hold a permit
+-- KEY permit_holders    hash  id -> limit keys that it holds permits of
+-- KEY refills           zset  limit key -> when it has room for lines that wait
 -- ARG ability  str  name@version
 -- ARG most     int  tasks given back at most
 --

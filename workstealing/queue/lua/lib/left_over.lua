@@ -1,16 +1,17 @@
---- needs: unusual
+--- needs: unusual, lines
 -- A task that is cancelled leaves its id in an inbox, and cancelled counts what is left over.
 -- The id may come again, and be anywhere: an inbox then names it more often than it should.
 -- Of a task that is in an inbox, the first id that is found there is as good as any other.
 
 local function is_in_inbox(id)
-  --- uses: task, lock, later, parked, paused_tasks, dead
+  --- uses: task, lock, later, parked, paused_tasks, dead, priorities
   return redis.call('HEXISTS', task, id) == 1
     and redis.call('HEXISTS', lock, id) == 0
     and redis.call('HEXISTS', parked, id) == 0
     and redis.call('HEXISTS', paused_tasks, id) == 0
     and not redis.call('ZSCORE', later, id)
     and not redis.call('ZSCORE', dead, id)
+    and not line_in(redis.call('HGET', priorities, id))
 end
 
 -- Tell by position which ids at the front of an inbox are left over, and how many of each

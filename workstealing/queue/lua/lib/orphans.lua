@@ -1,4 +1,4 @@
---- needs: caller, history, give_back, give_up
+--- needs: caller, history, give_back, give_up, permits
 -- Return the tasks of a worker that is dead, leaves, or came back as a new incarnation.
 -- A task that was begun and must not run twice (a ! stands before its time) is given up
 -- instead, for nobody knows what it did.
@@ -36,6 +36,7 @@ local function return_running(most, unknown, most_deaths, exhausted)
     redis.call('HDEL', running, id)
     if is_mine(redis.call('HGET', lock, id)) then
       local deaths = most_deaths and count_death(id)
+      return_permits({id})
       if string.sub(held[n + 1], 1, 1) == '!' then
         give_up({id, unknown})
       elseif deaths and deaths >= most_deaths then

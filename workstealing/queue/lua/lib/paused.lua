@@ -1,6 +1,6 @@
 --- needs: unusual, caller, envelope_name
 -- A task whose name is paused does not stay where others would have to get past it: whoever
--- comes across it puts it into a line, `paused` and its name, at the end. resume.lua brings
+-- comes across it puts it aside, behind others of its name. resume.lua brings
 -- it back. While all of the queue is paused, nothing moves.
 
 local function is_queue_paused()
@@ -26,17 +26,17 @@ local function paused_name(envelope)
   return name and is_paused[name] and name
 end
 
--- Put tasks that are in no other place any more into the lines of their names.
+-- Put tasks aside that are in no other place any more.
 local function put_aside(ids, names)
-  --- uses: lines, paused_tasks, control, lock
+  --- uses: aside, paused_tasks, control, lock
   local before = redis.call('HINCRBY', control, 'sequence', #ids) - #ids
   local members, places = {}, {}
   for n, id in ipairs(ids) do
-    local place = 'paused\0' .. names[n] .. '\0' .. string.format('%016d', before + n)
+    local place = names[n] .. '\0' .. string.format('%016d', before + n)
     members[2 * n - 1], members[2 * n] = '0', place .. '\0' .. id
     places[2 * n - 1], places[2 * n] = id, place
   end
   redis.call('HDEL', lock, unpack(ids))
-  redis.call('ZADD', lines, unpack(members))
+  redis.call('ZADD', aside, unpack(members))
   redis.call('HSET', paused_tasks, unpack(places))
 end

@@ -1,5 +1,5 @@
 --- needs: unusual, caller, history, put_into_inbox, give_up, expire_outcomes, publish
---- needs: uniques
+--- needs: permits, uniques
 -- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
 -- refused ones to a list. A report counts only if the task is still locked to this worker
 -- by the token that it names; repeating an accepted report changes nothing.
@@ -21,7 +21,7 @@ end
 
 local function settle(first, last, refused)
   --- uses: task, lock, done, outbox, running, stats, history, cancelling, priorities
-  --- uses: unique_of, retention_ms, most_outcomes
+  --- uses: permit_holders, unique_of, retention_ms, most_outcomes
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
@@ -61,6 +61,7 @@ local function settle(first, last, refused)
   -- This comes first: a full server refuses what may grow until something was written.
   redis.call('HDEL', running, unpack(freed))
   redis.call('HDEL', lock, unpack(freed))
+  if is_there(permit_holders) then return_permits(freed) end
   for _, i in ipairs(returned) do
     return_task(ARGV[i], ARGV[i + 2], tonumber(ARGV[i + 4]))
   end

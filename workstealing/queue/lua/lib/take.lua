@@ -56,17 +56,68 @@ local function set_paused_aside(list, is_own)
   looks_left = looks_left - 4
 end
 
--- Put tasks that must not run beside a suspect back into the list. Either the suspect is
--- left, or the tasks before it.
-local function set_apart(suspect, ids, list)
-  local last = math.max(1, suspect - 1)
-  if suspect == 1 and (#tasks > 0 or holds_young()) then last = 0 end
-  for n = #ids, last + 1, -1 do redis.call('LPUSH', list, ids[n]) ids[n] = nil end
-  is_alone = #ids == 0
+-- How many tasks may be taken of some of which one is a suspect, given its position: either
+-- the suspect, or the tasks before it.
+local function number_before(suspect)
+  if suspect == 1 and (#tasks > 0 or holds_young()) then return 0 end
+  return math.max(1, suspect - 1)
+end
+
+-- Lock tasks that were removed from where they waited, and return those that were taken. The
+-- inbox that they come from is named, if it is one.
+local function accept(ids, is_own, inbox)
+  --- uses: task, lock, running, history, unique_of
+  local envelopes = redis.call('HMGET', task, unpack(ids))
+  local is_left_over, number
+  if inbox then is_left_over, number = left_over(ids, envelopes) end
+  if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
+  local holders = redis.call('HMGET', lock, unpack(ids))
+  local histories = is_there(history) and redis.call('HMGET', history, unpack(ids))
+  local taken_at, taken, begun, locked, gone = string.format('%d', now), {}, {}, {}, {}
+  local has_pauses, aside, names = is_any_name_paused(), {}, {}
+  for n, id in ipairs(ids) do
+    local holder, envelope = holders[n], envelopes[n]
+    local is_free = is_own and is_mine(holder) or not is_own and not holder
+    local is_next = envelope and is_free and not is_seen[id]
+      and not (is_left_over and is_left_over[n])
+    if is_next then is_seen[id] = true end
+    if is_next and not is_utf8(id) then
+      reject(id)
+    elseif is_next and has_pauses and paused_name(envelope) then
+      aside[#aside + 1] = id
+      names[#names + 1] = paused_name(envelope)
+    elseif is_next then
+      local held_by = holder and string.sub(holder, #mine + 1) or tostring(new_token())
+      if not holder then
+        locked[#locked + 1] = id
+        locked[#locked + 1] = mine .. held_by
+      end
+      taken[#taken + 1] = id
+      begun[#begun + 1] = id
+      begun[#begun + 1] = taken_at
+      local attempts = histories and read_history(histories[n]) or 0
+      tasks[#tasks + 1] = id
+      tasks[#tasks + 1] = held_by
+      tasks[#tasks + 1] = attempts + 1
+      tasks[#tasks + 1] = envelope
+      room = room - 1
+    elseif not envelope then
+      gone[#gone + 1] = id
+    end
+  end
+  if #begun > 0 then redis.call('HSET', running, unpack(begun)) end
+  if #locked > 0 then redis.call('HSET', lock, unpack(locked)) end
+  if #taken > 0 and is_there(unique_of) then free_uniques(taken, 'started') end
+  if inbox then record_priority(inbox, taken) end
+  if #gone > 0 then redis.call('HDEL', lock, unpack(gone)) end
+  if #aside > 0 then
+    if inbox then record_priority(inbox, aside) end
+    put_aside(aside, names)
+  end
+  return taken
 end
 
 local function take_from(list, is_own)
-  --- uses: task, lock, running, history, unique_of
   local is_met, has_pauses = false, is_any_name_paused()
   while room > 0 and not is_alone and looks_left > 0 do
     local room_before, asked = room, math.min(room, 500)
@@ -79,57 +130,14 @@ local function take_from(list, is_own)
     local suspect = suspect_among(ids)
     if suspect then
       is_list_empty = false
-      set_apart(suspect, ids, list)
+      local last = number_before(suspect)
+      -- What must not run beside it goes back into the list.
+      for n = #ids, last + 1, -1 do redis.call('LPUSH', list, ids[n]) ids[n] = nil end
+      is_alone = last == 0
       if is_alone then return end
     end
-    local envelopes = redis.call('HMGET', task, unpack(ids))
-    local is_left_over, number
-    if not is_own then is_left_over, number = left_over(ids, envelopes) end
-    if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
-    local holders = redis.call('HMGET', lock, unpack(ids))
-    local histories = is_there(history) and redis.call('HMGET', history, unpack(ids))
-    local taken_at, taken, begun, locked, gone = string.format('%d', now), {}, {}, {}, {}
-    local aside, names = {}, {}
-    for n, id in ipairs(ids) do
-      local holder, envelope = holders[n], envelopes[n]
-      local is_free = is_own and is_mine(holder) or not is_own and not holder
-      local is_next = envelope and is_free and not is_seen[id]
-        and not (is_left_over and is_left_over[n])
-      if is_next then is_seen[id] = true end
-      if is_next and not is_utf8(id) then
-        reject(id)
-      elseif is_next and has_pauses and paused_name(envelope) then
-        aside[#aside + 1] = id
-        names[#names + 1] = paused_name(envelope)
-      elseif is_next then
-        local held_by = holder and string.sub(holder, #mine + 1) or tostring(new_token())
-        if not holder then
-          locked[#locked + 1] = id
-          locked[#locked + 1] = mine .. held_by
-        end
-        taken[#taken + 1] = id
-        begun[#begun + 1] = id
-        begun[#begun + 1] = taken_at
-        local attempts = histories and read_history(histories[n]) or 0
-        tasks[#tasks + 1] = id
-        tasks[#tasks + 1] = held_by
-        tasks[#tasks + 1] = attempts + 1
-        tasks[#tasks + 1] = envelope
-        room = room - 1
-      elseif not envelope then
-        gone[#gone + 1] = id
-      end
-    end
+    accept(ids, is_own, not is_own and list or nil)
     if suspect then is_alone = #tasks > 0 end
-    if #begun > 0 then redis.call('HSET', running, unpack(begun)) end
-    if #locked > 0 then redis.call('HSET', lock, unpack(locked)) end
-    if #taken > 0 and is_there(unique_of) then free_uniques(taken, 'started') end
-    if not is_own then record_priority(list, taken) end
-    if #gone > 0 then redis.call('HDEL', lock, unpack(gone)) end
-    if #aside > 0 then
-      if not is_own then record_priority(list, aside) end
-      put_aside(aside, names)
-    end
     if is_list_empty then return end
     if room == room_before then
       looks_left = looks_left - 1

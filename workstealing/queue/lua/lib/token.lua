@@ -1,7 +1,8 @@
+--- needs: first_write
 -- One new fencing token for all that a script assigns; drawn when it is first needed.
 local token
 local function new_token()
   --- uses: control
-  token = token or redis.call('HINCRBY', control, 'token', 1)
+  token = token or first_write('HINCRBY', control, 'token', 1)
   return token
 end

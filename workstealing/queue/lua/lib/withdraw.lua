@@ -1,9 +1,9 @@
---- needs: clock, publish, load, uniques
+--- needs: clock, publish, load, uniques, lines, permits, wake_workers
 -- Take a task that waits out of its place. Its id may stay in an inbox, where it is passed
 -- over: removing it there would take time in proportion to the inbox.
 local function withdraw(id, holder)
   --- uses: lock, later, deque, loads, cancelled, parked, parked_for, parked_abilities
-  --- uses: paused_tasks, lines, worker, needs
+  --- uses: paused_tasks, aside, lines, priorities, worker, needs
   local is_delayed = redis.call('ZREM', later, id) == 1
   local is_parked = redis.call('HDEL', parked, id) == 1
   if is_parked then
@@ -13,15 +13,21 @@ local function withdraw(id, holder)
       redis.call('SREM', parked_abilities, needs)
     end
   end
+  local line_place = redis.call('HGET', priorities, id)
+  -- Its line may be empty then: whoever looks at it next finds out.
+  local is_in_line = line_in(line_place)
+    and redis.call('ZREM', lines, line_place .. '\0' .. id) == 1
   local place = redis.call('HGET', paused_tasks, id)
   if place then
     redis.call('HDEL', paused_tasks, id)
-    redis.call('ZREM', lines, place .. '\0' .. id)
+    redis.call('ZREM', aside, place .. '\0' .. id)
   end
   if holder then
     redis.call('LREM', deque, 1, id)
+    return_permits({id})
+    if unblocked > 0 then wake_workers(unblocked) end
     record_load(worker, redis.call('LLEN', deque))
-  elseif not is_delayed and not is_parked and not place then
+  elseif not is_delayed and not is_parked and not is_in_line and not place then
     redis.call('HINCRBY', cancelled, id, 1)
   end
   redis.call('HDEL', lock, id)

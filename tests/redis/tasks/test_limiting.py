@@ -1,0 +1,122 @@
+"""Limits and fairness as a user sees them: held back, told why, changed, let go on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from workstealing import AsyncTaskQueue, Limit, TaskQueue, Worker
+from workstealing.cli.queue_command import queue_command
+from workstealing.errors import ConfigurationError, KeyFailed
+from workstealing.inspecting import Inspector
+from workstealing.queue.worker_calls import exchange, join
+from workstealing.testing import Server
+
+
+@pytest.fixture
+def queue(redis_server: Server, key_prefix: str) -> Any:
+    with TaskQueue(key_prefix, redis_server.url) as made:
+        yield made
+
+
+def take(queue: TaskQueue, want: int = 10) -> list[str]:
+    """Take tasks as a worker does, and hold them."""
+    parts = queue._internals
+    parts.driver.call(join(parts.keys, parts.settings, "w", "1", {"abilities": []}))
+    call = exchange(parts.keys, parts.settings, "w", "1", want=want, keep=0)
+    exchanged = parts.driver.call(call)
+    assert exchanged is not None
+    return [task.id for task in exchanged.tasks]
+
+
+def send(customer: int) -> int:
+    return customer
+
+
+def test_a_held_back_task_says_by_what(queue: TaskQueue) -> None:
+    limit = Limit(concurrency=1, per="customer", name="customer")
+    task = queue.task(name="send", limit=limit)(send)
+    handles = [task.submit(42), task.submit(42), task.submit(7)]
+    take(queue)
+    take(queue)
+
+    reason = "held back by limit customer=42: 1 of 1 running"
+    assert handles[1].state().reason == reason
+    first, *_ = Inspector(queue).why(handles[1].id).sentences
+    assert first == f"It is {reason}."
+    assert [row.id for row in Inspector(queue).ls("inbox")] == [handles[1].id]
+    assert queue.counts().in_lines == 1
+
+
+def test_all_tasks_of_a_limit_run_in_the_end(queue: TaskQueue) -> None:
+    task = queue.task(name="send", limit=Limit(concurrency=1, per="customer"))(send)
+    handles = task.submit_many([(n % 3,) for n in range(30)])
+
+    Worker(queue).run(until_empty=True)
+
+    assert [one.result(timeout=5) for one in handles] == [n % 3 for n in range(30)]
+    assert queue.limits()[0].keys == ()
+
+
+def test_a_limit_is_changed_from_the_command_line(
+    queue: TaskQueue, redis_server: Server
+) -> None:
+    task = queue.task(name="send", limit=Limit(concurrency=1, name="mail"))(send)
+    task.submit_many([(1,), (2,), (3,)])
+    take(queue)
+    take(queue)
+
+    def run(*words: str) -> str:
+        where = ["--queue", queue.name, "--redis", redis_server.url]
+        result = CliRunner().invoke(queue_command, ["limits", *words, *where])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert run("ls") == "mail: 1 at once\n  mail: 1 running, 2 held back\n"
+    assert run("set", "mail", "--concurrency", "2") == (
+        "mail: 2 at once, set by an operator\n"
+    )
+    assert len(take(queue)) == 1
+    assert run("set", "mail", "--rate", "5", "--period", "60") == (
+        "mail: 5 in 60 s, set by an operator\n"
+    )
+    assert run("reset", "mail") == "mail: 1 at once\n"
+    assert '"is_overridden": false' in run("ls", "mail", "--json")
+
+
+def test_an_unknown_limit_is_refused(queue: TaskQueue) -> None:
+    with pytest.raises(ConfigurationError, match="has no limit mail"):
+        queue.set_limit("mail", concurrency=1)
+    with pytest.raises(ConfigurationError, match="has no limit mail"):
+        queue.limits("mail")
+
+
+def test_a_key_that_cannot_be_told_submits_nothing(queue: TaskQueue) -> None:
+    def key_of(customer: int) -> float:
+        return 1 / customer
+
+    task = queue.task(name="send", limit=Limit(concurrency=1, per=key_of))(send)
+
+    with pytest.raises(KeyFailed):
+        task.submit_many([(1,), (0,)])
+    assert queue.counts().tasks == 0
+
+
+def test_asyncio_has_the_same_limits(redis_server: Server, key_prefix: str) -> None:
+    async def main() -> None:
+        queue = AsyncTaskQueue(key_prefix, redis_server.url)
+        limit = Limit(rate=5, period=60, name="mail")
+        task = queue.task(name="send", limit=limit, fair_key="customer")(send)
+        await task.submit(1)
+        await task.options(fair_key="other", fair_weight=2).submit(1)
+        await queue.set_limit("mail", concurrency=3)
+        (state,) = await queue.limits("mail")
+        assert (state.concurrency, state.is_overridden) == (3, True)
+        await queue.reset_limit("mail")
+        assert [one.rate for one in await queue.limits()] == [5]
+        await queue.close()
+
+    asyncio.run(main())

@@ -1,0 +1,86 @@
+"""`workstealing queue limits ls | set | reset`: limits, while the queue runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import click
+
+from workstealing._printing import on_one_line
+from workstealing.cli.options import (
+    chosen_queue,
+    clear_errors,
+    queue_options,
+    single_word,
+)
+from workstealing.queue.limit_calls import LimitState
+
+__all__ = ("limits_command",)
+
+
+@click.group("limits")
+def limits_command() -> None:
+    """Look at limits, and change them without a deploy.
+
+    A limit is known once a task with it was submitted.
+    """
+
+
+@limits_command.command("ls")
+@queue_options("[NAME]")
+@click.option("--key", help="Show how much of each limit this key uses.")
+@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@clear_errors()
+def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
+    """List limits, and the keys that hold tasks back."""
+    queue, words = chosen_queue(**where)
+    name = single_word(words, "limit") if words else None
+    found = queue.limits(name, key=key)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(limit) for limit in found]))
+    elif not found:
+        click.echo("no limits", err=True)
+    else:
+        for limit in found:
+            click.echo(on_one_line(_described(limit)))
+            for use in limit.keys:
+                shown = f"{limit.name}={use.key}" if use.key else limit.name
+                counts = f"{use.running:,} running, {use.held_back:,} held back"
+                click.echo(f"  {on_one_line(shown)}: {counts}")
+
+
+@limits_command.command("set")
+@queue_options("NAME")
+@click.option("--concurrency", type=int, help="Tasks that may run at once.")
+@click.option("--rate", type=int, help="Tasks that may begin in each period.")
+@click.option("--period", type=float, metavar="SECONDS", help="With --rate.")
+@clear_errors()
+def _set_limit(
+    concurrency: int | None, rate: int | None, period: float | None, **where: Any
+) -> None:
+    """Set other numbers than the code has; they stay until `limits reset`."""
+    queue, words = chosen_queue(**where)
+    name = single_word(words, "limit")
+    queue.set_limit(name, concurrency=concurrency, rate=rate, period=period)
+    click.echo(on_one_line(_described(*queue.limits(name))))
+
+
+@limits_command.command("reset")
+@queue_options("NAME")
+@clear_errors()
+def _reset_limit(**where: Any) -> None:
+    """Go back to the numbers of the code."""
+    queue, words = chosen_queue(**where)
+    name = single_word(words, "limit")
+    queue.reset_limit(name)
+    click.echo(on_one_line(_described(*queue.limits(name))))
+
+
+def _described(limit: LimitState) -> str:
+    numbers = f"{limit.concurrency} at once"
+    if limit.rate is not None:
+        numbers = f"{limit.rate} in {limit.period:g} s"
+    source = ", set by an operator" if limit.is_overridden else ""
+    return f"{limit.name}: {numbers}{source}"

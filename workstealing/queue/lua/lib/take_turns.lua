@@ -1,0 +1,210 @@
+--- needs: caller, unusual, take, suspects, lines, permits, limit_room
+-- Take tasks from lines, each in its turn. The line with the smallest turn is next; what it
+-- gets, by its weight, puts its turn off. A line whose limits have no room is blocked. Many
+-- lines are looked at together: what they need is read, then it is written, with as few
+-- commands as if they were one.
+local is_any_blocked -- nil if nobody has looked
+
+local function in_slices(command, key, values)
+  local slice = 1000
+  for first = 1, #values, slice do
+    redis.call(command, key, unpack(values, first, math.min(first + slice - 1, #values)))
+  end
+end
+
+-- Read a line: its limit keys, its weight, and whether it has a fair key.
+local function read_line(line)
+  local fair_end = string.find(line, '\t', 3, true)
+  local weight_end = string.find(line, '\t', fair_end + 1, true) or #line + 1
+  local limit_keys, first = {}, weight_end + 1
+  while first <= #line do
+    local last = string.find(line, '\t', first, true) or #line + 1
+    limit_keys[#limit_keys + 1] = string.sub(line, first, last - 1)
+    first = last + 1
+  end
+  return limit_keys, tonumber(string.sub(line, fair_end + 1, weight_end - 1)) or 1, fair_end > 3
+end
+
+-- Look at the lines whose turn it is, and read the room of their limits.
+local function look_at(found, last_turn)
+  local looks, limit_keys = {}, {}
+  for n = 1, #found, 2 do
+    local turn = tonumber(found[n + 1])
+    if turn > last_turn then break end
+    local keys, weight, is_fair = read_line(found[n])
+    for _, key in ipairs(keys) do limit_keys[#limit_keys + 1] = key end
+    -- All fields at once: a table that grows later costs more.
+    looks[#looks + 1] = {line = found[n], turn = turn, limit_keys = keys, weight = weight,
+      is_fair = is_fair, full = false, has_more = false, taken = 0}
+  end
+  if #limit_keys > 0 then read_room(limit_keys, now) end
+  return looks
+end
+
+-- Choose tasks from the front of each line, as far as there is room. Nothing is written.
+local function choose(looks, quantum)
+  --- uses: lines
+  local ids, members, look_of, left = {}, {}, {}, room
+  for n, look in ipairs(looks) do
+    if left == 0 then
+      for later = #looks, n, -1 do looks[later] = nil end
+      break
+    end
+    local number = math.min(quantum, left)
+    for _, key in ipairs(look.limit_keys) do
+      if room_of[key] <= 0 then look.full = look.full or key end
+      number = math.min(number, room_of[key])
+    end
+    local found = look.full and {} or first_of(lines, look.line, number + 1)
+    look.has_more = look.full or #found > number
+    for i = 1, math.min(#found, number) do
+      ids[#ids + 1] = string.sub(found[i], #look.line + 19)
+      members[#members + 1] = found[i]
+      look_of[#look_of + 1] = look
+      left = left - 1
+    end
+    for _, key in ipairs(look.limit_keys) do
+      room_of[key] = room_of[key] - math.min(#found, math.max(0, number))
+    end
+  end
+  return ids, members, look_of
+end
+
+-- Take the chosen tasks, with permits. Those that must not run beside a suspect stay.
+local function take_chosen(ids, members, look_of)
+  --- uses: lines, permit_holders
+  local suspect, last = suspect_among(ids), #ids
+  if suspect then
+    last = number_before(suspect)
+    is_alone = last == 0
+  end
+  local position, number_of, holders = {}, {}, {}
+  for n = #ids, 1, -1 do
+    if n > last then
+      for _, key in ipairs(look_of[n].limit_keys) do room_of[key] = room_of[key] + 1 end
+      look_of[n].has_more = true
+      ids[n], members[n] = nil, nil
+    else
+      position[ids[n]] = n
+    end
+  end
+  if #ids == 0 then return end
+  in_slices('ZREM', lines, members)
+  local taken = accept(ids, false)
+  if suspect then is_alone = #tasks > 0 end
+  -- What was put aside, or is gone, leaves the room that was meant for it.
+  local is_taken = {}
+  for _, id in ipairs(taken) do is_taken[id] = true end
+  for n, id in ipairs(ids) do
+    if not is_taken[id] then
+      for _, key in ipairs(look_of[n].limit_keys) do room_of[key] = room_of[key] + 1 end
+    end
+  end
+  for _, id in ipairs(taken) do
+    local look, held = look_of[position[id]], nil
+    look.taken = look.taken + 1
+    for _, key in ipairs(look.limit_keys) do
+      number_of[key] = (number_of[key] or 0) + 1
+      if running_of[key] then held = held and held .. '\t' .. key or key end
+    end
+    if held then
+      holders[#holders + 1] = id
+      holders[#holders + 1] = held
+    end
+  end
+  write_room(number_of)
+  in_slices('HSET', permit_holders, holders)
+end
+
+local function block(look)
+  --- uses: blocked, placed, refills
+  is_any_blocked = true
+  redis.call('HSET', placed, look.line, look.full)
+  local member = look.full .. '\0' .. string.format('%020.6f', look.turn) .. '\0' .. look.line
+  redis.call('ZADD', blocked, 0, member)
+  local _, period = limit_numbers(look.full)
+  if period then redis.call('ZADD', refills, refilled_at(look.full), look.full) end
+end
+
+local function next_turn(look)
+  return string.format('%.6f', look.turn + look.taken / look.weight)
+end
+
+-- Let another line of a fair key be its head. The result tells whether there is one.
+local function change_head(look, is_ready, put_off)
+  --- uses: ready, heads
+  if is_any_ready == nil then is_any_ready = redis.call('EXISTS', ready) == 1 end
+  if not is_any_ready then return false end
+  local group = group_of(look.line)
+  local member = first_of(ready, group, 1)[1]
+  if not member then return false end
+  local line = string.sub(member, #group + 19)
+  redis.call('ZREM', ready, member)
+  if is_ready then redis.call('ZADD', ready, 0, ready_member(group, look.line)) end
+  redis.call('HSET', heads, group, line)
+  put_off[#put_off + 1] = next_turn(look)
+  put_off[#put_off + 1] = line
+  return true
+end
+
+-- Put off the turns of lines that were served, and remove those that are blocked or empty.
+local function advance(turns_key, looks)
+  --- uses: placed, heads
+  local put_off, over, emptied, headless = {}, {}, {}, {}
+  for _, look in ipairs(looks) do
+    if look.full then block(look) end
+    local is_ready = look.has_more and not look.full
+    if not look.has_more then emptied[#emptied + 1] = look.line end
+    if look.is_fair and change_head(look, is_ready, put_off) then
+      over[#over + 1] = look.line
+    elseif is_ready then
+      put_off[#put_off + 1] = next_turn(look)
+      put_off[#put_off + 1] = look.line
+    else
+      over[#over + 1] = look.line
+      if look.is_fair then headless[#headless + 1] = group_of(look.line) end
+    end
+  end
+  in_slices('ZREM', turns_key, over)
+  in_slices('HDEL', placed, emptied)
+  in_slices('HDEL', heads, headless)
+  in_slices('ZADD', turns_key, put_off)
+end
+
+-- Lines that have had their turn leave room of their limits to others that wait for it.
+local function pass_on(looks)
+  --- uses: blocked
+  if is_any_blocked == nil then is_any_blocked = redis.call('EXISTS', blocked) == 1 end
+  if not is_any_blocked then return end
+  for _, look in ipairs(looks) do
+    for _, key in ipairs(look.limit_keys) do
+      if room_of[key] > 0 then unblock(key) end
+    end
+  end
+end
+
+-- Let the lines of a priority have their turns.
+local function take_turns(priority)
+  --- uses: turns, control
+  local turns_key, reached = turns[priority + 1], nil
+  -- A line that is blocked makes way for another one.
+  for _ = 1, 100 do
+    if room == 0 or is_alone then break end
+    local most = math.min(room, 100)
+    local found = redis.call('ZRANGE', turns_key, 0, most - 1, 'WITHSCORES')
+    if #found == 0 then break end
+    local active = #found < 2 * most and #found / 2 or redis.call('ZCARD', turns_key)
+    local quantum = math.max(1, math.floor(room / active))
+    -- Those whose turn is much later wait for another look, by when others have caught up.
+    local looks = look_at(found, tonumber(found[2]) + quantum)
+    local ids, members, look_of = choose(looks, quantum)
+    take_chosen(ids, members, look_of)
+    reached = math.max(reached or current_turn(priority), looks[#looks].turn)
+    turn_of[priority] = reached
+    advance(turns_key, looks)
+    pass_on(looks)
+  end
+  if reached then
+    redis.call('HSET', control, 'turn:' .. priority, string.format('%.6f', reached))
+  end
+end

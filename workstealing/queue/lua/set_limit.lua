@@ -1,0 +1,42 @@
+--- needs: lines, wake_workers, first_write
+-- Set the numbers of a limit, or go back to those of the code. Lines that wait for it get
+-- their turn, some at a time: called again until all have had it.
+--
+-- KEY limits      hash  limit -> its numbers; then those of the code, if others
+-- KEY blocked     zset  limit key, turn, line; of lines that wait for room
+-- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
+-- KEY turns[3]    zset  line -> its turn; urgent, normal, low
+-- KEY ready       zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY heads       hash  fair key -> its line that has a turn
+-- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
+-- KEY control     hash  token, sequence, turns
+-- KEY priorities  hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY bell        list  wake-ups for idle workers
+-- ARG name     str
+-- ARG numbers  str  as limits has them; empty: those of the code
+-- ARG most     int  lines that get their turn at most
+--
+-- Reply: 1 if there is such a limit; then 1 if lines are left that wait for it.
+
+local known = redis.call('HGET', limits, name)
+if not known then return {0, 0} end
+local of_code = string.match(known, ' (%S+)$') or known
+first_write('HSET', limits, name, numbers == '' and of_code or numbers .. ' ' .. of_code)
+
+local waiting, number = {}, 0
+for _, range in ipairs({{'\0', '\1'}, {'=', '>'}}) do
+  local found = redis.call('ZRANGE', blocked, '[' .. name .. range[1], '(' .. name .. range[2],
+    'BYLEX', 'LIMIT', 0, most)
+  for _, member in ipairs(found) do waiting[#waiting + 1] = member end
+end
+for n = 1, math.min(#waiting, most) do
+  local member = waiting[n]
+  local line_at = string.find(member, '\0', 1, true) + 22
+  local line = string.sub(member, line_at)
+  redis.call('ZREM', blocked, member)
+  redis.call('HSET', placed, line, '')
+  make_ready({line}, tonumber(string.sub(member, line_at - 21, line_at - 2)))
+  number = number + 1
+end
+wake_workers(number)
+return {1, #waiting >= most and 1 or 0}
