@@ -189,10 +189,10 @@ class ScriptedQueue:
         }
         paused = state.get("paused_tasks", {})
         assert {f"{place}\0{one}" for one, place in paused.items()} == set(
-            state.get("lines", ())
+            state.get("aside", ())
         )
-        names = {place.split("\0")[1] for place in paused.values()}
-        assert names <= set(state.get("paused", ())), "a line ends with its pause"
+        names = {place.split("\0")[0] for place in paused.values()}
+        assert names <= set(state.get("paused", ())), "nothing is aside without a pause"
         parked = state.get("parked", {})
         for task_id, ability in parked.items():
             assert state[f"parked:{ability}"].count(task_id) >= 1

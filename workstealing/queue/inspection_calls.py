@@ -110,7 +110,7 @@ class Counts:
     loads: dict[str, int]
     abilities: dict[str, int]
     paused: int = 0
-    """In the lines of paused names."""
+    """Put aside, because their names are paused."""
     pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
 
@@ -223,7 +223,7 @@ def _counts(reply: Any) -> Counts:
         _numbers(loads),
         _numbers(able),
         int(paused),
-        Pauses.read(reply[17]),
+        Pauses.read(reply[18]),
     )
 
 

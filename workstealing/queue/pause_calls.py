@@ -138,21 +138,20 @@ def read_pauses(keys: QueueKeys) -> RedisCommand[Pauses]:
 
 
 def count_paused(keys: QueueKeys, task: str) -> RedisCommand[int]:
-    """Count the tasks that wait in the line of a paused name."""
-    return RedisCommand(("ZLEXCOUNT", keys.lines, *_range_of(task)), int)
+    """Count the tasks of a paused name that were put aside."""
+    return RedisCommand(("ZLEXCOUNT", keys.aside, *_range_of(task)), int)
 
 
 def first_paused(
     keys: QueueKeys, task: str, *, most: int
 ) -> RedisCommand[tuple[str, ...]]:
-    """Name the first ids in the line of a paused name."""
-    before = len(f"paused\0{task}") + _SEQUENCE
+    """Name the first tasks of a paused name that were put aside."""
+    before = len(task) + _SEQUENCE
     return RedisCommand(
-        ("ZRANGE", keys.lines, *_range_of(task), "BYLEX", "LIMIT", 0, most),
+        ("ZRANGE", keys.aside, *_range_of(task), "BYLEX", "LIMIT", 0, most),
         lambda reply: tuple(shown(member)[before:] for member in reply),
     )
 
 
 def _range_of(task: str) -> tuple[str, str]:
-    line = f"paused\0{task}"
-    return f"[{line}\0", f"({line}\1"
+    return f"[{task}\0", f"({task}\1"

@@ -57,7 +57,7 @@ class Exchanged:
     delayed: int
     """Unfinished tasks that are not due yet."""
     held_back: int = 0
-    """Unfinished tasks that wait in the line of a paused name."""
+    """Unfinished tasks that were put aside, because their names are paused."""
     due_schedules: int = 0
     """Schedules whose tick has come; told when the lease is renewed."""
     pauses: Pauses = _NO_PAUSES

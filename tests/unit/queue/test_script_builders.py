@@ -62,7 +62,7 @@ BUILT: tuple[Call[object], ...] = (
         schedule_calls.DueSchedule(b"s", "9", b"{}"),
         expected="9",
         following=10,
-        firing=schedule_calls.Firing(9, "s@9", b"{}", 2, 11),
+        firing=schedule_calls.Firing(9, "s@9", b"{}", 2, 11, "2\t\t\tl", {"l": "1"}),
     ),
     schedule_calls.list_schedules(KEYS),
     schedule_calls.pause_schedule(KEYS, "s"),
@@ -71,7 +71,9 @@ BUILT: tuple[Call[object], ...] = (
     task_output_calls.log(KEYS, "w.0", TASK, 1, b"{}"),
     task_output_calls.note(KEYS, "w.0", TASK, "progress", b"{}"),
     task_output_calls.read_log(KEYS, "t"),
-    unique_calls.submit_unique(KEYS, SETTINGS, UniqueRequest("t", b"{}", True, 1)),
+    unique_calls.submit_unique(
+        KEYS, SETTINGS, UniqueRequest("t", b"{}", True, 1, limits={"l": "1"})
+    ),
     upkeep_calls.expire(KEYS, SETTINGS, most=9),
     upkeep_calls.idle(KEYS, ["v.0", "w.0"]),
     upkeep_calls.promote(KEYS, most=9),

@@ -1,4 +1,4 @@
---- needs: unusual, caller, envelope_name
+--- needs: unusual, caller, envelope_name, permits
 -- A task whose name is paused does not stay where others would have to get past it: whoever
 -- comes across it puts it aside, behind others of its name. resume.lua brings
 -- it back. While all of the queue is paused, nothing moves.
@@ -28,7 +28,7 @@ end
 
 -- Put tasks aside that are in no other place any more.
 local function put_aside(ids, names)
-  --- uses: aside, paused_tasks, control, lock
+  --- uses: aside, paused_tasks, control, lock, permit_holders
   local before = redis.call('HINCRBY', control, 'sequence', #ids) - #ids
   local members, places = {}, {}
   for n, id in ipairs(ids) do
@@ -37,6 +37,8 @@ local function put_aside(ids, names)
     places[2 * n - 1], places[2 * n] = id, place
   end
   redis.call('HDEL', lock, unpack(ids))
+  -- One that was routed has kept its permits in the deque.
+  if is_there(permit_holders) then return_permits(ids) end
   redis.call('ZADD', aside, unpack(members))
   redis.call('HSET', paused_tasks, unpack(places))
 end
