@@ -101,8 +101,6 @@ class Counts:
     dead: int
     parked: int
     input_ended: bool
-    in_lines: int
-    """Waiting for their turn, or held back by a limit."""
     stats: dict[str, int]
     upkeep: dict[str, int]
     leases: dict[str, int]
@@ -113,6 +111,8 @@ class Counts:
     """Put aside, because their names are paused."""
     pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
+    in_lines: int = 0
+    """Waiting for their turn, or held back by a limit."""
 
     @property
     def unfinished(self) -> int:
@@ -216,7 +216,6 @@ def _counts(reply: Any) -> Counts:
         int(dead),
         int(parked),
         bool(input_ended),
-        int(in_lines),
         _numbers(stats),
         _numbers(upkeep),
         _numbers(leases),
@@ -224,6 +223,7 @@ def _counts(reply: Any) -> Counts:
         _numbers(able),
         int(paused),
         Pauses.read(reply[18]),
+        int(in_lines),
     )
 
 

@@ -176,8 +176,8 @@ def fire(
             envelope=task.envelope,
             priority=task.priority,
             due=task.due_ms,
-            line=task.line,
-            limits=[part for limit in task.limits.items() for part in limit],
+            in_line=task.line,
+            its_limits=[part for limit in task.limits.items() for part in limit],
         ),
         lambda reply: cast("Fired", text(reply)),
     )

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from workstealing import AsyncTaskQueue, Limit, TaskQueue, Worker
+from workstealing import (
+    AsyncTaskQueue,
+    Limit,
+    TaskQueue,
+    Unique,
+    Worker,
+    WorkStealer,
+)
 from workstealing.cli.queue_command import queue_command
 from workstealing.errors import ConfigurationError, KeyFailed
 from workstealing.inspecting import Inspector
@@ -120,3 +128,50 @@ def test_asyncio_has_the_same_limits(redis_server: Server, key_prefix: str) -> N
         await queue.close()
 
     asyncio.run(main())
+
+
+def test_limits_hold_for_unique_and_for_scheduled_tasks(queue: TaskQueue) -> None:
+    limit = Limit(concurrency=1, name="mail")
+    unique = queue.task(name="unique", limit=limit, unique=Unique())(send)
+    scheduled = queue.task(name="scheduled", limit=limit)(send)
+    queue.schedule(scheduled, 1, every=3600, name="hourly")
+    parts = queue._internals
+    parts.driver.client.zadd(parts.keys.ticks, {"hourly": 3_600_000})
+    unique.submit_many([(1,), (2,)])
+    stealer = WorkStealer(queue)
+    stealer.recruited()
+    stealer.close()
+    assert queue.counts().unfinished == 3
+
+    assert len(take(queue)) == 1
+    assert take(queue) == []
+
+    (state,) = queue.limits("mail")
+    assert [(use.running, use.held_back) for use in state.keys] == [(1, 2)]
+
+
+def test_a_limited_task_that_is_paused_holds_nobody_back(queue: TaskQueue) -> None:
+    limit = Limit(concurrency=1, name="mail")
+    paused = queue.task(name="paused", limit=limit)(send)
+    other = queue.task(name="other", limit=limit)(send)
+    queue.pause(paused)
+    first, second = paused.submit(1), other.submit(2)
+
+    Worker(queue).run(until_empty=True)
+    assert [one.state().state for one in (first, second)] == ["paused", "done"]
+
+    queue.resume(paused)
+    Worker(queue).run(until_empty=True)
+    assert first.result(timeout=5) == 1
+    assert queue.limits("mail")[0].keys == ()
+
+
+def test_a_limited_task_that_expires_gives_way(queue: TaskQueue) -> None:
+    task = queue.task(name="send", limit=Limit(concurrency=1, name="mail"))(send)
+    stale = task.options(expires=0.001).submit(1)
+    time.sleep(0.01)
+    fresh = task.submit(2)
+
+    Worker(queue).run(until_empty=True)
+
+    assert [one.state().state for one in (stale, fresh)] == ["expired", "done"]

@@ -31,8 +31,8 @@
 -- ARG envelope    str
 -- ARG priority    int  0 urgent, 1 normal, 2 low
 -- ARG due         int  ms since the epoch; 0: at once
--- ARG line        str  that it waits in; empty: none
--- ARGS limits     str  of the line, name and numbers each
+-- ARG in_line     str  that it waits in; empty: none
+-- ARGS its_limits str  of the line, name and numbers each
 --
 -- Reply: 'fired', 'passed' if no task was submitted, or 'moved' if nothing was done.
 
@@ -49,8 +49,8 @@ if is_new then
   -- Its jitter may be over by now.
   if due <= now then due = 0 end
   redis.call('HSET', task, id, envelope)
-  enqueue(id, priority, line, due)
-  know_limits(limits_at)
+  enqueue(id, priority, in_line, due)
+  know_limits(its_limits_at)
   if due == 0 then wake_workers(1) end
   redis.call('HINCRBY', stats, 'submitted', 1)
   last, at, fired = string.format('%.0f', tick), string.format('%.0f', now), (fired or 0) + 1

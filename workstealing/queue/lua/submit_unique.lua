@@ -59,8 +59,8 @@
 -- ARG retention_ms  int   that an outcome is kept
 -- ARG worker        str   who holds the other task, as last read; empty: nobody
 -- ARG needs         str   the ability that it is parked for, as last read; empty: none
--- ARG line          str   that it waits in; empty: none
--- ARGS limits       str   of the line, name and numbers each
+-- ARG in_line        str   that it waits in; empty: none
+-- ARGS its_limits   str   of the line, name and numbers each
 --
 -- Reply: 'new'; 'known', id of the other, and 'live' or how that has ended; 'ended' and the
 -- mark of the task of this id, to be called with; 'moved' and the id of the other, if
@@ -171,12 +171,12 @@ if key ~= '' then
 end
 if longest_ms > 0 then due = math.min(due, first + longest_ms) end
 if due > now then
-  enqueue(id, priority, line, due)
+  enqueue(id, priority, in_line, due)
 else
-  enqueue(id, priority, line, 0)
+  enqueue(id, priority, in_line, 0)
   wake_workers(1)
 end
-know_limits(limits_at)
+know_limits(its_limits_at)
 redis.call('HINCRBY', stats, 'submitted', 1)
 expire_windows(now, 10)
 return {'new'}
