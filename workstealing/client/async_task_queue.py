@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -25,6 +26,7 @@ from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
+from workstealing.tasks.middleware import Middleware, MiddlewareStack
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
@@ -59,6 +61,8 @@ class AsyncTaskQueue:
         policy: AccessPolicy | None = None,
         secret: str | bytes | None = None,
         keyring: Keyring | None = None,
+        middleware: Iterable[Middleware] = (),
+        carry: Iterable[ContextVar[Any]] = (),
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = checked_queue_name(name)
@@ -76,6 +80,8 @@ class AsyncTaskQueue:
             registry=self.registry,
             policy=policy,
             keyring=one_keyring(secret, keyring),
+            middleware=MiddlewareStack.of(middleware),
+            carry=tuple(carry),
             clock=clock,
         )
         source = async_driver_source(redis, "tasks")
@@ -121,6 +127,14 @@ class AsyncTaskQueue:
             return task
 
         return make if function is None else make(function)
+
+    def use(self, middleware: Middleware) -> None:
+        """Install a middleware, inside of those that are installed already.
+
+        Do it where the queue is defined, so that each process does it: workers that
+        run already do not notice.
+        """
+        self._internals.middleware.add(middleware)
 
     def handle(self, task_id: str) -> AsyncTaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""

@@ -5,7 +5,12 @@ One body for the sync and the asyncio queue: a driver performs the steps of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import copy_context
+from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import msgspec
@@ -35,17 +40,20 @@ from workstealing.queue.steps import (
     AwaitOutcome,
     Call,
     Flow,
+    Invoke,
     Pipeline,
     Sleep,
     Subscribe,
     Subscription,
     ask,
 )
+from workstealing.tasks.carried_context import CarriedContext
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.envelope import (
     Envelope,
     EnvelopeTemplate,
 )
+from workstealing.tasks.middleware import TaskCall
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.submission import (
     Submission,
@@ -96,6 +104,8 @@ class QueueInternals(Generic[D_co]):
         self.keys = QueueKeys(name, options.run)
         self.settings = options.settings()
         self.admission = options.admission(name)
+        self.middleware = options.middleware
+        self.carried = CarriedContext(options.carry) if options.carry else None
         self.log = QueueLog(self.keys)
         self._queue = f"{name}/{options.run}"
         self._clock = options.clock
@@ -129,7 +139,12 @@ class QueueInternals(Generic[D_co]):
             raise ConfigurationError(
                 f"there are {len(names)} ids for {len(payloads)} tasks: give each one"
             )
-        envelope = envelope_without_payload(task, options, is_signed=signer is not None)
+        envelope = envelope_without_payload(
+            task,
+            options,
+            is_signed=signer is not None,
+            carried=None if self.carried is None else self.carried.values(),
+        )
         around = EnvelopeTemplate.of(envelope).around
         prefix, outcome_channel = self.keys.channel(""), ""
         if len(names) == 1:
@@ -157,6 +172,8 @@ class QueueInternals(Generic[D_co]):
             for submitted in answers:
                 self._refuse_if_ended(submitted)
             known = [submitted.known for submitted in answers]
+            if self.middleware.all:
+                yield from self._tell(task, payloads, names, _joined(known))
             return Submission(names, _joined(known))
         # One by one: none is to be taken after others found the queue full.
         known = []
@@ -173,7 +190,31 @@ class QueueInternals(Generic[D_co]):
                     f" {len(payloads)} tasks were submitted; try again later"
                 )
             self._refuse_if_ended(submitted)
+        if self.middleware.all:
+            yield from self._tell(task, payloads, names, _joined(known))
         return Submission(names, _joined(known))
+
+    def _tell(
+        self,
+        task: TaskInterface,
+        payloads: Sequence[bytes],
+        ids: Sequence[str],
+        known: frozenset[int],
+    ) -> Flow[None]:
+        """Tell middlewares of tasks that are in the queue now."""
+        decode = task.signature.decode
+        for place, (name, payload) in enumerate(zip(ids, payloads, strict=True)):
+            if place in known:
+                continue
+            call = TaskCall(task.name, task.version, name, partial(decode, payload))
+            for one in self.middleware.all:
+                try:
+                    answer = yield Invoke(one.submitted, (call,))
+                    if inspect.isawaitable(answer):
+                        # Only a queue that cannot await leaves it to us.
+                        _complete_aside(answer)
+                except Exception as error:  # noqa: BLE001 - the task is submitted
+                    self.middleware.log_failure(one, "submitted", error)
 
     def _refuse_if_ended(self, submitted: Submitted) -> None:
         if submitted.verdict == "input_ended":
@@ -305,6 +346,32 @@ def check_payloads(task: str, payloads: Sequence[bytes], most: int) -> None:
     largest = max(map(len, payloads), default=0)
     if largest > most:
         raise PayloadTooLarge(task, largest, most)
+
+
+def _complete_aside(hook: Awaitable[None]) -> None:
+    """Run a coroutine to its end where none can be awaited, in a thread of its own.
+
+    The caller's thread may have an event loop that runs, and has to wait all the same.
+    """
+    errors: list[BaseException] = []
+
+    async def finish() -> None:
+        await hook
+
+    def run() -> None:
+        try:
+            asyncio.run(finish())
+        except BaseException as error:  # noqa: BLE001 - raised where it was awaited
+            errors.append(error)
+
+    context = copy_context()
+    thread = Thread(target=context.run, args=(run,), daemon=True)
+    thread.start()
+    thread.join()
+    for error in errors:
+        if isinstance(error, Exception):
+            raise error
+        raise RuntimeError(f"the hook raised {type(error).__name__}") from error
 
 
 def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:

@@ -7,6 +7,7 @@ them to its twin.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -16,6 +17,7 @@ from workstealing.clock import Clock
 from workstealing.errors import ConfigurationError
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.admission import Admission
+from workstealing.tasks.middleware import MiddlewareStack
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signing import Keyring
@@ -40,6 +42,8 @@ class QueueOptions:
     registry: Registry
     policy: AccessPolicy | None
     keyring: Keyring | None
+    middleware: MiddlewareStack
+    carry: tuple[ContextVar[Any], ...]
     clock: Clock
 
     def __post_init__(self) -> None:

@@ -7,7 +7,8 @@ tasks are to come is another matter, said to the whole fleet: `end_input()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -28,6 +29,7 @@ from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
+from workstealing.tasks.middleware import Middleware, MiddlewareStack
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
@@ -58,6 +60,8 @@ class TaskQueue:
             not allow is refused.
         secret: signs what is submitted here; workers with it refuse everything else.
         keyring: the same with several secrets, or with those of a file.
+        middleware: what is told of each task, the outermost first; see `use`.
+        carry: context variables whose values travel with tasks; strings.
         clock: where the time comes from.
 
     The attributes `name`, `run` and `registry` are these arguments.
@@ -79,6 +83,8 @@ class TaskQueue:
         policy: AccessPolicy | None = None,
         secret: str | bytes | None = None,
         keyring: Keyring | None = None,
+        middleware: Iterable[Middleware] = (),
+        carry: Iterable[ContextVar[Any]] = (),
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = checked_queue_name(name)
@@ -96,6 +102,8 @@ class TaskQueue:
             registry=self.registry,
             policy=policy,
             keyring=one_keyring(secret, keyring),
+            middleware=MiddlewareStack.of(middleware),
+            carry=tuple(carry),
             clock=clock,
         )
         source = driver_source(redis, "tasks")
@@ -139,6 +147,14 @@ class TaskQueue:
             return task
 
         return make if function is None else make(function)
+
+    def use(self, middleware: Middleware) -> None:
+        """Install a middleware, inside of those that are installed already.
+
+        Do it where the queue is defined, so that each process does it: workers that
+        run already do not notice.
+        """
+        self._internals.middleware.add(middleware)
 
     def handle(self, task_id: str) -> TaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""

@@ -43,6 +43,7 @@ _Seconds = Annotated[float, Meta(gt=0)]
 _Milliseconds = Annotated[int, Meta(ge=0, le=LATEST_MS)]
 _Principal = Annotated[str, Meta(max_length=LONGEST_NAME)]
 _Role = Annotated[str, Meta(min_length=1, max_length=LONGEST_ROLE)]
+_Carried = Annotated[dict[str, str], Meta(max_length=64)]
 _Roles = Annotated[tuple[_Role, ...], Meta(max_length=MOST_ROLES)]
 
 
@@ -77,6 +78,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The caller wants to see what the task logs."""
     trace: str = ""
     """The trace that it belongs to, as a W3C `traceparent`."""
+    context: _Carried | None = None
+    """Context variables of the caller that are set around the task, by name."""
     restart: Restart = "always"
     """After what it is run again: no more than this, and than the task itself says."""
     # Last, so that all that a batch has in common stands before it.

@@ -12,11 +12,11 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -47,15 +47,19 @@ from workstealing.tasks.context import (
     leave,
 )
 from workstealing.tasks.envelope import LATEST_MS
+from workstealing.tasks.middleware import Refuse
 from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
 
-__all__ = ("AttemptOutput", "TaskRunner", "end_if_forked")
+__all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
 
 logger = BackgroundLogger(__name__)
 
 _getpid = os.getpid
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Runs a coroutine to its end, in a thread that has no running event loop."""
 
 
 class AttemptOutput(Protocol):
@@ -114,11 +118,21 @@ class TaskRunner:
         self._reraised = reraised
         self._pid = os.getpid()
 
-    def execute(self, delivery: Delivery, call: Callable[[Attempt], Any]) -> Ending:
-        """Prepare and run a task; *call* calls its function and returns the result."""
+    def execute(
+        self,
+        delivery: Delivery,
+        call: Callable[[Attempt], Any],
+        complete: Complete = asyncio.run,
+    ) -> Ending:
+        """Prepare and run a task; *call* calls its function and returns the result.
+
+        Hooks that are coroutine functions are run by *complete*.
+        """
         try:
             attempt = self.prepare(delivery)
-            return self.run(attempt, call) if isinstance(attempt, Attempt) else attempt
+            if isinstance(attempt, Attempt):
+                return self.run(attempt, call, complete)
+            return attempt
         except self._reraised:
             raise
         except BaseException as error:  # noqa: BLE001 - a slot must survive its tasks
@@ -140,7 +154,12 @@ class TaskRunner:
         except BaseException as error:  # noqa: BLE001 - a slot must survive its tasks
             return self.escaped(delivery, error)
 
-    def run(self, attempt: Attempt, call: Callable[[Attempt], Any]) -> Report | None:
+    def run(
+        self,
+        attempt: Attempt,
+        call: Callable[[Attempt], Any],
+        complete: Complete = asyncio.run,  # noqa: ARG002 - for hooks, which it has not
+    ) -> Report | None:
         """Run an attempt in this thread."""
         output = self._output
         if attempt.runs_once:
@@ -245,6 +264,9 @@ class TaskRunner:
             arguments[definition.signature.context_parameter] = context
         return Attempt(delivery, envelope, definition, arguments, context, began_ns)
 
+    def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
+        """Tell hooks, if there are any, of an attempt that ends with its process."""
+
     def cancelled(
         self, delivery: Delivery, reason: str = "before it was begun"
     ) -> Report:
@@ -302,6 +324,8 @@ class TaskRunner:
             return self.stopped(attempt, str(error))
         if attempt.is_interrupted and isinstance(error, asyncio.CancelledError):
             return self.stopped(attempt, "it was told to stop")
+        if isinstance(error, Refuse):
+            return self._refused(attempt.task, error, attempt.began_ns)
         return self._raised(attempt, error)
 
     def _returned(self, attempt: Attempt, value: Any) -> Report:

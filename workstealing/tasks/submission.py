@@ -160,7 +160,11 @@ class Submission:
 
 
 def envelope_without_payload(
-    task: TaskInterface, options: SubmitOptions, *, is_signed: bool = False
+    task: TaskInterface,
+    options: SubmitOptions,
+    *,
+    is_signed: bool = False,
+    carried: dict[str, str] | None = None,
 ) -> Envelope:
     """Return what a submission says of a task; the payload is an empty object."""
     context = options.context
@@ -181,6 +185,7 @@ def envelope_without_payload(
         roles=tuple(context.roles) or (),
         log=options.log or context.logging is not None,
         trace=context.trace,
+        context=carried,
         restart=task.restart if isinstance(task, TaskDefinition) else "always",
         payload=msgspec.Raw(b"{}"),
     )

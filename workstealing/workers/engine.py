@@ -22,6 +22,8 @@ from workstealing.drivers.connection import shut_down_sockets
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
+from workstealing.tasks.carried_context import CarriedContext
+from workstealing.tasks.hooked_runner import HookedRunner
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
@@ -114,7 +116,11 @@ class WorkerEngine(Generic[S]):
         self._watched_file = _WatchedFile()
         self.lease = Lease(identity.lease, clock)
         self.in_flight = InFlight(Batching(batch), clock)
-        self.runner = TaskRunner(
+        new_runner: Callable[..., TaskRunner] = TaskRunner
+        if internals.middleware.all or internals.carried is not None:
+            carried = internals.carried or CarriedContext(())
+            new_runner = partial(HookedRunner, internals.middleware, carried)
+        self.runner = new_runner(
             internals.admission,
             name,
             queue.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from workstealing.queue.steps import RedisCommand
@@ -69,6 +69,7 @@ class InlineSlot:
     def work(self) -> None:
         """Run tasks, for about as long as a batch should last."""
         parts, call = self._parts, self._call
+        complete = self._event_loop.complete
         in_flight, runner = parts.in_flight, parts.runner
         monotonic, begin, finish = (
             parts.clock.monotonic,
@@ -83,7 +84,7 @@ class InlineSlot:
                 if delivery.id in in_flight.cancelled:
                     ending = runner.cancelled(delivery)
                 else:
-                    ending = runner.execute(delivery, call)
+                    ending = runner.execute(delivery, call, complete)
                 before, now = now, monotonic()
                 finish(delivery, ending, now - before)
                 if now - began_at > BATCH_SECONDS:
@@ -123,13 +124,27 @@ class SlotEventLoop:
 
     def run(self, attempt: Attempt) -> Any:
         """Run an attempt, and cancel it when its time limit is over."""
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.new_event_loop()
+        loop = self._own_loop()
         coroutine = attempt.definition.function(**attempt.arguments)
         if attempt.timeout is not None:
             coroutine = _limited(coroutine, attempt, attempt.timeout)
-        self._task = task = loop.create_task(coroutine)
+        return self._run_to_its_end(loop, loop.create_task(coroutine))
+
+    def complete(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine that is not the task's, such as a hook."""
+        loop = self._own_loop()
+        return self._run_to_its_end(loop, loop.create_task(coroutine))
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            loop = self._loop = asyncio.new_event_loop()
+        return loop
+
+    def _run_to_its_end(
+        self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]
+    ) -> Any:
+        self._task = task
         while True:
             try:
                 return loop.run_until_complete(task)

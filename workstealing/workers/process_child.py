@@ -23,7 +23,7 @@ from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK
-from workstealing.tasks.attempt import Attempt, Delivery, Ending
+from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.workers.child_logs import LogForwarder, set_up_logging
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, worker_name
@@ -38,6 +38,8 @@ __all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child"
 
 STOP, HOT = b"stop", b"hot"
 _MEMORY_SECONDS = 1.0
+# For hooks and resources of the user, in a process that ends with its task.
+_LAST_SECONDS = 1.0
 _MIB = 1024 * 1024
 _STATM = Path("/proc/self/statm")
 
@@ -233,7 +235,7 @@ class _ChildWorker:
                 self._exit_code = ExitCode.RECYCLED
             return
         delivery: Delivery | None = None
-        ending: Ending = None
+        ending: Report | None = None
         if attempt is not None:
             attempt.is_interrupted = True
             if code is ExitCode.CUT_OFF:
@@ -241,9 +243,17 @@ class _ChildWorker:
             delivery = attempt.task
             ending = self._engine.runner.stopped(attempt, "its process was ended")
         self._engine.loop.abandon(delivery, ending)
+        last = Thread(target=self._end_users_code, args=(attempt, ending), daemon=True)
+        last.start()
+        last.join(_LAST_SECONDS)
         self._flush()
         self._counters[Counter.ENDED] = 1.0
         os._exit(code)
+
+    def _end_users_code(self, attempt: Attempt | None, report: Report | None) -> None:
+        """Tell hooks, while the task itself still runs; not in a supervisor's thread."""
+        if attempt is not None:
+            self._engine.runner.tell_of_end(attempt, report)
 
     def _flush(self) -> None:
         flush_logs()

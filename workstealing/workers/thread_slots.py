@@ -121,7 +121,7 @@ class ThreadSlot:
     def _execute(self, delivery: Delivery) -> Ending:
         if delivery.id in self._in_flight.cancelled:
             return self._runner.cancelled(delivery)
-        return self._runner.execute(delivery, self._call)
+        return self._runner.execute(delivery, self._call, self._event_loop.complete)
 
     def _call(self, attempt: Attempt) -> Any:
         self._scope = scope = Interruptible()
