@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from workstealing.tasks.output_capture import LogRecord
     from workstealing.tasks.policy import PUBLIC, AccessPolicy
     from workstealing.tasks.registry import Registry
+    from workstealing.tasks.resource import INJECTED, Resource
     from workstealing.tasks.retry import Restart, Retry, RetryPolicy
     from workstealing.tasks.signing import Keyring
     from workstealing.tasks.submission import ClientContext
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = (
+    "INJECTED",
     "PUBLIC",
     "AccessPolicy",
     "AsyncInspector",
@@ -90,6 +92,7 @@ __all__ = (
     "RecruiterStats",
     "Refuse",
     "Registry",
+    "Resource",
     "Restart",
     "Retry",
     "RetryPolicy",
@@ -143,6 +146,7 @@ _MODULES = {
     "workstealing.tasks.output_capture": ("LogRecord",),
     "workstealing.tasks.policy": ("PUBLIC", "AccessPolicy"),
     "workstealing.tasks.registry": ("Registry",),
+    "workstealing.tasks.resource": ("INJECTED", "Resource"),
     "workstealing.tasks.retry": ("Restart", "Retry", "RetryPolicy"),
     "workstealing.tasks.signing": ("Keyring",),
     "workstealing.workers.worker_pool": ("WorkerPool",),

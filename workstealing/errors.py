@@ -34,6 +34,7 @@ WorkStealingError
 ├── TaskDead                the task was given up, with the reason
 ├── TaskCancelled           the task was cancelled before it was done
 ├── ResultTimeout           the task did not end in time; also a TimeoutError
+├── ResourceFailed          a worker did not start: a resource cannot be opened
 ├── PoolBroken              a pool cannot go on: processes die, or nothing supervises
 ├── PoolFull                a pool's buffer is full, and stayed so
 ├── PoolStopped             a pool accepts no more work; also a RuntimeError
@@ -87,6 +88,7 @@ __all__ = (
     "RedisOutOfMemory",
     "RedisReadOnly",
     "RedisUnavailable",
+    "ResourceFailed",
     "ResultInvalid",
     "ResultTimeout",
     "ServerTooOld",
@@ -351,6 +353,20 @@ class TaskCancelled(WorkStealingError):
 
 class ResultTimeout(WorkStealingError, TimeoutError):
     """The task did not end within the time that the caller waited for it."""
+
+
+class ResourceFailed(WorkStealingError):
+    """A resource could not be opened, so its worker takes no tasks."""
+
+    def __init__(self, resource: str, problem: str) -> None:
+        super().__init__(resource, problem)
+        self.resource, self.problem = resource, problem
+
+    def __str__(self) -> str:
+        return on_one_line(
+            f"the resource '{self.resource}' could not be opened, so the worker takes"
+            f" no tasks: {self.problem}"
+        )
 
 
 class PoolBroken(WorkStealingError):

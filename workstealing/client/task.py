@@ -260,7 +260,11 @@ def show_parameters(task: _AnyTask[Any, Any]) -> None:
         # A parameter of its own that is called like one of ours cannot be shown.
         if parameters.keys().isdisjoint(own):
             parameters.update(own)
-            parameters.pop(definition.signature.context_parameter or "", None)
+            for filled_in in (
+                definition.signature.context_parameter or "",
+                *definition.signature.resources,
+            ):
+                parameters.pop(filled_in, None)
             # A copy that costs a call nothing, unlike a function around the method.
             copy: Any = update_wrapper(partial(method), method)
             copy.__signature__ = shown.replace(parameters=list(parameters.values()))

@@ -39,6 +39,7 @@ __all__ = ("TaskQueue",)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TaskQueue:
@@ -147,6 +148,15 @@ class TaskQueue:
             return task
 
         return make if function is None else make(function)
+
+    def resource(self, function: F) -> F:
+        """Let workers open what the decorated function yields, for tasks that ask.
+
+        It is a generator function, `def` or `async def`, that yields once: what stands
+        before `yield` opens the resource, what stands after closes it. Tasks ask for
+        the type that it is annotated to yield: `db: Annotated[Database, Resource]`.
+        """
+        return self.registry.resource(function)
 
     def use(self, middleware: Middleware) -> None:
         """Install a middleware, inside of those that are installed already.

@@ -2,9 +2,9 @@
 
 A middleware is a class with any of six methods, each `def` or `async def`; `queue.use`
 installs it. `submitted` and `before` are called in the order of installation, the
-others in reverse, so that middlewares enclose each other. Only `before` can change what happens next, by
-raising; only `after` can change the result. Whatever else one raises is logged and
-changes nothing. Code that calls hooks is in `hooked_runner` and `QueueInternals`.
+others in reverse, so that middlewares enclose each other. Only `before` can change what
+happens next, by raising; only `after` can change the result. Whatever else one raises
+is logged and changes nothing. `hooked_runner` and `QueueInternals` call the hooks.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from workstealing.errors import ConfigurationError, DuplicateTask, UnknownTask
 from workstealing.tasks.contract import Contract, TaskInterface
 from workstealing.tasks.definition import TaskDefinition
+from workstealing.tasks.resource import ResourceDefinition, define_resource
 
 __all__ = (
     "GROUP",
@@ -39,6 +40,9 @@ class Registry:
         self._newest: dict[str, int] = {}
         self._definitions: dict[tuple[str, int], TaskDefinition] = {}
         self._accepting: dict[tuple[str, int], TaskDefinition] = {}
+        self._resources: list[ResourceDefinition] = []
+        self.uses_resources = False
+        """Whether there are resources, or tasks that ask for any."""
 
     def add(self, definition: TaskDefinition) -> None:
         """Add a definition; a name and version that are taken are refused."""
@@ -49,6 +53,8 @@ class Registry:
                 " or a higher version= if the parameters changed"
             )
         self._note(*key)
+        if definition.signature.resources:
+            self.uses_resources = True
         for version in definition.accepts:
             old = (definition.name, version)
             known = self._accepting.setdefault(old, definition)
@@ -83,6 +89,44 @@ class Registry:
 
         return implement
 
+    def resource(self, function: F) -> F:
+        """Let workers open what the decorated function yields, for tasks that ask.
+
+        It is a generator function, `def` or `async def`, that yields once.
+        """
+        self.add_resource(define_resource(function))
+        return function
+
+    def add_resource(self, resource: ResourceDefinition) -> None:
+        """Add a resource; a type that is taken is refused."""
+        for known in self._resources:
+            if known is resource:
+                return
+            if known.type is not None and known.type == resource.type:
+                raise ConfigurationError(
+                    f"resources '{known.name}' and '{resource.name}' yield the same"
+                    f" type, {_type_name(known.type)}, by which tasks ask for them:"
+                    " give one of them a subclass or a NewType"
+                )
+        self._resources.append(resource)
+        self.uses_resources = True
+
+    def resources(self) -> tuple[ResourceDefinition, ...]:
+        """Return the resources in the order of their definition.
+
+        A task that asks for one that nobody yields is refused.
+        """
+        known = [one.type for one in self._resources]
+        for definition in self:
+            for name, kind in definition.signature.resources.items():
+                if kind not in known:
+                    raise ConfigurationError(
+                        f"task '{definition.name}' asks for the resource"
+                        f" {_type_name(kind)} (parameter '{name}'), and nothing yields"
+                        " one: define it with @queue.resource"
+                    )
+        return tuple(self._resources)
+
     @contextmanager
     def fake(self, contract: Contract, function: Callable[..., Any]) -> Iterator[None]:
         """Let another function implement a contract for a while; for tests."""
@@ -104,6 +148,8 @@ class Registry:
             self.add_contract(contract)
         for definition in other:
             self.add(definition)
+        for resource in other._resources:
+            self.add_resource(resource)
 
     def load(self, module: str) -> None:
         """Import a module; add its contracts, and what its registries have."""
@@ -167,6 +213,10 @@ class Registry:
     def _note(self, name: str, version: int) -> None:
         if version > self._newest.get(name, 0):
             self._newest[name] = version
+
+
+def _type_name(kind: Any) -> str:
+    return str(getattr(kind, "__qualname__", kind))
 
 
 def _missing(name: str, version: int, versions: set[int]) -> str:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -24,6 +24,7 @@ from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.errors import (
     BadSignature,
+    ConfigurationError,
     RedisError,
     ResultInvalid,
     StopWork,
@@ -46,6 +47,7 @@ from workstealing.tasks.context import (
     enter,
     leave,
 )
+from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.middleware import Refuse
 from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
@@ -96,6 +98,7 @@ class TaskRunner:
         output: where attempts leave what they say.
         max_result: bytes of one result.
         reraised: exceptions that are meant for the worker, not for the task.
+        resources: returns what a worker has opened, for parameters of a task.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class TaskRunner:
         *,
         max_result: int = MAX_RESULT,
         reraised: tuple[type[BaseException], ...] = (),
+        resources: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
         self._admission = admission
         self._worker = worker
@@ -116,6 +120,7 @@ class TaskRunner:
         self._output = output
         self._max_result = max_result
         self._reraised = reraised
+        self._resources = resources
         self._pid = os.getpid()
 
     def execute(
@@ -243,6 +248,8 @@ class TaskRunner:
             definition = admission.registry.find(envelope.name, envelope.version)
             admission.permit(definition, envelope.principal, envelope.roles)
             arguments = definition.decode(envelope.version, envelope.payload)
+            if definition.signature.resources:
+                arguments.update(self._opened(definition))
         except UnknownTask:
             return Unroutable(delivery, f"{envelope.name}@{envelope.version}")
         except KeyboardInterrupt:
@@ -310,6 +317,14 @@ class TaskRunner:
             state="dead",
             reason=f"unexpected {kind} while running the task or reporting its error",
         )
+
+    def _opened(self, definition: TaskDefinition) -> dict[str, Any]:
+        if self._resources is None:
+            raise ConfigurationError(
+                f"task '{definition.name}' asks for resources, and none were opened"
+                " here: they must be defined before the worker starts"
+            )
+        return self._resources(definition.signature.resources)
 
     def _not_begun(self, attempt: Attempt, error: RedisError) -> Report:
         # Whether the reply was lost or the call, the task was not begun.

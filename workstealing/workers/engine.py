@@ -27,6 +27,7 @@ from workstealing.tasks.hooked_runner import HookedRunner
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.lifespan import Lifespan
 from workstealing.workers.loop import (
     Lease,
     UntilEmpty,
@@ -114,6 +115,9 @@ class WorkerEngine(Generic[S]):
         self._name = name
         self._own_driver = dedicated(driver)
         self._watched_file = _WatchedFile()
+        self._lifespan: Lifespan | None = None
+        if queue.registry.uses_resources:
+            self._lifespan = Lifespan(name, queue.registry.resources())
         self.lease = Lease(identity.lease, clock)
         self.in_flight = InFlight(Batching(batch), clock)
         new_runner: Callable[..., TaskRunner] = TaskRunner
@@ -128,6 +132,7 @@ class WorkerEngine(Generic[S]):
             TaskOutput(driver, identity, clock),
             max_result=internals.settings.max_result,
             reraised=(SlotClosed, *reraised),
+            resources=None if self._lifespan is None else self._lifespan.given,
         )
         self.slots = new_slots(
             SlotParts(
@@ -139,6 +144,7 @@ class WorkerEngine(Generic[S]):
                 rest,
                 self.lease.renew_seconds,
                 clock,
+                self._lifespan,
             )
         )
         self._supervisor = Supervisor(
@@ -173,7 +179,12 @@ class WorkerEngine(Generic[S]):
         return self.loop.stats
 
     def start(self) -> None:
-        """Start the threads beside the loop."""
+        """Open resources, and start the threads beside the loop.
+
+        `ResourceFailed` if a resource cannot be opened; then it must be closed.
+        """
+        if self._lifespan is not None:
+            self._lifespan.open()
         self._watched_file.open()
         self._supervisor.start()
         self.slots.start(self.loop.heartbeat)
@@ -202,11 +213,18 @@ class WorkerEngine(Generic[S]):
         self.loop.phase = max(self.loop.phase, phase)
         self.slots.stop_listening()
 
+    def close_resources(self) -> None:
+        """Close what can be closed while a task runs, in a process that ends."""
+        if self._lifespan is not None:
+            self._lifespan.close_all_at_once()
+
     def close(self) -> None:
-        """End the threads beside the loop."""
+        """End the threads beside the loop, and close resources."""
         self.slots.stop_listening()
         self._supervisor.stop()
         self.slots.close()
+        if self._lifespan is not None:
+            self._lifespan.close()
         self._watched_file.close()
         flush_logs()
 

@@ -19,10 +19,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
 
+import msgspec
+
 from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK
+from workstealing.errors import ResourceFailed
 from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.workers.child_logs import LogForwarder, set_up_logging
 from workstealing.workers.engine import WorkerEngine
@@ -60,6 +63,8 @@ class ExitCode(IntEnum):
     """It was told to end at once, and a task was ended with it."""
     GIVEN_UP = 12
     """A task was over its time, or did not heed its cancellation."""
+    NOT_OPENED = 13
+    """A resource could not be opened; the pipe says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +96,9 @@ def run_child(
     queue = orders.location.find().sync()
     forwarder = set_up_logging(orders.log_levels, log_pipe)
     child = _ChildWorker(queue, orders, counters, forwarder)
-    counters[Counter.IMPORTED] = 1.0
     signal.signal(signal.SIGTERM, lambda *_: child.stop())
     Thread(target=_obey, args=(pipe, child), name="orders", daemon=True).start()
-    raise SystemExit(child.run())
+    raise SystemExit(child.run(pipe))
 
 
 def _obey(pipe: Connection, child: _ChildWorker) -> None:
@@ -140,10 +144,16 @@ class _ChildWorker:
             give_up=lambda _, attempt: self._end(attempt),
         )
 
-    def run(self) -> ExitCode:
+    def run(self, pipe: Connection) -> ExitCode:
         """Work until the end; return why it came."""
-        self._engine.start()
         try:
+            try:
+                self._engine.start()
+            except ResourceFailed as error:
+                pipe.send_bytes(msgspec.json.encode(error.args))
+                self._counters[Counter.ENDED] = 1.0
+                return ExitCode.NOT_OPENED
+            self._counters[Counter.IMPORTED] = 1.0
             self._engine.run()
         finally:
             self._engine.close()
@@ -251,9 +261,10 @@ class _ChildWorker:
         os._exit(code)
 
     def _end_users_code(self, attempt: Attempt | None, report: Report | None) -> None:
-        """Tell hooks, while the task itself still runs; not in a supervisor's thread."""
+        """Tell hooks and close resources, while the task itself still runs."""
         if attempt is not None:
             self._engine.runner.tell_of_end(attempt, report)
+        self._engine.close_resources()
 
     def _flush(self) -> None:
         flush_logs()

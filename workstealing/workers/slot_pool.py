@@ -80,8 +80,14 @@ class SlotPool:
 
     def start(self, number: int) -> None:
         """Begin with *number* slots."""
-        self.scale(number, hot=False)
-        self._engine.start()
+        try:
+            self._engine.start()
+            self.scale(number, hot=False)
+            self._slots.wait_until_open()
+        except BaseException:
+            self._ended.set()
+            self._close()
+            raise
         Thread(target=self._run, name=f"{self._name}/loop", daemon=True).start()
 
     def scale(self, number: int, *, hot: bool) -> None:
