@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workstealing.recruiting.stats import JobStats, RecruiterStats
     from workstealing.tasks.context import ExecutionContext, Progress, current_context
     from workstealing.tasks.contract import Contract
-    from workstealing.tasks.middleware import Middleware, NewResult, Refuse, TaskCall
+    from workstealing.tasks.hooks import Middleware, NewResult, Refuse, TaskCall
     from workstealing.tasks.outcome import State, TaskState
     from workstealing.tasks.output_capture import LogRecord
     from workstealing.tasks.policy import PUBLIC, AccessPolicy
@@ -141,7 +141,7 @@ _MODULES = {
     "workstealing.tasks.submission": ("ClientContext",),
     "workstealing.tasks.context": ("ExecutionContext", "Progress", "current_context"),
     "workstealing.tasks.contract": ("Contract",),
-    "workstealing.tasks.middleware": ("Middleware", "NewResult", "Refuse", "TaskCall"),
+    "workstealing.tasks.hooks": ("Middleware", "NewResult", "Refuse", "TaskCall"),
     "workstealing.tasks.outcome": ("State", "TaskState"),
     "workstealing.tasks.output_capture": ("LogRecord",),
     "workstealing.tasks.policy": ("PUBLIC", "AccessPolicy"),

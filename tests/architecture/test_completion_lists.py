@@ -21,7 +21,8 @@ from workstealing.client.queue_internals import internals_of
 
 QUEUE = {
     *("name", "run", "registry"),
-    *("task", "handle", "counts", "wait", "replay", "drop"),
+    *("task", "resource", "use"),
+    *("handle", "counts", "wait", "replay", "drop"),
     *("end_input", "reopen_input", "close", "sync"),
 }
 TASK = {

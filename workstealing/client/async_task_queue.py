@@ -26,7 +26,7 @@ from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
-from workstealing.tasks.middleware import Middleware, MiddlewareStack
+from workstealing.tasks.hooks import Middleware, MiddlewareStack
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy

@@ -53,7 +53,7 @@ from workstealing.tasks.envelope import (
     Envelope,
     EnvelopeTemplate,
 )
-from workstealing.tasks.middleware import TaskCall
+from workstealing.tasks.hooks import TaskCall
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.submission import (
     Submission,

@@ -17,7 +17,7 @@ from workstealing.clock import Clock
 from workstealing.errors import ConfigurationError
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.admission import Admission
-from workstealing.tasks.middleware import MiddlewareStack
+from workstealing.tasks.hooks import MiddlewareStack
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signing import Keyring

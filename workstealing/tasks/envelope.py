@@ -43,7 +43,8 @@ _Seconds = Annotated[float, Meta(gt=0)]
 _Milliseconds = Annotated[int, Meta(ge=0, le=LATEST_MS)]
 _Principal = Annotated[str, Meta(max_length=LONGEST_NAME)]
 _Role = Annotated[str, Meta(min_length=1, max_length=LONGEST_ROLE)]
-_Carried = Annotated[dict[str, str], Meta(max_length=64)]
+_Value = Annotated[str, Meta(max_length=1000)]
+_Carried = Annotated[dict[str, _Value], Meta(max_length=64)]
 _Roles = Annotated[tuple[_Role, ...], Meta(max_length=MOST_ROLES)]
 
 

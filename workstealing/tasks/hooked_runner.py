@@ -19,7 +19,7 @@ from workstealing.errors import ResultInvalid, StopWork
 from workstealing.tasks.attempt import Attempt, Report
 from workstealing.tasks.carried_context import CarriedContext
 from workstealing.tasks.context import enter, leave
-from workstealing.tasks.middleware import (
+from workstealing.tasks.hooks import (
     Middleware,
     MiddlewareStack,
     NewResult,

@@ -49,7 +49,7 @@ from workstealing.tasks.context import (
 )
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS
-from workstealing.tasks.middleware import Refuse
+from workstealing.tasks.hooks import Refuse
 from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
 

@@ -95,7 +95,8 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
             _cancel_rest(self._life), self._loop
         )
         try:
-            cancelling.result(_CLOSE_SECONDS + _CANCEL_SECONDS)
+            # Resources have five seconds too, after the tasks.
+            cancelling.result(_CLOSE_SECONDS * (1 if self._life is None else 2))
         except FutureTimeout:
             logger.error(
                 "a task blocks the event loop of worker %s", self._parts.worker

@@ -45,9 +45,12 @@ class ThreadSlots(ResizableSlots["ThreadSlot"]):
 
     def close(self) -> None:
         """Wait for the idle slots; running tasks are left alone."""
+        # Its resources have time of their own to close.
+        lifespan = self._parts.lifespan
+        seconds = _CLOSE_SECONDS * (1 if lifespan is None else 4)
         for slot in self.scale(0):
             if slot.attempt is None:
-                slot.thread.join(_CLOSE_SECONDS)
+                slot.thread.join(seconds)
 
     def _new_slot(self) -> ThreadSlot:
         self._number += 1
