@@ -232,6 +232,21 @@ def test_a_child_that_is_replaced_waits_for_a_resource_to_come_back(
     assert handle.result(timeout=30) == "stayed"
 
 
+def test_a_thread_that_is_added_and_cannot_open_its_resources_ends_the_worker(
+    app: Any, pools: Pools, redis_client: Redis, key_prefix: str
+) -> None:
+    pool = pools(app.queue, 1, "threads")
+    pool.start()
+    assert app.own_loop.submit().result(timeout=10)
+
+    redis_client.set(f"{key_prefix}:async_down", 1)
+    pool.scale(2)
+
+    with pytest.raises(ResourceFailed, match="the other database is down"):
+        pool.wait(30)
+    assert app.queue.counts().leases == {}
+
+
 def test_a_task_that_asks_for_what_nobody_yields_stops_the_worker(
     app: Any, pools: Pools
 ) -> None:
