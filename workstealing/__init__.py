@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workstealing.tasks.output_capture import LogRecord
     from workstealing.tasks.policy import PUBLIC, AccessPolicy
     from workstealing.tasks.registry import Registry
-    from workstealing.tasks.retry import Restart, Retry, RetryPolicy
+    from workstealing.tasks.retry import GiveUp, Restart, Retry, RetryPolicy, Snooze
     from workstealing.tasks.signing import Keyring
     from workstealing.tasks.submission import ClientContext
     from workstealing.workers.identity import WorkerStats
@@ -72,6 +72,7 @@ __all__ = (
     "Duty",
     "ExecutionContext",
     "Forecast",
+    "GiveUp",
     "Inspector",
     "Job",
     "JobStats",
@@ -89,6 +90,7 @@ __all__ = (
     "Restart",
     "Retry",
     "RetryPolicy",
+    "Snooze",
     "State",
     "StopReport",
     "StoreGate",
@@ -137,7 +139,7 @@ _MODULES = {
     "workstealing.tasks.output_capture": ("LogRecord",),
     "workstealing.tasks.policy": ("PUBLIC", "AccessPolicy"),
     "workstealing.tasks.registry": ("Registry",),
-    "workstealing.tasks.retry": ("Restart", "Retry", "RetryPolicy"),
+    "workstealing.tasks.retry": ("GiveUp", "Restart", "Retry", "RetryPolicy", "Snooze"),
     "workstealing.tasks.signing": ("Keyring",),
     "workstealing.workers.worker_pool": ("WorkerPool",),
     "workstealing.workers.identity": ("WorkerStats",),

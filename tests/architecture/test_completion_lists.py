@@ -43,7 +43,7 @@ WORKER_POOL = {
 CONTEXT = {
     *("id", "name", "version", "attempt", "worker", "queue"),
     *("principal", "roles", "deadline"),
-    *("cancelled", "lease_lost", "check"),
+    *("cancelled", "lease_lost", "check", "fence"),
     *("logger", "stdout", "stderr", "progress"),
     *("checkpoint", "save"),
 }

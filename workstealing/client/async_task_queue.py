@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -15,7 +15,7 @@ from workstealing.client.queue_options import (
     Seconds,
     one_keyring,
 )
-from workstealing.client.task import AsyncTask, show_parameters
+from workstealing.client.task import AsyncTask, OnGiveUp, show_parameters, with_listener
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.async_driver import AsyncClient
@@ -102,6 +102,8 @@ class AsyncTaskQueue:
         accepts: Mapping[int, Upgrade] | None = None,
         restart: Restart | None = None,
         idempotent: bool = True,
+        on_give_up: OnGiveUp | None = None,
+        formerly: Collection[str] = (),
     ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -109,12 +111,12 @@ class AsyncTaskQueue:
         Args:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
-                `priority`, `permission`, `accepts`, `restart`, `idempotent`; see
-                `workstealing.tasks.definition.define`.
+                `priority`, `permission`, `accepts`, `restart`, `idempotent`,
+                `on_give_up`, `formerly`; see `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> AsyncTask[P, R]:
-            definition = define(function, **options)
+            definition = define(function, **with_listener(options))
             self.registry.add(definition)
             task: AsyncTask[P, R] = AsyncTask(self, definition)
             show_parameters(task)

@@ -7,7 +7,7 @@ tasks are to come is another matter, said to the whole fleet: `end_input()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -20,7 +20,7 @@ from workstealing.client.queue_options import (
     Seconds,
     one_keyring,
 )
-from workstealing.client.task import Task, show_parameters
+from workstealing.client.task import OnGiveUp, Task, show_parameters, with_listener
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import driver_source
 from workstealing.drivers.sync_driver import Client
@@ -120,6 +120,8 @@ class TaskQueue:
         accepts: Mapping[int, Upgrade] | None = None,
         restart: Restart | None = None,
         idempotent: bool = True,
+        on_give_up: OnGiveUp | None = None,
+        formerly: Collection[str] = (),
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -127,12 +129,12 @@ class TaskQueue:
         Args:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
-                `priority`, `permission`, `accepts`, `restart`, `idempotent`; see
-                `workstealing.tasks.definition.define`.
+                `priority`, `permission`, `accepts`, `restart`, `idempotent`,
+                `on_give_up`, `formerly`; see `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> Task[P, R]:
-            definition = define(function, **options)
+            definition = define(function, **with_listener(options))
             self.registry.add(definition)
             task: Task[P, R] = Task(self, definition)
             show_parameters(task)

@@ -48,7 +48,7 @@ from workstealing.tasks.context import (
 )
 from workstealing.tasks.envelope import LATEST_MS
 from workstealing.tasks.outcome import MAX_RESULT, ErrorReport, TaskOutcome, refusal_of
-from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
+from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, RetryAfter, Snooze
 
 __all__ = ("AttemptOutput", "TaskRunner", "end_if_forked")
 
@@ -169,6 +169,8 @@ class TaskRunner:
             leave(token)
         if _getpid() != self._pid:
             end_if_forked(self._pid)
+        if control.given_up is not None:
+            self._tell_of_giving_up(attempt, control.given_up)
         if control.has_notes:
             output.settle(attempt, report)
         return report
@@ -203,6 +205,8 @@ class TaskRunner:
         finally:
             leave(token)
         end_if_forked(self._pid)
+        if control.given_up is not None:
+            await asyncio.to_thread(self._tell_of_giving_up, attempt, control.given_up)
         if control.has_notes:
             await asyncio.to_thread(output.settle, attempt, report)
         return report
@@ -336,12 +340,14 @@ class TaskRunner:
 
     def _raised(self, attempt: Attempt, error: BaseException) -> Report:
         task, definition = attempt.task, attempt.definition
+        if isinstance(error, Snooze) and attempt.restart == "always":
+            return self._snoozed(attempt, error)
         policy = definition.retry
         if attempt.envelope.retries is not None:
             policy = replace(policy, retries=attempt.envelope.retries)
         verdict = policy.verdict(error, task.attempt, self._chance)
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
-            verdict = GiveUp(f'restart="{attempt.restart}"')
+            verdict = NoRetry(f'restart="{attempt.restart}"')
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
             return self._cancelled(attempt, "not tried again: " + _reason(error))
         if isinstance(verdict, RetryAfter):
@@ -363,6 +369,8 @@ class TaskRunner:
             _reason(error),
             error=error,
         )
+        control = control_of(attempt.context)
+        control.given_up = f"{_reason(error)} ({verdict.reason})"
         return self._report(
             task,
             "failed",
@@ -371,6 +379,37 @@ class TaskRunner:
             error=ErrorReport.of(error),
             reason=verdict.reason,
         )
+
+    def _snoozed(self, attempt: Attempt, snooze: Snooze) -> Report:
+        if attempt.context.cancelled:
+            return self._cancelled(attempt, "not run again: " + _reason(snooze))
+        task, seconds = attempt.task, snooze.seconds(time.time())
+        # At least one: without a delay it would be the next task again, and again.
+        delay_ms = max(1, round(min(seconds * 1000, LATEST_MS / 2)))
+        logger.info(
+            "task %s (%s) is run again in %.3g s: %s",
+            task.id,
+            attempt.definition.ability,
+            delay_ms / 1000,
+            _reason(snooze),
+        )
+        return Report(task.id, task.token, "back", delay_ms=delay_ms)
+
+    def _tell_of_giving_up(self, attempt: Attempt, reason: str) -> None:
+        """Tell whom the task named; if the lease is lost, its next worker will."""
+        tell = attempt.definition.on_give_up
+        if tell is None or attempt.context.lease_lost:
+            return
+        try:
+            tell(attempt.context, reason)
+        except BaseException as error:  # noqa: BLE001 - the task has ended all the same
+            logger.error(
+                "on_give_up of task %s (%s) failed; nobody was told: %s",
+                attempt.task.id,
+                attempt.definition.ability,
+                _reason(error),
+                error=error,
+            )
 
     def _cancelled(self, attempt: Attempt, reason: str) -> Report:
         return self._report(
@@ -403,6 +442,7 @@ class TaskRunner:
         why = "it was stopped while it ran"
         if attempt.is_overdue:
             why = str(_too_long(attempt))
+        control_of(attempt.context).given_up = f"{OUTCOME_UNKNOWN}: {why}"
         return self._report(
             attempt.task,
             "dead",
