@@ -223,7 +223,7 @@ def test_ls_lists_a_place_as_a_table_or_as_json(cli: QueueCli) -> None:
     assert "one" in table.output
     assert "mill.0" in table.output
     (entry,) = json.loads(dead.output)
-    assert (entry["id"], entry["task"], entry["state"]) == ("bad", "fail@1", "dead")
+    assert (entry["id"], entry["task"], entry["state"]) == ("bad", "fail@1", "failed")
     assert entry["note"] == "ValueError: not today"
     assert "no tasks in inbox" in cli.run("ls").output
 
@@ -241,7 +241,7 @@ def test_in_a_pipe_each_task_is_one_line_and_no_name_is_broken(cli: QueueCli) ->
     assert done[0].split() == ["id", "task", "state", "worker", "when", "note"]
     assert {line.split()[0] for line in done[1:]} == {f"{long}{n}" for n in range(3)}
     assert len(dead) == 2
-    assert dead[1].split()[:4] == ["bad", "fail@1", "dead", "mill.0"]
+    assert dead[1].split()[:4] == ["bad", "fail@1", "failed", "mill.0"]
     assert dead[1].endswith("  ValueError: not today")
 
 

@@ -50,6 +50,8 @@ class TaskQueue:
         lease: seconds without a sign of life after which a worker counts as dead.
         retention: seconds for which outcomes are kept; 0 keeps none.
         max_outcomes: how many outcomes are kept at most.
+        max_dead: how many dead letters are kept at most, the latest; 10,000 by default.
+        dead_retention: seconds for which a dead letter is kept; seven days by default.
         max_length: how many tasks may wait or run; more are refused with `QueueFull`.
         max_payload: bytes of one payload, for those who submit and for workers.
         max_result: bytes of one result; a task that returns more has failed.
@@ -72,6 +74,8 @@ class TaskQueue:
         lease: Seconds = DEFAULTS.lease_ms / 1000,
         retention: Seconds = DEFAULTS.retention_ms / 1000,
         max_outcomes: int = DEFAULTS.outcomes,
+        max_dead: int = DEFAULTS.dead_letters,
+        dead_retention: Seconds = DEFAULTS.dead_retention_ms / 1000,
         max_length: int | None = None,
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
@@ -90,6 +94,8 @@ class TaskQueue:
             lease=lease,
             retention=retention,
             max_outcomes=max_outcomes,
+            max_dead=max_dead,
+            dead_retention=dead_retention,
             max_length=max_length,
             max_payload=max_payload,
             max_result=max_result,

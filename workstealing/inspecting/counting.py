@@ -215,6 +215,7 @@ def _totals(stats: dict[str, int]) -> QueueTotals:
         handed_back=stats.get("back", 0),
         reassigned=stats.get("reassigned", 0),
         stolen=stats.get("stolen", 0),
+        forgotten=stats.get("forgotten", 0),
     )
 
 

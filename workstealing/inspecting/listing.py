@@ -126,17 +126,7 @@ def _dead(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
         (yield from ask(listing_calls.ranked(keys.dead, most=limit, latest=True)))
     )
     tasks = yield from summaries(keys, tuple(dead))
-    return tuple(
-        _row(
-            one,
-            State.DEAD,
-            "dead",
-            worker=preview_outcome(one.outcome).worker if one.outcome else "",
-            at_ms=dead[one.id],
-            note=reason_of(preview_outcome(one.outcome)) if one.outcome else "",
-        )
-        for one in tasks
-    )
+    return tuple(_dead_letter(one, dead[one.id]) for one in tasks)
 
 
 def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
@@ -160,6 +150,20 @@ def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
 def _waiting(one: TaskSummary, state: State, place: str, note: str = "") -> TaskRow:
     at_ms = preview_envelope(one.envelope).at
     return _row(one, state, place, worker=one.worker, at_ms=at_ms, note=note)
+
+
+def _dead_letter(one: TaskSummary, at_ms: int) -> TaskRow:
+    if not one.outcome:
+        return _row(one, State.DEAD, "dead", at_ms=at_ms)
+    outcome = preview_outcome(one.outcome)
+    return _row(
+        one,
+        State(outcome.state),
+        "dead",
+        worker=outcome.worker,
+        at_ms=at_ms,
+        note=reason_of(outcome),
+    )
 
 
 def _ended(one: TaskSummary) -> TaskRow:
