@@ -23,6 +23,7 @@ from workstealing.recruiting.slice import time_left
 
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
+    from workstealing.client.bulk import BulkResult
     from workstealing.client.handle import AsyncTaskHandle, TaskHandle
     from workstealing.client.task import AsyncTask, Task
     from workstealing.client.task_client import AsyncTaskClient, TaskClient
@@ -66,6 +67,7 @@ __all__ = (
     "AsyncWorkStealer",
     "Autoscale",
     "Breaker",
+    "BulkResult",
     "ClientContext",
     "Contract",
     "Counts",
@@ -115,6 +117,7 @@ __all__ = (
 
 # Imported when they are first asked for.
 _MODULES = {
+    "workstealing.client.bulk": ("BulkResult",),
     "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
     "workstealing.client.task_log": ("LoggingChannel", "MemoryChannel"),
     "workstealing.client.task": ("AsyncTask", "Task"),

@@ -22,6 +22,7 @@ from workstealing.client.queue_internals import internals_of
 QUEUE = {
     *("name", "run", "registry"),
     *("task", "handle", "counts", "wait", "replay", "drop"),
+    *("count", "cancel_many", "replay_many", "drop_many", "purge"),
     *("end_input", "reopen_input", "close", "sync"),
 }
 TASK = {

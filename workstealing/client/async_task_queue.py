@@ -7,6 +7,16 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
+from workstealing.client.bulk import (
+    DEAD_LETTERS,
+    ENDED,
+    UNFINISHED,
+    BulkChanges,
+    BulkResult,
+    OnProgress,
+    Selection,
+    States,
+)
 from workstealing.client.handle import AsyncTaskHandle
 from workstealing.client.queue_internals import QueueInternals
 from workstealing.client.queue_options import (
@@ -165,6 +175,82 @@ class AsyncTaskQueue:
         return await self._internals.driver.call(
             producer_calls.replay(keys, task_id, drop=True)
         )
+
+    async def count(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> int:
+        """Count tasks by name, state and age; see `cancel_many`."""
+        chosen = Selection.of(
+            task, state, older_than, UNFINISHED | DEAD_LETTERS | ENDED
+        )
+        flow = BulkChanges(self._internals, on_progress).count(chosen)
+        return await self._internals.driver.run(flow)
+
+    async def cancel_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Cancel tasks by name, state and age: all that are not over if none is given.
+
+        Args:
+            task: the name of the task, or `name@version`.
+            state: one or more of waiting, delayed, parked, assigned and running.
+            older_than: seconds since the task was submitted; of a dead letter since it
+                was given up, of an outcome since the task ended.
+            on_progress: called with how many tasks were looked at, and how many there
+                are.
+        """
+        chosen = Selection.of(task, state, older_than, UNFINISHED)
+        flow = BulkChanges(self._internals, on_progress).cancel(chosen)
+        return await self._internals.driver.run(flow)
+
+    async def replay_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Put dead letters, failed or dead, back into the queue; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
+        flow = BulkChanges(self._internals, on_progress).replay(chosen)
+        return await self._internals.driver.run(flow)
+
+    async def drop_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Delete dead letters, failed or dead, for good; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
+        flow = BulkChanges(self._internals, on_progress).drop(chosen)
+        return await self._internals.driver.run(flow)
+
+    async def purge(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Forget outcomes of tasks that are done or cancelled; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, ENDED)
+        flow = BulkChanges(self._internals, on_progress).purge(chosen)
+        return await self._internals.driver.run(flow)
 
     def sync(self) -> TaskQueue:
         """Return a `TaskQueue` of the same tasks and options, with a client of its own.

@@ -17,6 +17,7 @@ __all__ = (
     "Submitted",
     "cancel",
     "end_input",
+    "forget",
     "replay",
     "request_outcome",
     "submit",
@@ -146,6 +147,12 @@ def replay(keys: QueueKeys, task_id: str, *, drop: bool) -> Call[bool]:
     script = _script("replay")
     arguments = script.arguments(id=task_id, drop=int(drop))
     return Call(script, script.keys(keys), arguments, bool)
+
+
+def forget(keys: QueueKeys, ids: Sequence[str]) -> Call[int]:
+    """Forget the outcomes of tasks that have ended."""
+    script = _script("forget")
+    return Call(script, script.keys(keys), script.arguments(ids=ids), int)
 
 
 def end_input(keys: QueueKeys, *, ended: bool) -> Call[bool]:
