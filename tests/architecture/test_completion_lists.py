@@ -29,7 +29,10 @@ TASK = {
     *("name", "version", "queue", "options"),
     *("submit", "submit_in", "submit_at", "submit_many"),
 }
-HANDLE = {"id", "is_new", "state", "result", "cancel", "logs", "follow", "following"}
+HANDLE = {
+    *("id", "is_new", "state", "result", "cancel", "events"),
+    *("logs", "follow", "following"),
+}
 CLIENT = {"local", "call", "submit"}
 RECRUITER = {
     *("install", "job", "load", "load_plugins", "set_rate", "setup", "uninstall"),

@@ -181,6 +181,8 @@ class Story:
         self.client.zadd(keys.outbox, {taken[0].id: 1})
         assert do(expire(keys, SETTINGS, most=10)) == 1
         assert do(producer_calls.forget(keys, ["nobody"])) == 0
+        (seen,) = do(producer_calls.read_outcomes(keys, ["later"]))
+        assert seen.verdict == "pending"
         assert do(listing_calls.scan_tasks(keys, "0", count=1000)).tasks
         assert do(end_input(keys, ended=True))
         assert do(end_input(keys, ended=False))

@@ -18,6 +18,7 @@ __all__ = (
     "cancel",
     "end_input",
     "forget",
+    "read_outcomes",
     "replay",
     "request_outcome",
     "submit",
@@ -41,7 +42,7 @@ class Submitted:
 class RequestedOutcome:
     """An outcome, or why there is none."""
 
-    verdict: Literal["ended", "requested", "unknown", "lost"]
+    verdict: Literal["ended", "requested", "pending", "unknown", "lost"]
     """`requested`: it will be published. `lost`: a dead letter has none any more."""
     outcome: bytes = b""
 
@@ -106,6 +107,21 @@ def request_outcome(
         script.arguments(id=task_id, channel=channel),
         parse,
         is_raw=True,
+    )
+
+
+def read_outcomes(keys: QueueKeys, ids: Sequence[str]) -> Call[list[RequestedOutcome]]:
+    """Read the outcomes of several tasks."""
+    script = _script("read_outcomes")
+
+    def parse(reply: Any) -> list[RequestedOutcome]:
+        return [
+            RequestedOutcome(cast("Any", text(verdict)), raw(outcome))
+            for verdict, outcome in zip(reply[::2], reply[1::2], strict=True)
+        ]
+
+    return Call(
+        script, script.keys(keys), script.arguments(ids=ids), parse, is_raw=True
     )
 
 

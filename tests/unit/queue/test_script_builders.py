@@ -42,6 +42,7 @@ BUILT: tuple[Call[object], ...] = (
     producer_calls.cancel(KEYS, SETTINGS, "t", "w.0", b"{}", needs="x@1"),
     producer_calls.end_input(KEYS, ended=True),
     producer_calls.forget(KEYS, ["t", "u"]),
+    producer_calls.read_outcomes(KEYS, ["t", "u"]),
     producer_calls.replay(KEYS, "t", drop=True),
     producer_calls.request_outcome(KEYS, "t", "c"),
     producer_calls.submit(KEYS, SETTINGS, [("t", b"{}"), ("u", b"{}")], priority=2),
