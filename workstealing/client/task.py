@@ -42,6 +42,7 @@ __all__ = (
     "AsyncTask",
     "OnGiveUp",
     "Task",
+    "check_arguments",
     "definition_of",
     "show_parameters",
     "with_listener",
@@ -292,6 +293,18 @@ def with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
         task.submit(context.id, reason)
 
     return {**options, "on_give_up": submit_listener}
+
+
+def check_arguments(
+    task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Refuse what `submit` would refuse, before it is the time to submit."""
+    if not isinstance(task, Task):
+        raise ConfigurationError(
+            f"task must be a task of a TaskQueue, not {task!r}: what is committed"
+            " cannot await"
+        )
+    definition_of(task).signature.encode(args, kwargs)
 
 
 def definition_of(task: _AnyTask[Any, Any]) -> TaskDefinition:
