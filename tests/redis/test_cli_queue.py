@@ -660,3 +660,12 @@ def test_a_choice_that_is_none_is_refused(
 
     assert refused.exit_code == 2
     assert message in refused.output
+
+
+def test_an_id_that_is_known_is_said_to_be(run_cli: RunCli) -> None:
+    first = run_cli("queue", "add", "app:echo", "text=a", "--id", "once")
+    again = run_cli("queue", "add", "app:echo", "text=b", "--id", "once")
+
+    assert (first.stdout, first.stderr) == ("once\n", "")
+    assert again.stdout == "once\n"
+    assert "nothing was added: there is a task once already" in again.stderr

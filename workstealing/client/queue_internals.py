@@ -30,7 +30,7 @@ from workstealing.errors import (
     UnknownEnvelope,
     WorkStealingError,
 )
-from workstealing.queue import inspection_calls, producer_calls
+from workstealing.queue import inspection_calls, listing_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts, Located, locate
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import Cancelled, Submitted
@@ -244,10 +244,16 @@ class QueueInternals(Generic[D_co]):
         """Return the error that says where a task is, or that nobody can tell."""
         if absence is None:
             try:
-                state = yield from self.state(task_id)
-                return ResultTimeout(
-                    f"task {task_id} did not end within {waited}: it is {state}"
-                )
+                found = yield from locate(self.keys, task_id)
+                words = f"task {task_id} did not end within {waited}: it is"
+                words += f" {_state(found)}"
+                living = listing_calls.count_living(self.keys, found.trace.now_ms)
+                if found.place is not None and not (yield from ask(living)):
+                    words += (
+                        f"; no worker of queue '{self._queue}' is alive: start one, or"
+                        " see that it has the same Redis, queue and run"
+                    )
+                return ResultTimeout(words)
             except RedisUnavailable as error:
                 absence = error
         overdue = ResultTimeout(
