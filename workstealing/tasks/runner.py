@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from threading import Thread
 from typing import Any, Protocol
 
 import msgspec
@@ -170,7 +171,7 @@ class TaskRunner:
         if _getpid() != self._pid:
             end_if_forked(self._pid)
         if control.given_up is not None:
-            self._tell_of_giving_up(attempt, control.given_up)
+            self.tell_if_given_up(attempt)
         if control.has_notes:
             output.settle(attempt, report)
         return report
@@ -206,7 +207,7 @@ class TaskRunner:
             leave(token)
         end_if_forked(self._pid)
         if control.given_up is not None:
-            await asyncio.to_thread(self._tell_of_giving_up, attempt, control.given_up)
+            await asyncio.to_thread(self.tell_if_given_up, attempt)
         if control.has_notes:
             await asyncio.to_thread(output.settle, attempt, report)
         return report
@@ -276,6 +277,30 @@ class TaskRunner:
         if not context.cancelled:
             return Report(task.id, task.token, "back")
         return self._cancelled(attempt, reason)
+
+    def tell_if_given_up(self, attempt: Attempt) -> None:
+        """Tell whom the task named; if the lease is lost, its next worker will."""
+        control, tell = control_of(attempt.context), attempt.definition.on_give_up
+        reason, control.given_up = control.given_up, None
+        if reason is None or tell is None or attempt.context.lease_lost:
+            return
+        try:
+            tell(attempt.context, reason)
+        except BaseException as error:  # noqa: BLE001 - the task has ended all the same
+            logger.error(
+                "on_give_up of task %s (%s) failed; nobody was told: %s",
+                attempt.task.id,
+                attempt.definition.ability,
+                _reason(error),
+                error=error,
+            )
+
+    def tell_from_a_thread(self, attempt: Attempt, wait: float = 0.0) -> None:
+        """Do so for a caller that runs no code of users, and waits no longer."""
+        if attempt.definition.on_give_up is not None:
+            thread = Thread(target=self.tell_if_given_up, args=(attempt,), daemon=True)
+            thread.start()
+            thread.join(wait)
 
     def escaped(self, delivery: Delivery, error: BaseException) -> Report:
         """Report a task whose slot failed, so that nothing better can be said of it."""
@@ -394,22 +419,6 @@ class TaskRunner:
             _reason(snooze),
         )
         return Report(task.id, task.token, "back", delay_ms=delay_ms)
-
-    def _tell_of_giving_up(self, attempt: Attempt, reason: str) -> None:
-        """Tell whom the task named; if the lease is lost, its next worker will."""
-        tell = attempt.definition.on_give_up
-        if tell is None or attempt.context.lease_lost:
-            return
-        try:
-            tell(attempt.context, reason)
-        except BaseException as error:  # noqa: BLE001 - the task has ended all the same
-            logger.error(
-                "on_give_up of task %s (%s) failed; nobody was told: %s",
-                attempt.task.id,
-                attempt.definition.ability,
-                _reason(error),
-                error=error,
-            )
 
     def _cancelled(self, attempt: Attempt, reason: str) -> Report:
         return self._report(

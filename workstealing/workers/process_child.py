@@ -38,6 +38,8 @@ __all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child"
 
 STOP, HOT = b"stop", b"hot"
 _MEMORY_SECONDS = 1.0
+# For who is to be told that a task was given up; then the process ends all the same.
+_TELL_SECONDS = 2.0
 _MIB = 1024 * 1024
 _STATM = Path("/proc/self/statm")
 
@@ -241,6 +243,8 @@ class _ChildWorker:
             delivery = attempt.task
             ending = self._engine.runner.stopped(attempt, "its process was ended")
         self._engine.loop.abandon(delivery, ending)
+        if attempt is not None:
+            self._engine.runner.tell_from_a_thread(attempt, _TELL_SECONDS)
         self._flush()
         self._counters[Counter.ENDED] = 1.0
         os._exit(code)

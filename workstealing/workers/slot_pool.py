@@ -179,6 +179,7 @@ class SlotPool:
         report = self._engine.runner.stopped(attempt, "it could not be stopped")
         if not self._engine.in_flight.finish(attempt.task, report, 0.0):
             return
+        self._engine.runner.tell_from_a_thread(attempt)
         self._zombies += 1
         with self._mutex:
             self._slots.replace(slot)

@@ -103,7 +103,11 @@ _APP = """
         return current_context().attempt
 
 
-    @queue.task(name="endless", timeout=0.3)
+    def tell(context, reason):
+        notes.rpush(f"{{NAME}}:told", f"{{context.id}} {{reason}}")
+
+
+    @queue.task(name="endless", timeout=0.3, on_give_up=tell)
     def endless() -> None:
         while True:
             try:

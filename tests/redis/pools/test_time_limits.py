@@ -47,6 +47,21 @@ def test_a_task_that_runs_too_long_is_ended_and_its_neighbours_go_on(
     assert pool.stop() == 0
 
 
+@each_kind
+def test_somebody_is_told_of_a_task_that_is_given_up_for_its_time_limit(
+    app: Any, pools: Pools, redis_client: Any, kind: Any
+) -> None:
+    pools(app.queue, 1, kind).start()
+    too_long = app.endless.submit()
+    told = f"{app.NAME}:told"
+
+    wait_until(lambda: redis_client.llen(told), 20, "somebody to be told")
+
+    (words,) = redis_client.lrange(told, 0, -1)
+    assert words.decode().startswith(f"{too_long.id} TimeoutError: it ran for longer")
+    redis_client.delete(told)
+
+
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
 def test_a_slot_whose_task_cannot_be_stopped_is_replaced_and_its_outcome_refused(
     app: Any, pools: Pools, see: Any, kind: Any, caplog: pytest.LogCaptureFixture
