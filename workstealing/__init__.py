@@ -23,9 +23,12 @@ from workstealing.recruiting.slice import time_left
 
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
+    from workstealing.client.bulk import BulkResult
+    from workstealing.client.gathering import async_gather_results, gather_results
     from workstealing.client.handle import AsyncTaskHandle, TaskHandle
     from workstealing.client.task import AsyncTask, Task
     from workstealing.client.task_client import AsyncTaskClient, TaskClient
+    from workstealing.client.task_events import TaskEvent
     from workstealing.client.task_log import LoggingChannel, MemoryChannel
     from workstealing.client.task_queue import TaskQueue
     from workstealing.drivers.connect import connect, connect_async
@@ -41,13 +44,13 @@ if TYPE_CHECKING:
     from workstealing.recruiting.stats import JobStats, RecruiterStats
     from workstealing.tasks.context import ExecutionContext, Progress, current_context
     from workstealing.tasks.contract import Contract
-    from workstealing.tasks.hooks import Middleware, NewResult, Refuse, TaskCall
+    from workstealing.tasks.hooks import Middleware, NewResult, TaskCall
     from workstealing.tasks.outcome import State, TaskState
     from workstealing.tasks.output_capture import LogRecord
     from workstealing.tasks.policy import PUBLIC, AccessPolicy
     from workstealing.tasks.registry import Registry
     from workstealing.tasks.resource import INJECTED, Resource
-    from workstealing.tasks.retry import Restart, Retry, RetryPolicy
+    from workstealing.tasks.retry import GiveUp, Restart, Retry, RetryPolicy, Snooze
     from workstealing.tasks.signing import Keyring
     from workstealing.tasks.submission import ClientContext
     from workstealing.workers.identity import WorkerStats
@@ -69,12 +72,14 @@ __all__ = (
     "AsyncWorkStealer",
     "Autoscale",
     "Breaker",
+    "BulkResult",
     "ClientContext",
     "Contract",
     "Counts",
     "Duty",
     "ExecutionContext",
     "Forecast",
+    "GiveUp",
     "Inspector",
     "Job",
     "JobStats",
@@ -90,18 +95,19 @@ __all__ = (
     "Progress",
     "Recruiter",
     "RecruiterStats",
-    "Refuse",
     "Registry",
     "Resource",
     "Restart",
     "Retry",
     "RetryPolicy",
+    "Snooze",
     "State",
     "StopReport",
     "StoreGate",
     "Task",
     "TaskCall",
     "TaskClient",
+    "TaskEvent",
     "TaskHandle",
     "TaskQueue",
     "TaskState",
@@ -112,15 +118,20 @@ __all__ = (
     "Worker",
     "WorkerPool",
     "WorkerStats",
+    "async_gather_results",
     "connect",
     "connect_async",
     "current_context",
+    "gather_results",
     "plan",
     "time_left",
 )
 
 # Imported when they are first asked for.
 _MODULES = {
+    "workstealing.client.bulk": ("BulkResult",),
+    "workstealing.client.gathering": ("async_gather_results", "gather_results"),
+    "workstealing.client.task_events": ("TaskEvent",),
     "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
     "workstealing.client.task_log": ("LoggingChannel", "MemoryChannel"),
     "workstealing.client.task": ("AsyncTask", "Task"),
@@ -141,13 +152,13 @@ _MODULES = {
     "workstealing.tasks.submission": ("ClientContext",),
     "workstealing.tasks.context": ("ExecutionContext", "Progress", "current_context"),
     "workstealing.tasks.contract": ("Contract",),
-    "workstealing.tasks.hooks": ("Middleware", "NewResult", "Refuse", "TaskCall"),
+    "workstealing.tasks.hooks": ("Middleware", "NewResult", "TaskCall"),
     "workstealing.tasks.outcome": ("State", "TaskState"),
     "workstealing.tasks.output_capture": ("LogRecord",),
     "workstealing.tasks.policy": ("PUBLIC", "AccessPolicy"),
     "workstealing.tasks.registry": ("Registry",),
     "workstealing.tasks.resource": ("INJECTED", "Resource"),
-    "workstealing.tasks.retry": ("Restart", "Retry", "RetryPolicy"),
+    "workstealing.tasks.retry": ("GiveUp", "Restart", "Retry", "RetryPolicy", "Snooze"),
     "workstealing.tasks.signing": ("Keyring",),
     "workstealing.workers.worker_pool": ("WorkerPool",),
     "workstealing.workers.identity": ("WorkerStats",),

@@ -23,13 +23,17 @@ QUEUE = {
     *("name", "run", "registry"),
     *("task", "resource", "use"),
     *("handle", "counts", "wait", "replay", "drop"),
+    *("count", "cancel_many", "replay_many", "drop_many", "purge"),
     *("end_input", "reopen_input", "close", "sync"),
 }
 TASK = {
     *("name", "version", "queue", "options"),
     *("submit", "submit_in", "submit_at", "submit_many"),
 }
-HANDLE = {"id", "is_new", "state", "result", "cancel", "logs", "follow", "following"}
+HANDLE = {
+    *("id", "is_new", "state", "result", "cancel", "events"),
+    *("logs", "follow", "following"),
+}
 CLIENT = {"local", "call", "submit"}
 RECRUITER = {
     *("install", "job", "load", "load_plugins", "set_rate", "setup", "uninstall"),
@@ -44,7 +48,7 @@ WORKER_POOL = {
 CONTEXT = {
     *("id", "name", "version", "attempt", "worker", "queue"),
     *("principal", "roles", "deadline"),
-    *("cancelled", "lease_lost", "check"),
+    *("cancelled", "lease_lost", "check", "fence"),
     *("logger", "stdout", "stderr", "progress"),
     *("checkpoint", "save"),
 }

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 
 import workstealing.queue
 from workstealing.drivers.sync_driver import Driver
-from workstealing.queue import listing_calls, task_output_calls
+from workstealing.queue import listing_calls, producer_calls, task_output_calls
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import (
@@ -180,6 +180,10 @@ class Story:
         assert do(promote(keys, most=10)) == 2
         self.client.zadd(keys.outbox, {taken[0].id: 1})
         assert do(expire(keys, SETTINGS, most=10)) == 1
+        assert do(producer_calls.forget(keys, ["nobody"])) == 0
+        (seen,) = do(producer_calls.read_outcomes(keys, ["later"]))
+        assert seen.verdict == "pending"
+        assert do(listing_calls.scan_tasks(keys, "0", count=1000)).tasks
         assert do(end_input(keys, ended=True))
         assert do(end_input(keys, ended=False))
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
+from itertools import chain
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
@@ -18,6 +19,7 @@ import msgspec
 from workstealing._checks import checked_id
 from workstealing._logs import BackgroundLogger
 from workstealing.client.queue_options import QueueOptions
+from workstealing.client.task_events import Glance
 from workstealing.client.task_log import QueueLog
 from workstealing.drivers.address import target_of
 from workstealing.errors import (
@@ -31,8 +33,9 @@ from workstealing.errors import (
     TaskDead,
     TaskNotFound,
     UnknownEnvelope,
+    WorkStealingError,
 )
-from workstealing.queue import inspection_calls, producer_calls
+from workstealing.queue import inspection_calls, listing_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts, Located, locate
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import Cancelled, Submitted
@@ -47,7 +50,9 @@ from workstealing.queue.steps import (
     Subscription,
     ask,
 )
+from workstealing.queue.task_output_calls import read_note
 from workstealing.tasks.carried_context import CarriedContext
+from workstealing.tasks.context import Progress
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.envelope import (
     Envelope,
@@ -80,6 +85,9 @@ _LOOK_SECONDS = 1.0
 # How soon a server that is away is tried again.
 _RETURN_SECONDS = 0.1
 _ROUGHLY_DONE_SECONDS = 0.05
+# Outcomes that are read at once, and what waits for one more look at one of them.
+_OUTCOMES = 100
+_LOOK_COST_SECONDS = 0.00002
 
 
 class Source(Protocol[D_co]):
@@ -263,11 +271,7 @@ class QueueInternals(Generic[D_co]):
                 own, absence = None, error
                 yield Sleep(max(0.0, self._left(end, _RETURN_SECONDS)))
             if found:
-                outcome = TaskOutcome.read(found)
-                problem = outcome.problem(task_id)
-                if problem is not None:
-                    raise problem
-                return read(outcome.result)
+                return _decoded(task_id, found, read)
             if self._left(end, _LOOK_SECONDS) <= 0.0:
                 waited = f"{whole or round(timeout or 0, 3):g} s"
                 raise (yield from self._overdue(task_id, waited, absence))
@@ -281,10 +285,16 @@ class QueueInternals(Generic[D_co]):
         """Return the error that says where a task is, or that nobody can tell."""
         if absence is None:
             try:
-                state = yield from self.state(task_id)
-                return ResultTimeout(
-                    f"task {task_id} did not end within {waited}: it is {state}"
-                )
+                found = yield from locate(self.keys, task_id)
+                words = f"task {task_id} did not end within {waited}: it is"
+                words += f" {_state(found)}"
+                living = listing_calls.count_living(self.keys, found.trace.now_ms)
+                if found.place is not None and not (yield from ask(living)):
+                    words += (
+                        f"; no worker of queue '{self._queue}' is alive: start one, or"
+                        " see that it has the same Redis, queue and run"
+                    )
+                return ResultTimeout(words)
             except RedisUnavailable as error:
                 absence = error
         overdue = ResultTimeout(
@@ -299,13 +309,81 @@ class QueueInternals(Generic[D_co]):
         seen = yield from ask(
             producer_calls.request_outcome(self.keys, task_id, channel)
         )
-        if seen.verdict == "unknown":
-            raise TaskNotFound(
-                f"there is no task {task_id}, or its outcome has expired"
-            )
-        if seen.verdict == "lost":
-            raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
+        _refuse_missing(task_id, seen)
         return seen.outcome
+
+    def results(
+        self,
+        ids: Sequence[str],
+        timeout: float | None,
+        readers: Mapping[str, Callable[[msgspec.Raw], Any]],
+        *,
+        is_tolerant: bool,
+    ) -> Flow[dict[str, Any]]:
+        """Wait for many tasks; return their results, and errors if *is_tolerant*."""
+        end = None if timeout is None else self._clock.monotonic() + timeout
+        found: dict[str, Any] = {}
+        waiting = list(dict.fromkeys(ids))
+        while True:
+            seen = yield from self._read_outcomes(waiting)
+            for task_id, outcome in seen.items():
+                try:
+                    found[task_id] = _result(task_id, outcome, readers[task_id])
+                except WorkStealingError as error:
+                    if not is_tolerant:
+                        raise
+                    found[task_id] = error
+            waiting = [task_id for task_id in waiting if task_id not in found]
+            if not waiting:
+                return found
+            if self._left(end, _LOOK_SECONDS) <= 0.0:
+                waited = f"{timeout:g} s"
+                if not is_tolerant:
+                    raise (yield from self._overdue(waiting[-1], waited, None))
+                for task_id in waiting:
+                    words = f"task {task_id} did not end within {waited}"
+                    found[task_id] = ResultTimeout(words)
+                return found
+            # Many looks in a row would cost the server more than the waiters gain.
+            yield Sleep(max(0.0, self._left(end, len(waiting) * _LOOK_COST_SECONDS)))
+            yield from self.pause(waiting[-1], self._left(end, _LOOK_SECONDS))
+
+    def _read_outcomes(
+        self, ids: Sequence[str]
+    ) -> Flow[dict[str, producer_calls.RequestedOutcome]]:
+        """Read those that have ended; none if the server is away."""
+        chunks = [ids[n : n + _OUTCOMES] for n in range(0, len(ids), _OUTCOMES)]
+        calls = [producer_calls.read_outcomes(self.keys, chunk) for chunk in chunks]
+        try:
+            answers: list[list[producer_calls.RequestedOutcome]] = yield Pipeline(calls)
+        except RedisUnavailable:
+            yield Sleep(_RETURN_SECONDS)
+            return {}
+        seen = zip(ids, chain.from_iterable(answers), strict=True)
+        return {name: one for name, one in seen if one.verdict != "pending"}
+
+    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+        """Look at a task, and at what it showed last if it has just ended."""
+        found = yield from locate(self.keys, task_id)
+        progress, envelope = found.progress, found.trace.envelope or envelope
+        if found.place is None and envelope:
+            note = read_note(self.keys, task_id, envelope, "progress")
+            shown = yield from ask(note)
+            progress = None if shown is None else Progress.read(shown)
+        return Glance(_state(found), progress, envelope)
+
+    def pause(self, task_id: str, seconds: float) -> Flow[None]:
+        """Let some time pass, or less if the task ends."""
+        prefix = self.keys.channel("")
+        try:
+            own: Subscription = yield Subscribe(prefix, task_id)
+            seen = yield from ask(
+                producer_calls.request_outcome(self.keys, task_id, own.channel)
+            )
+            if seen.verdict == "requested" and seconds > 0.0:
+                yield AwaitOutcome(prefix, task_id, seconds)
+        except RedisUnavailable:
+            yield Sleep(max(0.0, min(seconds, _RETURN_SECONDS)))
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task; follow it if it moves from worker to worker meanwhile."""
@@ -339,6 +417,30 @@ class QueueInternals(Generic[D_co]):
                     f" '{self._queue}' still wait or run"
                 )
             yield Sleep(_ROUGHLY_DONE_SECONDS)
+
+
+def _result(
+    task_id: str,
+    seen: producer_calls.RequestedOutcome,
+    read: Callable[[msgspec.Raw], Any],
+) -> Any:
+    _refuse_missing(task_id, seen)
+    return _decoded(task_id, seen.outcome, read)
+
+
+def _decoded(task_id: str, found: bytes, read: Callable[[msgspec.Raw], Any]) -> Any:
+    outcome = TaskOutcome.read(found)
+    problem = outcome.problem(task_id)
+    if problem is not None:
+        raise problem
+    return read(outcome.result)
+
+
+def _refuse_missing(task_id: str, seen: producer_calls.RequestedOutcome) -> None:
+    if seen.verdict == "unknown":
+        raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
+    if seen.verdict == "lost":
+        raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
 
 
 def check_payloads(task: str, payloads: Sequence[bytes], most: int) -> None:

@@ -36,6 +36,8 @@ class QueueOptions:
     lease: Seconds
     retention: Seconds
     max_outcomes: int
+    max_dead: int
+    dead_retention: Seconds
     max_length: int | None
     max_payload: int
     max_result: int
@@ -56,12 +58,15 @@ class QueueOptions:
     def settings(self) -> QueueSettings:
         """Return the numbers that the scripts must know."""
         keep_ms = round(checked_seconds(self.retention, "retention", zero=True) * 1000)
+        dead_seconds = checked_seconds(self.dead_retention, "dead_retention", zero=True)
         max_length = self.max_length
         if max_length is not None:
             checked_whole(max_length, "max_length", 1)
         return QueueSettings(
             retention_ms=keep_ms if self.max_outcomes else 0,
             outcomes=checked_whole(self.max_outcomes, "max_outcomes", 0),
+            dead_retention_ms=round(dead_seconds * 1000),
+            dead_letters=checked_whole(self.max_dead, "max_dead", 0),
             max_length=max_length or 0,
             max_payload=checked_whole(self.max_payload, "max_payload", 1),
             max_result=checked_whole(self.max_result, "max_result", 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial, update_wrapper
@@ -14,13 +14,16 @@ from typing import (
     Generic,
     NoReturn,
     ParamSpec,
+    TypeAlias,
     TypeVar,
 )
 
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.queue_internals import QueueInternals, internals_of
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, PayloadInvalid
+from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.definition import TaskDefinition, refuse_options
+from workstealing.tasks.retry import checked_restart
 from workstealing.tasks.submission import (
     NOBODY,
     ClientContext,
@@ -35,7 +38,15 @@ if TYPE_CHECKING:
     from workstealing.drivers.sync_driver import Driver
     from workstealing.queue.steps import Flow
 
-__all__ = ("AsyncTask", "Task", "definition_of", "show_parameters")
+__all__ = (
+    "AsyncTask",
+    "OnGiveUp",
+    "Task",
+    "check_arguments",
+    "definition_of",
+    "show_parameters",
+    "with_listener",
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,7 +57,7 @@ Arguments = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN = SubmitOptions()
 _NO_NAMES: Mapping[str, Any] = {}
-_OPTIONS = ("id", "priority", "delay", "at", "context", "log")
+_OPTIONS = ("id", "priority", "delay", "at", "context", "log", "retries", "timeout")
 
 
 class _AnyTask(Generic[P, R]):
@@ -87,6 +98,8 @@ class _AnyTask(Generic[P, R]):
         at: datetime | None = None,
         context: ClientContext = NOBODY,
         log: bool = False,
+        retries: int | None = None,
+        timeout: float | timedelta | None = None,
         **unknown: NoReturn,
     ) -> Self:
         """Return the same task, to be submitted otherwise.
@@ -99,12 +112,23 @@ class _AnyTask(Generic[P, R]):
             at: or else when it is due, with a time zone.
             context: on whose behalf it is called, and how.
             log: keep what it logs and prints, for `handle.logs()`.
+            retries: how often it is tried again, if not as often as the task says.
+            timeout: seconds that an attempt may last, if not as many as the task says.
             unknown: refused by name; no type checker lets it pass either.
         """
         if unknown:
             refuse_options(".options()", unknown, _OPTIONS)
+        if retries:
+            checked_restart(self._definition.restart, True, retries)
         options = SubmitOptions(
-            id=id, priority=priority, delay=delay, at=at, context=context, log=log
+            id=id,
+            priority=priority,
+            delay=delay,
+            at=at,
+            context=context,
+            log=log,
+            retries=retries,
+            timeout=timeout,
         )
         return type(self)(self.queue, self._definition, options)
 
@@ -237,7 +261,53 @@ class AsyncTask(_AnyTask[P, R]):
         )
 
 
-def definition_of(task: Task[Any, Any] | AsyncTask[Any, Any]) -> TaskDefinition:
+OnGiveUp: TypeAlias = (
+    Callable[[ExecutionContext, str], Any]
+    | Task[[str, str], Any]
+    | AsyncTask[[str, str], Any]
+)
+"""Who is told that a task was given up: with its context, or its id; and the reason."""
+
+
+def with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Make a function of the task that is to be submitted when another is given up."""
+    listener = options.get("on_give_up")
+    if not isinstance(listener, _AnyTask):
+        return options
+    definition = definition_of(listener)
+    try:
+        definition.signature.encode(("id", "reason"), _NO_NAMES)
+    except PayloadInvalid as error:
+        raise ConfigurationError(
+            f"on_give_up={listener!r} must take the id of the task that was given up"
+            f" and the reason, both strings: {error}"
+        ) from error
+    # A worker's threads submit it, also if it is a task of an asyncio queue.
+    task: Task[[str, str], Any] = Task(
+        listener.queue.sync(),
+        definition,
+        listener._options,  # noqa: SLF001 - the same file
+    )
+
+    def submit_listener(context: ExecutionContext, reason: str) -> None:
+        task.submit(context.id, reason)
+
+    return {**options, "on_give_up": submit_listener}
+
+
+def check_arguments(
+    task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Refuse what `submit` would refuse, before it is the time to submit."""
+    if not isinstance(task, Task):
+        raise ConfigurationError(
+            f"task must be a task of a TaskQueue, not {task!r}: what is committed"
+            " cannot await"
+        )
+    definition_of(task).signature.encode(args, kwargs)
+
+
+def definition_of(task: _AnyTask[Any, Any]) -> TaskDefinition:
     """Return the definition of a task, for code of this package."""
     return task._definition  # noqa: SLF001 - hidden from users, not from us
 

@@ -7,12 +7,22 @@ tasks are to come is another matter, said to the whole fleet: `end_input()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
+from workstealing.client.bulk import (
+    DEAD_LETTERS,
+    ENDED,
+    UNFINISHED,
+    BulkChanges,
+    BulkResult,
+    OnProgress,
+    Selection,
+    States,
+)
 from workstealing.client.handle import TaskHandle
 from workstealing.client.queue_internals import QueueInternals
 from workstealing.client.queue_options import (
@@ -21,7 +31,7 @@ from workstealing.client.queue_options import (
     Seconds,
     one_keyring,
 )
-from workstealing.client.task import Task, show_parameters
+from workstealing.client.task import OnGiveUp, Task, show_parameters, with_listener
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import driver_source
 from workstealing.drivers.sync_driver import Client
@@ -53,6 +63,8 @@ class TaskQueue:
         lease: seconds without a sign of life after which a worker counts as dead.
         retention: seconds for which outcomes are kept; 0 keeps none.
         max_outcomes: how many outcomes are kept at most.
+        max_dead: how many dead letters are kept at most, the latest; 10,000 by default.
+        dead_retention: seconds for which a dead letter is kept; seven days by default.
         max_length: how many tasks may wait or run; more are refused with `QueueFull`.
         max_payload: bytes of one payload, for those who submit and for workers.
         max_result: bytes of one result; a task that returns more has failed.
@@ -77,6 +89,8 @@ class TaskQueue:
         lease: Seconds = DEFAULTS.lease_ms / 1000,
         retention: Seconds = DEFAULTS.retention_ms / 1000,
         max_outcomes: int = DEFAULTS.outcomes,
+        max_dead: int = DEFAULTS.dead_letters,
+        dead_retention: Seconds = DEFAULTS.dead_retention_ms / 1000,
         max_length: int | None = None,
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
@@ -97,6 +111,8 @@ class TaskQueue:
             lease=lease,
             retention=retention,
             max_outcomes=max_outcomes,
+            max_dead=max_dead,
+            dead_retention=dead_retention,
             max_length=max_length,
             max_payload=max_payload,
             max_result=max_result,
@@ -129,6 +145,8 @@ class TaskQueue:
         accepts: Mapping[int, Upgrade] | None = None,
         restart: Restart | None = None,
         idempotent: bool = True,
+        on_give_up: OnGiveUp | None = None,
+        formerly: Collection[str] = (),
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -136,12 +154,12 @@ class TaskQueue:
         Args:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
-                `priority`, `permission`, `accepts`, `restart`, `idempotent`; see
-                `workstealing.tasks.definition.define`.
+                `priority`, `permission`, `accepts`, `restart`, `idempotent`,
+                `on_give_up`, `formerly`; see `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> Task[P, R]:
-            definition = define(function, **options)
+            definition = define(function, **with_listener(options))
             self.registry.add(definition)
             task: Task[P, R] = Task(self, definition)
             show_parameters(task)
@@ -203,6 +221,82 @@ class TaskQueue:
         return self._internals.driver.call(
             producer_calls.replay(keys, task_id, drop=True)
         )
+
+    def count(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> int:
+        """Count tasks by name, state and age; see `cancel_many`."""
+        chosen = Selection.of(
+            task, state, older_than, UNFINISHED | DEAD_LETTERS | ENDED
+        )
+        flow = BulkChanges(self._internals, on_progress).count(chosen)
+        return self._internals.driver.run(flow)
+
+    def cancel_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Cancel tasks by name, state and age: all that are not over if none is given.
+
+        Args:
+            task: the name of the task, or `name@version`.
+            state: one or more of waiting, delayed, parked, assigned and running.
+            older_than: seconds since the task was submitted; of a dead letter since it
+                was given up, of an outcome since the task ended.
+            on_progress: called with how many tasks were looked at, and how many there
+                are.
+        """
+        chosen = Selection.of(task, state, older_than, UNFINISHED)
+        flow = BulkChanges(self._internals, on_progress).cancel(chosen)
+        return self._internals.driver.run(flow)
+
+    def replay_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Put dead letters, failed or dead, back into the queue; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
+        flow = BulkChanges(self._internals, on_progress).replay(chosen)
+        return self._internals.driver.run(flow)
+
+    def drop_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Delete dead letters, failed or dead, for good; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
+        flow = BulkChanges(self._internals, on_progress).drop(chosen)
+        return self._internals.driver.run(flow)
+
+    def purge(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Forget outcomes of tasks that are done or cancelled; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, ENDED)
+        flow = BulkChanges(self._internals, on_progress).purge(chosen)
+        return self._internals.driver.run(flow)
 
     def sync(self) -> TaskQueue:
         """Return the queue itself: the twin of `AsyncTaskQueue.sync()`."""

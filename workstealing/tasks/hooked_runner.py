@@ -15,17 +15,16 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
-from workstealing.errors import ResultInvalid, StopWork
+from workstealing.errors import StopWork
 from workstealing.tasks.attempt import Attempt, Report
 from workstealing.tasks.carried_context import CarriedContext
-from workstealing.tasks.context import enter, leave
+from workstealing.tasks.context import control_of, enter, leave
 from workstealing.tasks.hooks import (
     Middleware,
     MiddlewareStack,
     NewResult,
     TaskCall,
 )
-from workstealing.tasks.outcome import TaskOutcome
 from workstealing.tasks.runner import Complete, TaskRunner
 
 __all__ = ("HookedRunner",)
@@ -65,39 +64,56 @@ class HookedRunner(TaskRunner):
         complete: Complete = asyncio.run,
     ) -> Report | None:
         """Run an attempt in this thread, with hooks around it."""
-        story = _HookStory(self._stack, attempt, self._passed_on)
+        story = self._story_of(attempt)
+
+        def around(attempt: Attempt) -> Any:
+            return _perform(story.around(), partial(call, attempt), complete)
+
         with self._carried.set_to(attempt.envelope.context):
-
-            def around(attempt: Attempt) -> Any:
-                return _perform(story.around(), partial(call, attempt), complete)
-
-            report = super().run(attempt, around, complete)
-            _perform(story.judged(report), None, complete)
-        return report
+            return super().run(attempt, around, complete)
 
     async def run_async(
         self, attempt: Attempt, call: Callable[[Attempt], Awaitable[Any]]
     ) -> Report | None:
         """Run an attempt in the running event loop, with hooks around it."""
-        story = _HookStory(self._stack, attempt, self._passed_on)
+        story = self._story_of(attempt)
+
+        async def around(attempt: Attempt) -> Any:
+            return await _perform_async(story.around(), partial(call, attempt), attempt)
+
         with self._carried.set_to(attempt.envelope.context):
-
-            async def around(attempt: Attempt) -> Any:
-                return await _perform_async(
-                    story.around(), partial(call, attempt), attempt
-                )
-
-            report = await super().run_async(attempt, around)
-            await _perform_async(story.judged(report), None, attempt)
-        return report
+            return await super().run_async(attempt, around)
 
     def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
-        """Tell hooks of an attempt that ends with its process."""
-        story = _HookStory(self._stack, attempt, self._passed_on)
-        error = StopWork("its process was ended")
+        """Tell, in its place, of an attempt that ends with its process."""
+        stopped = self._story_of(attempt).stopped(StopWork("its process was ended"))
         with self._carried.set_to(attempt.envelope.context):
-            _perform(story.stopped(error), None, asyncio.run)
-            _perform(story.judged(report), None, asyncio.run)
+            _perform(stopped, None, asyncio.run)
+        super().tell_of_end(attempt, report)
+
+    def tell_of_report(self, attempt: Attempt, report: Report | None) -> None:
+        """Tell what comes of an attempt whose own thread will not, or too late."""
+        with self._carried.set_to(attempt.envelope.context):
+            super().tell_of_report(attempt, report)
+
+    def _raised(self, attempt: Attempt, error: BaseException) -> Report:
+        self._story_of(attempt).error = error
+        return super()._raised(attempt, error)
+
+    def _tell(self, attempt: Attempt, report: Report, complete: Complete) -> None:
+        super()._tell(attempt, report, complete)
+        _perform(self._story_of(attempt).judged(report), None, complete)
+
+    async def _tell_async(self, attempt: Attempt, report: Report) -> None:
+        await super()._tell_async(attempt, report)
+        await _perform_async(self._story_of(attempt).judged(report), None, attempt)
+
+    def _story_of(self, attempt: Attempt) -> _HookStory:
+        control = control_of(attempt.context)
+        story: _HookStory | None = control.story
+        if story is None:
+            story = control.story = _HookStory(self._stack, attempt, self._passed_on)
+        return story
 
 
 class _HookStory:
@@ -119,20 +135,20 @@ class _HookStory:
             attempt.task.id,
             partial(_arguments, attempt),
         )
-        self._value: Any = None
-        self._error: BaseException | None = None
+        self._entered: list[Middleware] = []
+        self.error: BaseException | None = None
+        """What is the matter with the attempt, if its function raised, say."""
 
     def around(self) -> _HookFlow:
         """Call `before`, the task, then `after` or `failed`."""
         task, context = self._task, self._attempt.context
-        entered: list[Middleware] = []
+        entered = self._entered
         try:
             for one in self._stack.all:
                 yield partial(one.before, task, context)
                 entered.insert(0, one)
             value = yield None
         except BaseException as error:  # noqa: BLE001 - the runner judges it
-            self._error = error
             if not isinstance(error, self._passed_on):
                 yield from self._tell(entered, "failed", error)
             # Returned, because a generator cannot raise `StopIteration` as it is.
@@ -141,41 +157,30 @@ class _HookStory:
             new = yield from self._told(one, "after", value)
             if isinstance(new, NewResult):
                 value = new.value
-        self._value = value
         return value, None
 
     def stopped(self, error: BaseException) -> _HookFlow:
         """Call `failed` for an attempt whose own thread will not get to it."""
-        self._error = error
-        yield from self._tell(reversed(self._stack.all), "failed", error)
+        yield from self._tell(tuple(self._entered), "failed", error)
         return None, None
 
-    def judged(self, report: Report | None) -> _HookFlow:
+    def judged(self, report: Report) -> _HookFlow:
         """Call `retried` or `gave_up`, as the report says."""
-        verdict = None if report is None else report.verdict
-        if report is not None and verdict in ("retry", "failed", "dead"):
-            error = self._error or self._result_error()
-            every = reversed(self._stack.all)
-            # The runner has left the context of the attempt by now.
-            token = enter(self._attempt.context)
-            try:
-                if verdict == "retry":
-                    seconds = report.delay_ms / 1000
-                    yield from self._tell(every, "retried", error, seconds)
-                else:
-                    reason = TaskOutcome.read(report.outcome).reason
-                    yield from self._tell(every, "gave_up", error, reason)
-            finally:
-                leave(token)
-        return None, None
-
-    def _result_error(self) -> BaseException:
-        """Find out again why the result was refused: the report does not say."""
+        context = self._attempt.context
+        reason = control_of(context).given_up or ""
+        error = self.error or StopWork(reason)
+        every = reversed(self._stack.all)
+        # The runner has left the context of the attempt by now.
+        token = enter(context)
         try:
-            self._attempt.definition.signature.encode_result(self._value)
-        except BaseException as error:  # noqa: BLE001 - classes of a result raise all
-            return error
-        return ResultInvalid("the result has more bytes than the queue takes")
+            if report.verdict == "retry":
+                seconds = report.delay_ms / 1000
+                yield from self._tell(every, "retried", error, seconds)
+            else:
+                yield from self._tell(every, "gave_up", error, reason)
+        finally:
+            leave(token)
+        return None, None
 
     def _tell(
         self, those: Iterable[Middleware], hook: str, *arguments: Any

@@ -16,24 +16,12 @@ from types import MappingProxyType
 from typing import Any
 
 from workstealing._logs import BackgroundLogger
-from workstealing.errors import ConfigurationError, WorkStealingError
+from workstealing.errors import ConfigurationError
 from workstealing.tasks.context import ExecutionContext
 
-__all__ = ("Middleware", "MiddlewareStack", "NewResult", "Refuse", "TaskCall")
+__all__ = ("Middleware", "MiddlewareStack", "NewResult", "TaskCall")
 
 logger = BackgroundLogger(__name__)
-
-
-class Refuse(WorkStealingError):
-    """Raised by `Middleware.before`: the task is not run, and is a dead letter.
-
-    Its caller gets `TaskDead` with the reason. To have it tried again later, raise
-    `Retry` instead.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +76,9 @@ class Middleware:
     ) -> Awaitable[None] | None:
         """Look at an attempt before it runs.
 
-        Raise `Refuse` to make it a dead letter, or `Retry` to have it tried later. Any
-        other error counts as the task's own: it is tried again as its policy says.
+        What it raises counts as the task's own error: with `GiveUp` the task is not run
+        and is a dead letter, with `Retry` or `Snooze` it is run later, and with any
+        other error it is tried again as its policy says.
         """
 
     def after(
@@ -113,7 +102,10 @@ class Middleware:
         error: BaseException,
         delay: float,
     ) -> Awaitable[None] | None:
-        """Learn that a task will be tried again, in *delay* seconds."""
+        """Learn that a task will be tried again, in *delay* seconds.
+
+        The error is what is wrong with the attempt: `TimeoutError` at a time limit.
+        """
 
     def gave_up(
         self,
@@ -122,7 +114,10 @@ class Middleware:
         error: BaseException,
         reason: str,
     ) -> Awaitable[None] | None:
-        """Learn that a task is a dead letter now, and why."""
+        """Learn that a task is a dead letter now, and why.
+
+        The `on_give_up` of the task is told the same, just before.
+        """
 
 
 class MiddlewareStack(Iterable[Middleware]):

@@ -43,10 +43,12 @@ class Registry:
         self._resources: list[ResourceDefinition] = []
         self.uses_resources = False
         """Whether there are resources, or tasks that ask for any."""
+        self._renamed: dict[str, str] = {}
 
     def add(self, definition: TaskDefinition) -> None:
         """Add a definition; a name and version that are taken are refused."""
         key = (definition.name, definition.version)
+        self._refuse_names_in_use(definition)
         if self._definitions.setdefault(key, definition) is not definition:
             raise DuplicateTask(
                 f"a task {definition.ability} exists already: give another name=,"
@@ -55,11 +57,12 @@ class Registry:
         self._note(*key)
         if definition.signature.resources:
             self.uses_resources = True
+        for name in definition.formerly:
+            self._renamed[name] = definition.name
+            self._accept(name, definition.version, definition)
         for version in definition.accepts:
-            old = (definition.name, version)
-            known = self._accepting.setdefault(old, definition)
-            if known.version < definition.version:
-                self._accepting[old] = definition
+            for name in (definition.name, *definition.formerly):
+                self._accept(name, version, definition)
 
     def contract(
         self, name: str, payload: Any, result: Any = None, **options: Any
@@ -162,6 +165,7 @@ class Registry:
 
     def interface(self, name: str, version: int | None = None) -> TaskInterface:
         """Return what a caller needs to know; the newest version unless it is given."""
+        name = self._renamed.get(name, name)
         key = (name, self._newest.get(name, 1) if version is None else version)
         known = self._definitions.get(key) or self._contracts.get(key)
         if known is None:
@@ -181,7 +185,7 @@ class Registry:
             versions = {
                 one
                 for known in self
-                if known.name == name
+                if known.name == name or name in known.formerly
                 for one in (known.version, *known.accepts)
             }
             raise UnknownTask(_missing(name, version, versions))
@@ -209,6 +213,26 @@ class Registry:
                 f"there is no Registry and no Contract in {name}: give it one, such as"
                 " `tasks = Registry()` at the top of the module"
             )
+
+    def _accept(self, name: str, version: int, definition: TaskDefinition) -> None:
+        known = self._accepting.setdefault((name, version), definition)
+        if known.version < definition.version:
+            self._accepting[name, version] = definition
+
+    def _refuse_names_in_use(self, definition: TaskDefinition) -> None:
+        own = definition.name
+        heir = self._renamed.get(own)
+        if heir is not None:
+            raise DuplicateTask(
+                f"a task cannot be called {own}: task '{heir}' was, says its formerly="
+            )
+        for name in definition.formerly:
+            if self._renamed.get(name, own) != own or any(
+                known.name == name for known in self
+            ):
+                raise DuplicateTask(
+                    f"task '{own}' was not formerly {name}: another task here is or was"
+                )
 
     def _note(self, name: str, version: int) -> None:
         if version > self._newest.get(name, 0):

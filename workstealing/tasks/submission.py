@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from threading import TIMEOUT_MAX
 from typing import Protocol
 
 import msgspec
@@ -117,6 +118,10 @@ class SubmitOptions:
     """Keep what the task logs and prints."""
     deadline_ms: int | None = None
     """Milliseconds since 1970: not begun later; the context's own unless given."""
+    retries: int | None = None
+    """How often it is tried again; as often as the task says unless given."""
+    timeout: float | timedelta | None = None
+    """Seconds that an attempt may last; as many as the task says unless given."""
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -129,6 +134,10 @@ class SubmitOptions:
             self._delay_seconds()
         if self.at is not None:
             checked_time(self.at, "at")
+        if self.retries is not None:
+            checked_whole(self.retries, "retries", 0)
+        if self.timeout is not None:
+            self._timeout_seconds()
 
     @property
     def delay_ms(self) -> int:
@@ -143,6 +152,14 @@ class SubmitOptions:
         if self.at is None:
             return 0
         return max(1, round(self.at.timestamp() * 1000))
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        """Seconds that an attempt may last, if that is said."""
+        return None if self.timeout is None else self._timeout_seconds()
+
+    def _timeout_seconds(self) -> float:
+        return checked_seconds(self.timeout, "timeout", most=TIMEOUT_MAX)
 
     def _delay_seconds(self) -> float:
         return checked_seconds(
@@ -178,6 +195,8 @@ def envelope_without_payload(
         version=task.version,
         priority=task.priority if options.priority is None else options.priority,
         at=now_ms,
+        retries=options.retries,
+        timeout=options.timeout_seconds,
         deadline=deadline_ms,
         expires=_expiry(now_ms, options) if is_signed else None,
         principal=context.principal,

@@ -41,8 +41,8 @@ __all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child"
 
 STOP, HOT = b"stop", b"hot"
 _MEMORY_SECONDS = 1.0
-# For hooks and resources of the user, in a process that ends with its task.
-_LAST_SECONDS = 1.0
+# For hooks, resources and other code of the user, in a process that ends with its task.
+_LAST_SECONDS = 2.0
 _MIB = 1024 * 1024
 _STATM = Path("/proc/self/statm")
 

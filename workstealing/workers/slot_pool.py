@@ -185,6 +185,9 @@ class SlotPool:
         report = self._engine.runner.stopped(attempt, "it could not be stopped")
         if not self._engine.in_flight.finish(attempt.task, report, 0.0):
             return
+        # Not here: what users wrote may block, and others are waiting.
+        tell = self._engine.runner.tell_of_report
+        Thread(target=tell, args=(attempt, report), daemon=True).start()
         self._zombies += 1
         with self._mutex:
             self._slots.replace(slot)

@@ -13,9 +13,9 @@ import pytest
 from workstealing import (
     AsyncTaskQueue,
     ExecutionContext,
+    GiveUp,
     Middleware,
     NewResult,
-    Refuse,
     Retry,
     RetryPolicy,
     TaskCall,
@@ -28,7 +28,6 @@ from workstealing._logs import flush_logs
 from workstealing.errors import (
     ConfigurationError,
     ResultInvalid,
-    TaskDead,
     TaskFailed,
 )
 from workstealing.tasks.outcome import State
@@ -148,7 +147,7 @@ def test_a_failing_task_is_told_as_failed_then_retried_then_given_up(
 
     attempt = [("a", "before"), ("b", "before")]
     failed = [("b", "failed", LookupError), ("a", "failed", LookupError)]
-    reason = "failed in attempt 2, and the task has retries=1"
+    reason = "LookupError: no (failed in attempt 2, and the task has retries=1)"
     assert pages == [
         *attempt,
         *failed,
@@ -208,12 +207,14 @@ def test_only_tasks_that_are_new_are_told_as_submitted(queue: TaskQueue) -> None
     assert seen == ["a", "b", "c", "d", *(handle.id for handle in many)]
 
 
-def test_a_task_that_is_refused_is_a_dead_letter_and_not_run(queue: TaskQueue) -> None:
+def test_a_task_that_a_hook_gives_up_is_a_dead_letter_and_not_run(
+    queue: TaskQueue,
+) -> None:
     pages: list[Any] = []
 
     class Closed(Middleware):
         def before(self, task: TaskCall, context: ExecutionContext) -> None:
-            raise Refuse("the shop is closed")
+            raise GiveUp("the shop is closed")
 
     queue.use(Diary("outer", pages))
     queue.use(Closed())
@@ -227,15 +228,15 @@ def test_a_task_that_is_refused_is_a_dead_letter_and_not_run(queue: TaskQueue) -
     pages.clear()
     run(queue)
 
-    with pytest.raises(TaskDead, match="the shop is closed"):
+    with pytest.raises(TaskFailed, match="the shop is closed"):
         handle.result(timeout=5)
-    assert handle.state().state is State.DEAD
+    assert queue.counts().dead == 1
     # Those whose `before` did not return are not told how the attempt ended.
     assert pages == [
         ("outer", "before"),
-        ("outer", "failed", Refuse),
-        ("inner", "gave_up", "the shop is closed"),
-        ("outer", "gave_up", "the shop is closed"),
+        ("outer", "failed", GiveUp),
+        ("inner", "gave_up", "the shop is closed (GiveUp was raised)"),
+        ("outer", "gave_up", "the shop is closed (GiveUp was raised)"),
     ]
 
 

@@ -7,6 +7,7 @@
 -- KEY task     hash  id -> envelope
 -- KEY history  hash  id -> attempts:deaths:steals
 -- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY stats    hash  counts
 -- ARG most_outcomes      int  that are kept
 -- ARG dead_retention_ms  int  that a dead letter is kept
 -- ARG most_dead          int  dead letters that are kept
@@ -27,5 +28,6 @@ if #old > 0 then
   redis.call('HDEL', history, unpack(old))
   redis.call('HDEL', priorities, unpack(old))
   redis.call('ZREM', dead, unpack(old))
+  redis.call('HINCRBY', stats, 'forgotten', #old)
 end
 return forgotten + #old
