@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -29,6 +29,7 @@ from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.signing import Keyring
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("AsyncTaskQueue",)
 
@@ -60,6 +61,7 @@ class AsyncTaskQueue:
         secret: str | bytes | None = None,
         keyring: Keyring | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        observers: Iterable[Observer] = (),
     ) -> None:
         self.name = checked_queue_name(name)
         self.run = run
@@ -77,6 +79,7 @@ class AsyncTaskQueue:
             policy=policy,
             keyring=one_keyring(secret, keyring),
             clock=clock,
+            observers=tuple(observers),
         )
         source = async_driver_source(redis, "tasks")
         self._internals = QueueInternals(name, self._options, source)

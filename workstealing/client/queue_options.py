@@ -19,6 +19,7 @@ from workstealing.tasks.admission import Admission
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signing import Keyring
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("DEFAULTS", "QueueOptions", "Seconds", "one_keyring")
 
@@ -41,6 +42,7 @@ class QueueOptions:
     policy: AccessPolicy | None
     keyring: Keyring | None
     clock: Clock
+    observers: tuple[Observer, ...]
 
     def __post_init__(self) -> None:
         checked_queue_name(self.run, "the name of a run")

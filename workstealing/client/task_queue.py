@@ -7,7 +7,7 @@ tasks are to come is another matter, said to the whole fleet: `end_input()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -32,6 +32,7 @@ from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.signing import Keyring
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("TaskQueue",)
 
@@ -59,6 +60,8 @@ class TaskQueue:
         secret: signs what is submitted here; workers with it refuse everything else.
         keyring: the same with several secrets, or with those of a file.
         clock: where the time comes from.
+        observers: get an event for each task that is submitted here, and run by workers
+            of this queue; see `workstealing.telemetry`.
 
     The attributes `name`, `run` and `registry` are these arguments.
     """
@@ -80,6 +83,7 @@ class TaskQueue:
         secret: str | bytes | None = None,
         keyring: Keyring | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        observers: Iterable[Observer] = (),
     ) -> None:
         self.name = checked_queue_name(name)
         self.run = run
@@ -97,6 +101,7 @@ class TaskQueue:
             policy=policy,
             keyring=one_keyring(secret, keyring),
             clock=clock,
+            observers=tuple(observers),
         )
         source = driver_source(redis, "tasks")
         self._internals = QueueInternals(name, options, source)

@@ -22,6 +22,7 @@ from workstealing.drivers.connection import shut_down_sockets
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
+from workstealing.tasks.observed_runner import ObservedRunner
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
@@ -114,7 +115,11 @@ class WorkerEngine(Generic[S]):
         self._watched_file = _WatchedFile()
         self.lease = Lease(identity.lease, clock)
         self.in_flight = InFlight(Batching(batch), clock)
-        self.runner = TaskRunner(
+        self._observers = observers = internals.observers
+        new_runner = (
+            TaskRunner if observers is None else partial(ObservedRunner, observers)
+        )
+        self.runner: TaskRunner = new_runner(
             internals.admission,
             name,
             queue.name,
@@ -159,6 +164,7 @@ class WorkerEngine(Generic[S]):
             rest=rest,
             chance=chance,
             clock=clock,
+            observers=observers,
         )
 
     @property
@@ -202,7 +208,13 @@ class WorkerEngine(Generic[S]):
         self._supervisor.stop()
         self.slots.close()
         self._watched_file.close()
+        self.flush()
+
+    def flush(self) -> None:
+        """Wait a moment for logs and observers, before the process may end."""
         flush_logs()
+        if self._observers is not None:
+            self._observers.flush()
 
 
 class _WatchedFile:

@@ -19,7 +19,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
 
-from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK
@@ -246,7 +245,7 @@ class _ChildWorker:
         os._exit(code)
 
     def _flush(self) -> None:
-        flush_logs()
+        self._engine.flush()
         if self._forwarder is not None:
             self._forwarder.flush()
 
