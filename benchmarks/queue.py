@@ -11,8 +11,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry
 
 from benchmarks.measuring import Budget
 from workstealing.client.queue_internals import internals_of
@@ -24,6 +26,7 @@ from workstealing.queue import producer_calls, worker_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.attempt import Report
+from workstealing.telemetry import Observer, PrometheusObserver
 from workstealing.testing import Server
 from workstealing.workers.worker import Worker
 
@@ -37,12 +40,14 @@ _TRIPS = 400
 
 def measure() -> list[Budget]:
     """Measure all that concerns the queue."""
-    return [*_drain(), *_submit(), *_memory(), _round_trip(), *_scaling()]
+    return [*_drain(), _observed(), *_submit(), *_memory(), _round_trip(), *_scaling()]
 
 
-def make_queue(url: str, name: str) -> tuple[TaskQueue, Task[[int], int]]:
+def make_queue(
+    url: str, name: str, observers: Sequence[Observer] = ()
+) -> tuple[TaskQueue, Task[[int], int]]:
     """Return a queue with one task that does nothing."""
-    queue = TaskQueue(name, url)
+    queue = TaskQueue(name, url, observers=observers)
 
     @queue.task(name="noop")
     def noop(number: int) -> int:
@@ -87,6 +92,31 @@ def _drain() -> list[Budget]:
         ),
         Budget("round trips per task, drained in bulk", trips, 0.05, ""),
     ]
+
+
+def _observed() -> Budget:
+    """Compare a drain with an observer to one without."""
+
+    def drain(observers: Sequence[Observer]) -> float:
+        queue, noop = make_queue(server.url, "bench", observers)
+        with queue:
+            noop.submit_many([(number,) for number in range(_TASKS)])
+            began_at = time.perf_counter()
+            Worker(queue).run(until_empty=True)
+            return time.perf_counter() - began_at
+
+    with Server(tcp=True) as server:
+        drain(())
+        ratios = [
+            drain(()) / drain((PrometheusObserver(CollectorRegistry()),))
+            for _ in range(_ROUNDS)
+        ]
+    return Budget(
+        "drain no-op tasks with Prometheus / without observers",
+        _median(ratios),
+        0.4,
+        at_least=True,
+    )
 
 
 def _submit() -> list[Budget]:

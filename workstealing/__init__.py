@@ -24,11 +24,11 @@ from workstealing.recruiting.slice import time_left
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
     from workstealing.client.bulk import BulkResult
+    from workstealing.client.event_watch import TaskEvent
     from workstealing.client.gathering import async_gather_results, gather_results
     from workstealing.client.handle import AsyncTaskHandle, TaskHandle
     from workstealing.client.task import AsyncTask, Task
     from workstealing.client.task_client import AsyncTaskClient, TaskClient
-    from workstealing.client.task_events import TaskEvent
     from workstealing.client.task_log import LoggingChannel, MemoryChannel
     from workstealing.client.task_queue import TaskQueue
     from workstealing.drivers.connect import connect, connect_async
@@ -131,7 +131,7 @@ __all__ = (
 _MODULES = {
     "workstealing.client.bulk": ("BulkResult",),
     "workstealing.client.gathering": ("async_gather_results", "gather_results"),
-    "workstealing.client.task_events": ("TaskEvent",),
+    "workstealing.client.event_watch": ("TaskEvent",),
     "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
     "workstealing.client.task_log": ("LoggingChannel", "MemoryChannel"),
     "workstealing.client.task": ("AsyncTask", "Task"),

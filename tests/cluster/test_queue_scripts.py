@@ -250,7 +250,7 @@ class Story:
         keys, do = self.keys, self.do
         self.take("v.0", 1)
         self.client.zadd(keys.workers, {"v.0": 1})
-        assert do(reassign(keys, SETTINGS, "v.0", most=100)) > 0
+        assert do(reassign(keys, SETTINGS, "v.0", most=100)).returned > 0
         self.client.hset(keys.lock, "later", "nobody#1")
         assert do(reconcile(keys, page=100)) == 1
         assert do(record_duties(keys, "w.0", ["reconcile"]))

@@ -41,6 +41,7 @@ from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.signing import Keyring
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("AsyncTaskQueue",)
 
@@ -77,6 +78,7 @@ class AsyncTaskQueue:
         middleware: Iterable[Middleware] = (),
         carry: Iterable[ContextVar[Any]] = (),
         clock: Clock = SYSTEM_CLOCK,
+        observers: Iterable[Observer] = (),
     ) -> None:
         self.name = checked_queue_name(name)
         self.run = run
@@ -98,6 +100,7 @@ class AsyncTaskQueue:
             middleware=MiddlewareStack.of(middleware),
             carry=tuple(carry),
             clock=clock,
+            observers=tuple(observers),
         )
         source = async_driver_source(redis, "tasks")
         self._internals = QueueInternals(name, self._options, source)

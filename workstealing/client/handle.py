@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from workstealing._checks import checked_timeout
-from workstealing.client.task_events import EventWatch, TaskEvent
+from workstealing.client.event_watch import EventWatch, TaskEvent
 from workstealing.client.task_log import LoggingChannel, async_following, following
 from workstealing.tasks.outcome import TaskState
 from workstealing.tasks.output_capture import LogRecord

@@ -24,9 +24,9 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from workstealing.chance import SYSTEM_CHANCE
+from workstealing.client.event_watch import Glance
 from workstealing.client.local_task import LocalTask
 from workstealing.client.queue_internals import check_payloads
-from workstealing.client.task_events import Glance
 from workstealing.errors import ResultTimeout, TaskNotFound
 from workstealing.queue.producer_calls import Cancelled
 from workstealing.queue.settings import QueueSettings

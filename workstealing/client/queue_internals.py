@@ -9,6 +9,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from threading import Thread
@@ -18,8 +19,8 @@ import msgspec
 
 from workstealing._checks import checked_id
 from workstealing._logs import BackgroundLogger
+from workstealing.client.event_watch import Glance
 from workstealing.client.queue_options import QueueOptions
-from workstealing.client.task_events import Glance
 from workstealing.client.task_log import QueueLog
 from workstealing.drivers.address import target_of
 from workstealing.errors import (
@@ -66,6 +67,8 @@ from workstealing.tasks.submission import (
     envelope_without_payload,
     new_ids,
 )
+from workstealing.telemetry.task_events import TaskSubmitted
+from workstealing.telemetry.task_observers import TaskObservers, task_observers
 
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
@@ -117,6 +120,8 @@ class QueueInternals(Generic[D_co]):
         self.log = QueueLog(self.keys)
         self._queue = f"{name}/{options.run}"
         self._clock = options.clock
+        self.observers = task_observers(name, options.observers, options.clock)
+        """Who is told what happens; None if nobody is."""
 
     @property
     def driver(self) -> D_co:
@@ -137,6 +142,48 @@ class QueueInternals(Generic[D_co]):
         ids: Sequence[str] | None = None,
     ) -> Flow[Submission]:
         """Put tasks into the queue, a round trip per thousand."""
+        if self.observers is None:
+            return self._submit(task, payloads, options, ids)
+        return self._submit_observed(self.observers, task, payloads, options, ids)
+
+    def _submit_observed(
+        self,
+        observers: TaskObservers,
+        task: TaskInterface,
+        payloads: Sequence[bytes],
+        options: SubmitOptions,
+        ids: Sequence[str] | None,
+    ) -> Flow[Submission]:
+        """Submit inside of a span, whose context travels with the tasks."""
+        context, began_at = options.context, self._clock.monotonic()
+        spans = observers.submitting(task.name, len(payloads), context.trace)
+        if spans.trace != context.trace:
+            options = replace(options, context=replace(context, trace=spans.trace))
+        try:
+            submission = yield from self._submit(task, payloads, options, ids)
+        except BaseException as error:
+            spans.end(error)
+            raise
+        known = len(submission.known)
+        spans.end(
+            TaskSubmitted(
+                observers.queue,
+                task.name,
+                submission.ids[0] if submission.ids else "",
+                len(submission.ids) - known,
+                known,
+                self._clock.monotonic() - began_at,
+            )
+        )
+        return submission
+
+    def _submit(
+        self,
+        task: TaskInterface,
+        payloads: Sequence[bytes],
+        options: SubmitOptions,
+        ids: Sequence[str] | None,
+    ) -> Flow[Submission]:
         signer = self.admission.signer
         check_payloads(task.name, payloads, self.settings.max_payload)
         if ids is None:

@@ -21,6 +21,7 @@ from workstealing.tasks.hooks import MiddlewareStack
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signing import Keyring
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("DEFAULTS", "QueueOptions", "Seconds", "one_keyring")
 
@@ -47,6 +48,7 @@ class QueueOptions:
     middleware: MiddlewareStack
     carry: tuple[ContextVar[Any], ...]
     clock: Clock
+    observers: tuple[Observer, ...]
 
     def __post_init__(self) -> None:
         checked_queue_name(self.run, "the name of a run")

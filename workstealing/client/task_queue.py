@@ -44,6 +44,7 @@ from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.signing import Keyring
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("TaskQueue",)
 
@@ -76,6 +77,8 @@ class TaskQueue:
         middleware: what is told of each task, the outermost first; see `use`.
         carry: context variables whose values travel with tasks; strings.
         clock: where the time comes from.
+        observers: get an event for each task that is submitted here, and run by workers
+            of this queue; see `workstealing.telemetry`.
 
     The attributes `name`, `run` and `registry` are these arguments.
     """
@@ -101,6 +104,7 @@ class TaskQueue:
         middleware: Iterable[Middleware] = (),
         carry: Iterable[ContextVar[Any]] = (),
         clock: Clock = SYSTEM_CLOCK,
+        observers: Iterable[Observer] = (),
     ) -> None:
         self.name = checked_queue_name(name)
         self.run = run
@@ -122,6 +126,7 @@ class TaskQueue:
             middleware=MiddlewareStack.of(middleware),
             carry=tuple(carry),
             clock=clock,
+            observers=tuple(observers),
         )
         source = driver_source(redis, "tasks")
         self._internals = QueueInternals(name, options, source)

@@ -14,6 +14,7 @@ from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import number, pairs, shown, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
+from workstealing.queue.worker_calls import Rescued
 from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 __all__ = (
@@ -57,8 +58,8 @@ def survey(keys: QueueKeys, *, most: int = 8) -> Call[Survey]:
 
 def reassign(
     keys: QueueKeys, settings: QueueSettings, worker: str, *, most: int
-) -> Call[int]:
-    """Give back the tasks of a dead worker; -1 if it lives."""
+) -> Call[Rescued]:
+    """Give back the tasks of a dead worker."""
     script = _script("reassign")
     return Call(
         script,
@@ -70,7 +71,7 @@ def reassign(
             exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),
         ),
-        int,
+        Rescued.read,
     )
 
 

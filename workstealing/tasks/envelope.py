@@ -63,6 +63,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: _Priority = NORMAL
     at: _Milliseconds = 0
     """When it was submitted, in milliseconds since 1970; 0 if it is not said."""
+    due: _Milliseconds = 0
+    """When it is to be run, if not at once; only said for those who measure waits."""
     retries: _Count | None = None
     """How often it is tried again, if not as often as the task itself says."""
     timeout: _Seconds | None = None

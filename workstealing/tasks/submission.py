@@ -195,6 +195,7 @@ def envelope_without_payload(
         version=task.version,
         priority=task.priority if options.priority is None else options.priority,
         at=now_ms,
+        due=_due(now_ms, options),
         retries=options.retries,
         timeout=options.timeout_seconds,
         deadline=deadline_ms,
@@ -214,6 +215,13 @@ def new_ids(count: int) -> list[str]:
     """Draw ids of 16 hexadecimal digits, all from one call to the system."""
     digits = os.urandom(8 * count).hex()
     return [digits[start : start + 16] for start in range(0, 16 * count, 16)]
+
+
+def _due(now_ms: int, options: SubmitOptions) -> int:
+    """Return when a task is due; 0 if at once."""
+    if options.delay is None and options.at is None:
+        return 0
+    return min(max(now_ms + options.delay_ms, options.due_ms), LATEST_MS)
 
 
 def _expiry(now_ms: int, options: SubmitOptions) -> int:

@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from workstealing._logs import flush_logs
 from workstealing.chance import Chance
-from workstealing.client.queue_internals import internals_of
+from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
@@ -24,6 +24,7 @@ from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.carried_context import CarriedContext
 from workstealing.tasks.hooked_runner import HookedRunner
+from workstealing.tasks.observed_runner import ObservedHookedRunner, ObservedRunner
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
@@ -120,11 +121,8 @@ class WorkerEngine(Generic[S]):
             self._lifespan = Lifespan(name, queue.registry.resources())
         self.lease = Lease(identity.lease, clock)
         self.in_flight = InFlight(Batching(batch), clock)
-        new_runner: Callable[..., TaskRunner] = TaskRunner
-        if internals.middleware.all or internals.carried is not None:
-            carried = internals.carried or CarriedContext(())
-            new_runner = partial(HookedRunner, internals.middleware, carried)
-        self.runner = new_runner(
+        self._observers = observers = internals.observers
+        self.runner = _runner_of(internals)(
             internals.admission,
             name,
             queue.name,
@@ -171,6 +169,7 @@ class WorkerEngine(Generic[S]):
             rest=rest,
             chance=chance,
             clock=clock,
+            observers=observers,
         )
 
     @property
@@ -226,7 +225,27 @@ class WorkerEngine(Generic[S]):
         if self._lifespan is not None:
             self._lifespan.close()
         self._watched_file.close()
+        self.flush()
+
+    def flush(self) -> None:
+        """Wait a moment for logs and observers, before the process may end."""
         flush_logs()
+        if self._observers is not None:
+            self._observers.flush()
+
+
+def _runner_of(internals: QueueInternals[Any]) -> Callable[..., TaskRunner]:
+    """Return what makes the runner: a queue pays only for what it has."""
+    observers, middleware = internals.observers, internals.middleware
+    carried = internals.carried
+    if not middleware.all and carried is None:
+        if observers is None:
+            return TaskRunner
+        return partial(ObservedRunner, observers)
+    carried = carried or CarriedContext(())
+    if observers is None:
+        return partial(HookedRunner, middleware, carried)
+    return partial(ObservedHookedRunner, observers, middleware, carried)
 
 
 class _WatchedFile:

@@ -33,10 +33,12 @@ from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Ending, Unroutable
 from workstealing.tasks.context import control_of
+from workstealing.telemetry.task_events import LeaseLost, TaskParked, TasksStolen
+from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.slots import Slots, tell_lease_lost
-from workstealing.workers.upkeep import upkeep
+from workstealing.workers.upkeep import emit_rescued, upkeep
 
 __all__ = (
     "Lease",
@@ -81,6 +83,7 @@ class WorkerLoop:
         rest: seconds to wait for a wake-up before it looks again.
         chance: jitter for pauses.
         clock: how long Redis has been away.
+        observers: are told of thefts, parked tasks and lost leases, if there are any.
         sleep: waits.
     """
 
@@ -100,6 +103,7 @@ class WorkerLoop:
         rest: float,
         chance: Chance,
         clock: Clock,
+        observers: TaskObservers | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._identity = identity
@@ -122,6 +126,7 @@ class WorkerLoop:
         self._waits_for: RedisCommand[Any] | None = None
         self._chance = chance
         self._clock = clock
+        self._observers = observers
         self._sleep = sleep
         self._speaking = Lock()
         self._is_member = False
@@ -221,7 +226,7 @@ class WorkerLoop:
 
     def _join(self) -> None:
         identity, call = self._identity, self._driver.call
-        call(
+        rescued = call(
             worker_calls.join(
                 identity.keys,
                 identity.settings,
@@ -230,6 +235,8 @@ class WorkerLoop:
                 identity.description,
             )
         )
+        if self._observers is not None:
+            emit_rescued(self._observers, identity.name, rescued)
         for ability in identity.abilities:
             unparked = _UNPARK_BATCH
             while unparked >= _UNPARK_BATCH:
@@ -334,6 +341,9 @@ class WorkerLoop:
             self._lease.seconds,
             silence,
         )
+        if self._observers is not None:
+            queue = self._observers.queue
+            self._observers.emit(LeaseLost(queue, self._identity.name, silence))
 
     def _steal(self, exchanged: Exchanged) -> int:
         identity = self._identity
@@ -344,6 +354,9 @@ class WorkerLoop:
             worker_calls.steal(identity.keys, victim, identity.name)
         )
         self.stats.stolen += stolen
+        if stolen and self._observers is not None:
+            queue = self._observers.queue
+            self._observers.emit(TasksStolen(queue, identity.name, victim, stolen))
         return stolen
 
     def _route(self, unroutable: Unroutable) -> None:
@@ -360,6 +373,10 @@ class WorkerLoop:
             logger.warning(
                 "task %s is parked: no live worker can run %s", task.id, ability
             )
+            if self._observers is not None:
+                name, _, version = ability.rpartition("@")
+                queue = self._observers.queue
+                self._observers.emit(TaskParked(queue, name, task.id, int(version)))
 
     def _release(self, driver: Driver, deliveries: Sequence[Delivery]) -> None:
         if deliveries:
@@ -393,7 +410,7 @@ class WorkerLoop:
 
     def _do_upkeep(self, driver: Driver) -> None:
         identity = self._identity
-        driver.run(upkeep(identity.keys, identity.settings, "worker"))
+        driver.run(upkeep(identity.keys, identity.settings, "worker", self._observers))
 
     def _rest(self, exchanged: Exchanged) -> None:
         if self._until_empty:

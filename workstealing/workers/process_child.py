@@ -21,7 +21,6 @@ from threading import Event, Thread
 
 import msgspec
 
-from workstealing._logs import flush_logs
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK
@@ -267,7 +266,7 @@ class _ChildWorker:
         self._engine.close_resources()
 
     def _flush(self) -> None:
-        flush_logs()
+        self._engine.flush()
         if self._forwarder is not None:
             self._forwarder.flush()
 

@@ -57,6 +57,7 @@ def test_every_option_of_a_queue_is_a_keyword_with_a_type(kind: Any) -> None:
         *("max_dead", "dead_retention"),
         *("max_length", "max_payload", "max_result"),
         *("registry", "policy", "secret", "keyring", "middleware", "carry", "clock"),
+        "observers",
     ]
     assert all(one.annotation is not one.empty for one in parameters.values())
     assert all(one.kind is one.KEYWORD_ONLY for one in list(parameters.values())[2:])

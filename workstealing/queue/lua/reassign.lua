@@ -27,12 +27,14 @@
 -- ARG exhausted    str  outcome of a task that saw as many
 -- ARG unknown      str  outcome of a task that must not be run twice
 --
--- Reply: -1 if the worker lives, else tasks given back.
+-- Reply: -1 if the worker lives, else tasks given back; then those of them that were given
+-- up: id, name, id, name, …
 
 local lease_end = redis.call('ZSCORE', workers, worker)
-if lease_end and tonumber(lease_end) > now then return -1 end
+if lease_end and tonumber(lease_end) > now then return {-1} end
 local returned = return_waiting(deque, most)
-returned = returned + return_running(most - returned, unknown, most_deaths, exhausted)
+local running_returned, lost = return_running(most - returned, unknown, most_deaths, exhausted)
+returned = returned + running_returned
 if returned > 0 then
   redis.call('HINCRBY', stats, 'reassigned', returned)
   wake_workers(returned)
@@ -40,4 +42,5 @@ end
 local load = redis.call('LLEN', deque)
 record_load(worker, load)
 if load + redis.call('HLEN', running) == 0 then remove_worker() end
-return returned
+table.insert(lost, 1, returned)
+return lost
