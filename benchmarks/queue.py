@@ -11,9 +11,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+from prometheus_client import CollectorRegistry
 
 from benchmarks.measuring import Budget, alternate, best
 from workstealing.client.queue_internals import internals_of
@@ -26,6 +28,7 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.attempt import Report
 from workstealing.tasks.limits import Limit
+from workstealing.telemetry import Observer, PrometheusObserver
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker import Worker
 
@@ -41,6 +44,7 @@ def measure() -> list[Budget]:
     """Measure all that concerns the queue."""
     return [
         *_drain(),
+        _observed(),
         *_submit(),
         *_replicas(),
         *_memory(),
@@ -51,10 +55,10 @@ def measure() -> list[Budget]:
 
 
 def make_queue(
-    url: str, name: str, replicas: int = 0
+    url: str, name: str, replicas: int = 0, observers: Sequence[Observer] = ()
 ) -> tuple[TaskQueue, Task[[int], int]]:
     """Return a queue with one task that does nothing."""
-    queue = TaskQueue(name, url, replicas=replicas)
+    queue = TaskQueue(name, url, replicas=replicas, observers=observers)
 
     @queue.task(name="noop")
     def noop(number: int) -> int:
@@ -99,6 +103,31 @@ def _drain() -> list[Budget]:
         ),
         Budget("round trips per task, drained in bulk", trips, 0.05, ""),
     ]
+
+
+def _observed() -> Budget:
+    """Compare a drain with an observer to one without."""
+
+    def drain(observers: Sequence[Observer]) -> float:
+        queue, noop = make_queue(server.url, "bench", observers=observers)
+        with queue:
+            noop.submit_many([(number,) for number in range(_TASKS)])
+            began_at = time.perf_counter()
+            Worker(queue).run(until_empty=True)
+            return time.perf_counter() - began_at
+
+    with Server(tcp=True) as server:
+        drain(())
+        ratios = [
+            drain(()) / drain((PrometheusObserver(CollectorRegistry()),))
+            for _ in range(_ROUNDS)
+        ]
+    return Budget(
+        "drain no-op tasks with Prometheus / without observers",
+        _median(ratios),
+        0.4,
+        at_least=True,
+    )
 
 
 def _submit() -> list[Budget]:

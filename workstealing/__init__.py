@@ -23,6 +23,9 @@ from workstealing.recruiting.slice import time_left
 
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
+    from workstealing.client.bulk import BulkResult
+    from workstealing.client.event_watch import TaskEvent
+    from workstealing.client.gathering import async_gather_results, gather_results
     from workstealing.client.handle import AsyncTaskHandle, TaskHandle
     from workstealing.client.queue_schedules import ScheduleState
     from workstealing.client.schedule_handle import AsyncScheduleHandle, ScheduleHandle
@@ -45,12 +48,14 @@ if TYPE_CHECKING:
     from workstealing.recruiting.stats import JobStats, RecruiterStats
     from workstealing.tasks.context import ExecutionContext, Progress, current_context
     from workstealing.tasks.contract import Contract
+    from workstealing.tasks.hooks import Middleware, NewResult, TaskCall
     from workstealing.tasks.limits import Limit
     from workstealing.tasks.outcome import State, TaskState
     from workstealing.tasks.output_capture import LogRecord
     from workstealing.tasks.policy import PUBLIC, AccessPolicy
     from workstealing.tasks.registry import Registry
-    from workstealing.tasks.retry import Restart, Retry, RetryPolicy
+    from workstealing.tasks.resource import INJECTED, Resource
+    from workstealing.tasks.retry import GiveUp, Restart, Retry, RetryPolicy, Snooze
     from workstealing.tasks.signing import Keyring
     from workstealing.tasks.submission import ClientContext
     from workstealing.tasks.unique import Unique
@@ -60,6 +65,7 @@ if TYPE_CHECKING:
     from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = (
+    "INJECTED",
     "PUBLIC",
     "AccessPolicy",
     "AsyncInspector",
@@ -73,12 +79,14 @@ __all__ = (
     "AsyncWorkStealer",
     "Autoscale",
     "Breaker",
+    "BulkResult",
     "ClientContext",
     "Contract",
     "Counts",
     "Duty",
     "ExecutionContext",
     "Forecast",
+    "GiveUp",
     "Inspector",
     "Job",
     "JobStats",
@@ -89,6 +97,8 @@ __all__ = (
     "LogRecord",
     "LoggingChannel",
     "MemoryChannel",
+    "Middleware",
+    "NewResult",
     "Pauses",
     "Plan",
     "Pool",
@@ -97,16 +107,20 @@ __all__ = (
     "Recruiter",
     "RecruiterStats",
     "Registry",
+    "Resource",
     "Restart",
     "Retry",
     "RetryPolicy",
     "ScheduleHandle",
     "ScheduleState",
+    "Snooze",
     "State",
     "StopReport",
     "StoreGate",
     "Task",
+    "TaskCall",
     "TaskClient",
+    "TaskEvent",
     "TaskHandle",
     "TaskQueue",
     "TaskState",
@@ -118,15 +132,20 @@ __all__ = (
     "Worker",
     "WorkerPool",
     "WorkerStats",
+    "async_gather_results",
     "connect",
     "connect_async",
     "current_context",
+    "gather_results",
     "plan",
     "time_left",
 )
 
 # Imported when they are first asked for.
 _MODULES = {
+    "workstealing.client.bulk": ("BulkResult",),
+    "workstealing.client.gathering": ("async_gather_results", "gather_results"),
+    "workstealing.client.event_watch": ("TaskEvent",),
     "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
     "workstealing.client.task_log": ("LoggingChannel", "MemoryChannel"),
     "workstealing.client.queue_schedules": ("ScheduleState",),
@@ -152,11 +171,13 @@ _MODULES = {
     "workstealing.tasks.context": ("ExecutionContext", "Progress", "current_context"),
     "workstealing.tasks.contract": ("Contract",),
     "workstealing.tasks.limits": ("Limit",),
+    "workstealing.tasks.hooks": ("Middleware", "NewResult", "TaskCall"),
     "workstealing.tasks.outcome": ("State", "TaskState"),
     "workstealing.tasks.output_capture": ("LogRecord",),
     "workstealing.tasks.policy": ("PUBLIC", "AccessPolicy"),
     "workstealing.tasks.registry": ("Registry",),
-    "workstealing.tasks.retry": ("Restart", "Retry", "RetryPolicy"),
+    "workstealing.tasks.resource": ("INJECTED", "Resource"),
+    "workstealing.tasks.retry": ("GiveUp", "Restart", "Retry", "RetryPolicy", "Snooze"),
     "workstealing.tasks.signing": ("Keyring",),
     "workstealing.tasks.unique": ("Unique",),
     "workstealing.workers.worker_pool": ("WorkerPool",),

@@ -1,13 +1,14 @@
 """Logs from a thread that nobody waits for.
 
-Handlers and filters are the user's: they may raise, block on a lock or a socket, or
-take seconds. The threads that keep a worker alive must not depend on them, so they
-leave their records here; one daemon thread per process passes them on to `logging`.
-A record is logged in the context of its caller, so a filter that reads a context
-variable sees the caller's.
+Handlers and filters are the user's, and the threads that keep a worker alive must not
+depend on them: one daemon thread per process passes records on to `logging`. A record
+is logged in the context of its caller, so a filter that reads a context variable sees
+the caller's.
 
 What a handler raises is dropped with the record. A handler that blocks delays the
 records behind it; beyond ten thousand of those, further ones are dropped and counted.
+
+Observers of tasks are called in the same way, by a thread of their own.
 """
 
 from __future__ import annotations
@@ -26,10 +27,16 @@ from typing import Any
 from workstealing._forking import reset_in_children
 from workstealing._printing import escape_record
 
-__all__ = ("BackgroundLogger", "flush_logs")
+__all__ = (
+    "FLUSH_SECONDS",
+    "MOST_CALLS",
+    "BackgroundCalls",
+    "BackgroundLogger",
+    "flush_logs",
+)
 
-_MOST_RECORDS = 10_000
-_FLUSH_SECONDS = 1.0
+MOST_CALLS = 10_000
+FLUSH_SECONDS = 1.0
 
 
 class BackgroundLogger:
@@ -88,61 +95,75 @@ class BackgroundLogger:
         _THREAD.put(partial(copy_context().run, make))
 
 
-def flush_logs(seconds: float = _FLUSH_SECONDS) -> bool:
+def flush_logs(seconds: float = FLUSH_SECONDS) -> bool:
     """Wait until all that was logged so far was passed on; return whether it was."""
     return _THREAD.flush(seconds)
 
 
-class _LogThread:
-    def __init__(self) -> None:
+class BackgroundCalls:
+    """Calls functions in the order in which they come, in a thread of its own.
+
+    Args:
+        name: of the thread.
+        dropped: is called in the thread with the number of calls that were dropped.
+    """
+
+    def __init__(self, name: str, dropped: Callable[[int], None]) -> None:
+        self._name = name
+        self._tell_dropped = dropped
         self._reset_after_fork()
-        reset_in_children(self, _LogThread._reset_after_fork)
+        reset_in_children(self, BackgroundCalls._reset_after_fork)
 
     def _reset_after_fork(self) -> None:
-        self._records: SimpleQueue[Callable[[], None] | Event] = SimpleQueue()
+        self._calls: SimpleQueue[Callable[[], None] | Event] = SimpleQueue()
         self._starting = Lock()
         self._is_started = False
         self._dropped = 0
 
-    def put(self, handle: Callable[[], None]) -> None:
-        if self._records.qsize() >= _MOST_RECORDS:
+    def put(self, call: Callable[[], None]) -> None:
+        """Have a function called soon."""
+        if self._calls.qsize() >= MOST_CALLS:
             self._dropped += 1
             return
-        self._records.put(handle)
-        self._start()
+        self._calls.put(call)
+        if not self._is_started:
+            self._start()
 
-    def flush(self, seconds: float) -> bool:
+    def flush(self, seconds: float = FLUSH_SECONDS) -> bool:
+        """Wait until all calls so far were made; return whether they were."""
         if not self._is_started:
             return True
         passed = Event()
-        self._records.put(passed)
+        self._calls.put(passed)
         return passed.wait(seconds)
 
     def _start(self) -> None:
-        if self._is_started:
-            return
         with self._starting:
             if not self._is_started:
-                thread = Thread(target=self._run, name="workstealing-log", daemon=True)
-                thread.start()
+                Thread(target=self._run, name=self._name, daemon=True).start()
                 self._is_started = True
 
     def _run(self) -> None:
         while True:
-            record = self._records.get()
-            if isinstance(record, Event):
-                record.set()
+            call = self._calls.get()
+            if isinstance(call, Event):
+                call.set()
                 continue
             dropped, self._dropped = self._dropped, 0
-            # Logging an error of the user's handler would call that handler again.
+            # Reporting an error of the user's code might call that code again.
             with suppress(BaseException):
-                record()
+                call()
+            # Or what it was about would live until the next one comes.
+            del call
             if dropped:
                 with suppress(BaseException):
-                    logging.getLogger(__name__).warning(
-                        "%d records were dropped: a logging handler is too slow",
-                        dropped,
-                    )
+                    self._tell_dropped(dropped)
+
+
+def _tell_dropped(number: int) -> None:
+    logging.getLogger(__name__).warning(
+        "%d records were dropped: a logging handler is too slow", number
+    )
 
 
 def _handle(
@@ -165,4 +186,4 @@ def _handle(
     logger.handle(record)
 
 
-_THREAD = _LogThread()
+_THREAD = BackgroundCalls("workstealing-log", _tell_dropped)

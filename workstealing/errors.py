@@ -39,6 +39,7 @@ WorkStealingError
 ├── NotUnique               a dead letter whose unique key another task has meanwhile
 ├── TaskExpired             the task was not begun in time, and is not any more
 ├── ResultTimeout           the task did not end in time; also a TimeoutError
+├── ResourceFailed          a worker did not start: a resource cannot be opened
 ├── PoolBroken              a pool cannot go on: processes die, or nothing supervises
 ├── PoolFull                a pool's buffer is full, and stayed so
 ├── PoolStopped             a pool accepts no more work; also a RuntimeError
@@ -97,6 +98,7 @@ __all__ = (
     "RedisOutOfMemory",
     "RedisReadOnly",
     "RedisUnavailable",
+    "ResourceFailed",
     "ResultInvalid",
     "ResultTimeout",
     "ScheduleNotFound",
@@ -404,6 +406,20 @@ class TaskExpired(WorkStealingError):
 
 class ResultTimeout(WorkStealingError, TimeoutError):
     """The task did not end within the time that the caller waited for it."""
+
+
+class ResourceFailed(WorkStealingError):
+    """A resource could not be opened, so its worker takes no tasks."""
+
+    def __init__(self, resource: str, problem: str) -> None:
+        super().__init__(resource, problem)
+        self.resource, self.problem = resource, problem
+
+    def __str__(self) -> str:
+        return on_one_line(
+            f"the resource '{self.resource}' could not be opened, so the worker takes"
+            f" no tasks: {self.problem}"
+        )
 
 
 class PoolBroken(WorkStealingError):

@@ -23,12 +23,15 @@ from workstealing.telemetry import PrometheusObserver
 
 KEY = "observability:sessions"
 DASHBOARD = Path(__file__).with_name("grafana.json")
-SHOWN = re.compile(r"^\w+(_calls_total|slices_total|backlog|workers|.*(waiting|done))")
+SHOWN = re.compile(
+    r"^\w+(_calls_total|slices_total|task_ends_total|backlog|workers|.*(waiting|done))"
+)
 
 registry = CollectorRegistry()
+observers = (PrometheusObserver(registry),)
 # The default share is 1 % of the time; this one lets you see something.
-recruiter = Recruiter(share=0.1, observers=(PrometheusObserver(registry),))
-queue = TaskQueue("observability")
+recruiter = Recruiter(share=0.1, observers=observers)
+queue = TaskQueue("observability", observers=observers)
 
 
 @queue.task(retries=2)

@@ -21,9 +21,11 @@ from workstealing.client.queue_internals import internals_of
 
 QUEUE = {
     *("name", "run", "registry"),
-    *("task", "handle", "counts", "wait", "replay", "drop"),
+    *("task", "resource", "use"),
+    *("handle", "counts", "wait", "replay", "drop"),
     *("pause", "resume", "paused"),
     *("every", "schedule", "schedules", "schedule_handle"),
+    *("count", "cancel_many", "replay_many", "drop_many", "purge"),
     *("end_input", "reopen_input", "close", "sync"),
     *("limits", "set_limit", "reset_limit"),
 }
@@ -32,15 +34,8 @@ TASK = {
     *("submit", "submit_in", "submit_at", "submit_many"),
 }
 HANDLE = {
-    "id",
-    "is_new",
-    "found_ended",
-    "state",
-    "result",
-    "cancel",
-    "logs",
-    "follow",
-    "following",
+    *("id", "is_new", "found_ended", "state", "result", "cancel", "events"),
+    *("logs", "follow", "following"),
 }
 CLIENT = {"local", "call", "submit"}
 RECRUITER = {
@@ -56,7 +51,7 @@ WORKER_POOL = {
 CONTEXT = {
     *("id", "name", "version", "attempt", "worker", "queue"),
     *("principal", "roles", "deadline"),
-    *("cancelled", "lease_lost", "check"),
+    *("cancelled", "lease_lost", "check", "fence"),
     *("logger", "stdout", "stderr", "progress"),
     *("checkpoint", "save"),
 }

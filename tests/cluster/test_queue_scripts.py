@@ -15,6 +15,7 @@ from workstealing.drivers.sync_driver import Driver
 from workstealing.queue import (
     limit_calls,
     listing_calls,
+    producer_calls,
     schedule_calls,
     task_output_calls,
 )
@@ -190,6 +191,10 @@ class Story:
         assert do(promote(keys, most=10)) == 2
         self.client.zadd(keys.outbox, {taken[0].id: 1})
         assert do(expire(keys, SETTINGS, most=10)) == 1
+        assert do(producer_calls.forget(keys, ["nobody"])) == 0
+        (seen,) = do(producer_calls.read_outcomes(keys, ["later"]))
+        assert seen.verdict == "pending"
+        assert do(listing_calls.scan_tasks(keys, "0", count=1000)).tasks
         assert do(end_input(keys, ended=True))
         assert do(end_input(keys, ended=False))
 
@@ -292,7 +297,7 @@ class Story:
         keys, do = self.keys, self.do
         self.take("v.0", 1)
         self.client.zadd(keys.workers, {"v.0": 1})
-        assert do(reassign(keys, SETTINGS, "v.0", most=100)) > 0
+        assert do(reassign(keys, SETTINGS, "v.0", most=100)).returned > 0
         self.client.hset(keys.lock, "later", "nobody#1")
         assert do(reconcile(keys, page=100)) == 1
         assert do(record_duties(keys, "w.0", ["reconcile"]))

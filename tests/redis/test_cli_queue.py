@@ -215,15 +215,15 @@ def test_a_queue_is_looked_at_by_name_or_by_application(
         (["ls", "--limit", "0", "--queue", "q"], "limit must be 1 to 1000"),
         (["cat", "--queue", "q"], "give one id of a task, not none"),
         (["why", "a b", "--queue", "q"], "the id of a task must be"),
-        (["cancel", "--queue", "q"], "give the id of at least one task"),
+        (["cancel", "--queue", "q"], "give the ids of tasks, or --task, --state and"),
         (["reopen", "x", "--queue", "q"], "unexpected: x"),
         (["tree", "x", "--queue", "q"], "unexpected: x"),
         (["stat", "x", "--queue", "q"], "unexpected: x"),
         (["drain", "--queue", "q"], "needs their code: give APP:QUEUE"),
         (["done", "--timeout", "1", "--queue", "q"], "--timeout needs --wait"),
         (["dead", "x", "--queue", "q"], "unexpected: x"),
-        (["replay", "--queue", "q"], "give the ids of dead letters, or --all"),
-        (["drop", "--queue", "q"], "give the ids of dead letters, or --all"),
+        (["replay", "--queue", "q"], "give the ids of dead letters, or --task"),
+        (["drop", "--queue", "q"], "give the ids of dead letters, or --task"),
         (["drop", "x", "--all", "--queue", "q"], "give the ids of dead letters, or"),
         (["replay", "a b", "--queue", "q"], "the id of a task must be"),
     ],
@@ -262,7 +262,7 @@ def test_ls_lists_a_place_as_a_table_or_as_json(cli: QueueCli) -> None:
     assert "one" in table.output
     assert "mill.0" in table.output
     (entry,) = json.loads(dead.output)
-    assert (entry["id"], entry["task"], entry["state"]) == ("bad", "fail@1", "dead")
+    assert (entry["id"], entry["task"], entry["state"]) == ("bad", "fail@1", "failed")
     assert entry["note"] == "ValueError: not today"
     assert "no tasks in inbox" in cli.run("ls").output
 
@@ -280,7 +280,7 @@ def test_in_a_pipe_each_task_is_one_line_and_no_name_is_broken(cli: QueueCli) ->
     assert done[0].split() == ["id", "task", "state", "worker", "when", "note"]
     assert {line.split()[0] for line in done[1:]} == {f"{long}{n}" for n in range(3)}
     assert len(dead) == 2
-    assert dead[1].split()[:4] == ["bad", "fail@1", "dead", "mill.0"]
+    assert dead[1].split()[:4] == ["bad", "fail@1", "failed", "mill.0"]
     assert dead[1].endswith("  ValueError: not today")
 
 
@@ -689,3 +689,73 @@ def test_a_name_that_nobody_knows_is_not_paused_by_mistake(
     assert "Did you mean echo?" in refused.stderr
     assert cli.run("pause", "--task", "ehco").exit_code == 2
     assert not cli.queue.paused()
+
+
+def _numbered(cli: QueueCli) -> None:
+    for n in range(3):
+        cli.echo.options(id=f"e{n}").submit("x")
+    cli.fail.options(id="f").submit()
+
+
+def test_tasks_are_counted_and_cancelled_by_name_state_and_age(cli: QueueCli) -> None:
+    _numbered(cli)
+
+    assert cli.run("count").output == "4\n"
+    assert cli.run("count", "--task", "echo", "--state", "waiting").output == "3\n"
+    assert cli.run("count", "--older-than", "2h").output == "0\n"
+    assert cli.run("cancel", "--older-than", "1d", "--yes").output == "0 cancelled\n"
+    assert cli.run("cancel", "--task", "fail").output == "1 cancelled\n"
+    assert cli.run("cancel", "--task", "echo", "--yes").output == "3 cancelled\n"
+    assert cli.run("count", "--state", "cancelled").output == "4\n"
+
+
+def test_many_are_cancelled_only_if_the_answer_is_yes(
+    cli: QueueCli, terminal: None
+) -> None:
+    _numbered(cli)
+
+    declined = cli.run("cancel", "--all", answer="n\n")
+    left = cli.queue.counts().unfinished
+    agreed = cli.run("cancel", "--all", answer="y\n")
+
+    assert (declined.exit_code, left) == (1, 4)
+    assert "Cancel 4 tasks? [y/N]" in declined.output
+    assert agreed.output.endswith("4 cancelled\n")
+
+
+def test_dead_letters_and_outcomes_are_chosen_by_name(cli: QueueCli) -> None:
+    _numbered(cli)
+    cli.drain()
+
+    assert cli.run("replay", "--task", "echo", "--yes").output == "0 replayed\n"
+    assert cli.run("drop", "--state", "failed", "--yes").output == "1 dropped\n"
+    assert cli.run("purge", "--task", "echo", "--yes").output == "3 purged\n"
+    assert cli.run("purge", "--all").output == "0 purged\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cancel", "x", "--task", "echo"], "give the ids of tasks, or --task"),
+        (["cancel", "--task", "echo", "--all"], "give the ids of tasks, or --task"),
+        (["purge"], "say which: --task, --state, --older-than, or --all"),
+        (["count", "--older-than", "soon"], "is seconds, or like 10m, 6h, 7d; not 'so"),
+        (["cancel", "--state", "done"], "'done' is not one of"),
+    ],
+)
+def test_a_choice_that_is_none_is_refused(
+    cli: QueueCli, arguments: list[str], message: str
+) -> None:
+    refused = cli.run(*arguments)
+
+    assert refused.exit_code == 2
+    assert message in refused.output
+
+
+def test_an_id_that_is_known_is_said_to_be(run_cli: RunCli) -> None:
+    first = run_cli("queue", "add", "app:echo", "text=a", "--id", "once")
+    again = run_cli("queue", "add", "app:echo", "text=b", "--id", "once")
+
+    assert (first.stdout, first.stderr) == ("once\n", "")
+    assert again.stdout == "once\n"
+    assert "nothing was added: there is a task once already" in again.stderr

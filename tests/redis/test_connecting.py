@@ -276,3 +276,15 @@ class TlsFront:
                 while heard := client.recv(65536):
                     behind.sendall(heard)
                     client.sendall(behind.recv(65536))
+
+
+@pytest.mark.parametrize("variable", ["WORKSTEALING_URL", "REDIS_URL"])
+def test_an_error_in_a_url_names_the_variable_that_it_came_from(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "localhost:6379")
+
+    with pytest.raises(ConfigurationError, match=f"variable {variable}: a Redis URL"):
+        connect()
+    with pytest.raises(ConfigurationError, match=r"^a Redis URL starts"):
+        connect("localhost:6379")

@@ -65,8 +65,9 @@ def test_when_its_worker_dies_its_outcome_is_unknown(queue: Any) -> None:
     queue.end_lease("v")
     call = reassigning(queue, "v")
 
-    assert queue.do(call) == 2
-    assert queue.again(call) == 0
+    rescued = queue.do(call)
+    assert (rescued.returned, [one for one, _ in rescued.given_up]) == (2, ["begun"])
+    assert queue.again(call).returned == 0
     state = queue.check()
     assert state["done"] == {"begun": UNKNOWN}
     assert list(state["dead"]) == ["begun"]

@@ -94,6 +94,7 @@ def test_dead_letters_above_their_number_go(make_queue: Callable[..., Any]) -> N
 
     assert [queue.do(call) for _ in range(3)] == [2, 1, 0]
     assert sorted(queue.state()["task"]) == ["d", "e"]
+    assert queue.client.hget(queue.keys.stats, "forgotten") in (b"3", "3")
 
 
 def test_a_dead_letter_is_replayed_with_a_clean_slate(queue: Any) -> None:

@@ -381,7 +381,7 @@ class QueueMachine(RuleBasedStateMachine):
     def join(self, name: str, able: Sequence[str]) -> None:
         hand = Hand(name, f"i{next(self.numbers)}")
         had = dict(self.state.get(f"running:{name}", {}))
-        self.perform(
+        rescued = self.perform(
             join(
                 self.queue.keys,
                 self.queue.settings,
@@ -390,7 +390,7 @@ class QueueMachine(RuleBasedStateMachine):
                 {"abilities": list(able)},
             )
         )
-        self.die(had)
+        assert len(rescued.given_up) == self.die(had)
         self.haunt(name)
         self.hands[name] = hand
 
@@ -645,7 +645,8 @@ class QueueMachine(RuleBasedStateMachine):
         lease = queue.client.zscore(queue.keys.workers, name)
         had = dict(before.get(f"running:{name}", {}))
         deque, waiting = self.deque(name), self.waiting()
-        reply = self.perform(reassign(queue.keys, queue.settings, name, most=most))
+        rescued = self.perform(reassign(queue.keys, queue.settings, name, most=most))
+        reply = rescued.returned
         if lease is not None and lease > 1:
             assert reply == -1
             assert self.state == before
@@ -656,6 +657,7 @@ class QueueMachine(RuleBasedStateMachine):
         for task_id in self.state.get(f"running:{name}", {}):
             del had[task_id]
         given_up = self.die(had)
+        assert len(rescued.given_up) == given_up
         assert len(self.waiting()) == len(waiting) + reply - given_up
         assert self.in_order(waiting, self.waiting())
         if name not in self.state["workers"]:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from workstealing import TaskQueue
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task import definition_of
 from workstealing.queue.inspection_calls import counts, trace
-from workstealing.queue.producer_calls import cancel, replay
+from workstealing.queue.producer_calls import cancel, replay, submit
 from workstealing.queue.upkeep_calls import (
     idle,
     reassign,
@@ -13,8 +18,9 @@ from workstealing.queue.upkeep_calls import (
     record_duties,
     survey,
 )
-from workstealing.queue.worker_calls import steal
+from workstealing.queue.worker_calls import Rescued, join, steal
 from workstealing.tasks.outcome import outcome_of_deaths
+from workstealing.tasks.submission import SubmitOptions, envelope_without_payload
 
 
 def reassigning(queue: Any, worker: str, most: int = 100) -> Any:
@@ -26,7 +32,7 @@ def test_a_living_worker_keeps_everything(queue: Any) -> None:
     queue.submit(*"abcdef")
     queue.take("v", 1, keep=2)
 
-    assert queue.again(reassigning(queue, "v")) == -1
+    assert queue.again(reassigning(queue, "v")) == Rescued(-1)
 
 
 def test_the_tasks_of_the_dead_wait_again_in_order(queue: Any) -> None:
@@ -36,14 +42,14 @@ def test_the_tasks_of_the_dead_wait_again_in_order(queue: Any) -> None:
     queue.end_lease("v.0")
     call = reassigning(queue, "v.0")
 
-    assert queue.do(call) == 5
+    assert queue.do(call) == Rescued(5)
     assert queue.waiting() == list("abcdefgh")
     state = queue.state()
     assert state["workers"] == ["w.0"]
     assert state["abilities"] == {"x@1": "1"}
     assert state["history"] == {"a": "0:1:0", "b": "0:1:0"}
     assert state["stats"]["reassigned"] == "5"
-    assert queue.again(call) == 0
+    assert queue.again(call) == Rescued(0)
 
 
 def test_much_is_given_back_in_parts(queue: Any) -> None:
@@ -55,7 +61,7 @@ def test_much_is_given_back_in_parts(queue: Any) -> None:
 
     replies = []
     while "v" in queue.state()["workers"]:
-        replies.append(queue.do(reassigning(queue, "v", 300)))
+        replies.append(queue.do(reassigning(queue, "v", 300)).returned)
         queue.check()
 
     assert replies == [300, 300, 300, 110]
@@ -71,7 +77,7 @@ def test_a_worker_that_comes_back_in_time_keeps_what_is_left(queue: Any) -> None
 
     assert queue.report("v", "done", *taken).refused == ()
     assert queue.deque("v") == ["c", "d"]
-    assert queue.do(reassigning(queue, "v")) == -1
+    assert queue.do(reassigning(queue, "v")) == Rescued(-1)
 
 
 def test_a_worker_that_comes_back_late_has_nothing(queue: Any) -> None:
@@ -108,7 +114,7 @@ def test_a_task_is_given_up_after_three_deaths(queue: Any) -> None:
     assert queue.do(trace(queue.keys, "bad")).deaths == 3
     assert queue.waiting() == ["good"]
     assert queue.do(counts(queue.keys)).unfinished == 1
-    assert queue.again(reassigning(queue, "v")) == 0
+    assert queue.again(reassigning(queue, "v")) == Rescued(0)
     queue.do(replay(queue.keys, "bad", drop=False))
     assert queue.do(trace(queue.keys, "bad")).deaths == 0
 
@@ -128,7 +134,7 @@ def test_a_task_whose_worker_dies_stays_cancelled(queue: Any) -> None:
 
 
 def test_somebody_unknown_is_dead(queue: Any) -> None:
-    assert queue.again(reassigning(queue, "nobody")) == 0
+    assert queue.again(reassigning(queue, "nobody")) == Rescued(0)
 
 
 def test_a_survey_tells_what_could_be_done(queue: Any) -> None:
@@ -263,3 +269,27 @@ def test_a_clock_that_went_back_stops_no_look(queue: Any) -> None:
     queue.end_lease("w")
 
     assert queue.do(survey(queue.keys)).dead == ("w",)
+
+
+@pytest.mark.parametrize("secret", [None, "a secret of some length"])
+def test_who_rescues_learns_what_was_given_up(queue: Any, secret: str | None) -> None:
+    tasks = TaskQueue("names", secret=secret)
+    task = tasks.task(name="images.resize")(lambda: None)
+    is_signed = secret is not None
+    envelope = envelope_without_payload(
+        definition_of(task), SubmitOptions(), is_signed=is_signed
+    )
+    written = envelope.encode()
+    signer = internals_of(tasks).admission.signer
+    if signer is not None:
+        written = signer.sign("bad", written)
+    queue.do(submit(queue.keys, queue.settings, [("bad", written)], priority=1))
+    for incarnation in "123":
+        queue.join("v", incarnation=incarnation)
+        exchanged = queue.exchange("v", want=1, incarnation=incarnation)
+        assert [task.id for task in exchanged.tasks] == ["bad"]
+
+    call = join(queue.keys, queue.settings, "v", "4", {"abilities": []})
+
+    assert queue.do(call) == Rescued(1, (("bad", "images.resize"),))
+    assert queue.do(call) == Rescued(0)

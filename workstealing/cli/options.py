@@ -31,6 +31,7 @@ from workstealing.errors import (
     ConfigurationError,
     PayloadInvalid,
     PayloadTooLarge,
+    ResourceFailed,
     ResultTimeout,
     WorkStealingError,
 )
@@ -59,6 +60,10 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
+class _NotReady(click.ClickException):
+    exit_code = 4
+
+
 class _TimedOut(click.ClickException):
     exit_code = 3
 
@@ -72,6 +77,8 @@ def clear_errors() -> Iterator[None]:
         raise BadInput(str(error)) from error
     except ResultTimeout as error:
         raise _TimedOut(str(error)) from error
+    except ResourceFailed as error:
+        raise _NotReady(str(error)) from error
     except WorkStealingError as error:
         raise click.ClickException(str(error)) from error
 

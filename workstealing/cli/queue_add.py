@@ -75,11 +75,17 @@ def add_command(
     )
     _fit_strings(task, payload, texts)
     try:
-        added = _add(task, payload, wait, timeout)
+        added, is_new = _add(task, payload, wait, timeout)
     except (TaskFailed, TaskDead) as error:
         if error.traceback:
             click.echo(printable(error.traceback.rstrip()), err=True)
         raise
+    if not is_new:
+        click.echo(
+            f"Warning: nothing was added: there is a task {task_id} already, whatever"
+            " its arguments; see `workstealing queue why`.",
+            err=True,
+        )
     click.echo(added)
     if not wait and _is_discarded(task):
         click.echo(
@@ -95,13 +101,14 @@ def _add(
     payload: dict[str, Any],
     wait: bool,
     timeout: float | None,
-) -> str:
-    """Return the id, or the result as JSON."""
+) -> tuple[str, bool]:
+    """Return the id, or the result as JSON; and whether the task is a new one."""
     if isinstance(task, AsyncTask):
         return asyncio.run(_add_async(task, payload, wait, timeout))
     handle = task.submit(**payload)
     _warn_of_ended(handle)
-    return _json(task, handle.result(timeout)) if wait else handle.id
+    added = _json(task, handle.result(timeout)) if wait else handle.id
+    return added, handle.is_new is not False
 
 
 async def _add_async(
@@ -109,10 +116,11 @@ async def _add_async(
     payload: dict[str, Any],
     wait: bool,
     timeout: float | None,
-) -> str:
+) -> tuple[str, bool]:
     handle = await task.submit(**payload)
     _warn_of_ended(handle)
-    return _json(task, await handle.result(timeout)) if wait else handle.id
+    added = _json(task, await handle.result(timeout)) if wait else handle.id
+    return added, handle.is_new is not False
 
 
 def _warn_of_ended(handle: TaskHandle[Any] | AsyncTaskHandle[Any]) -> None:

@@ -23,6 +23,7 @@ from workstealing.cli.options import (
     single_word,
 )
 from workstealing.cli.queue_add import add_command
+from workstealing.cli.queue_bulk import count_command, purge_command
 from workstealing.cli.queue_control import (
     cancel_command,
     dead_command,
@@ -128,6 +129,7 @@ def _why(**where: Any) -> None:
 for _command in (
     add_command,
     stat_command,
+    count_command,
     cancel_command,
     drain_command,
     done_command,
@@ -138,5 +140,6 @@ for _command in (
     replay_command,
     drop_command,
     limits_command,
+    purge_command,
 ):
     queue_command.add_command(_command)

@@ -21,9 +21,16 @@ from workstealing.cli.options import (
     queue_options,
     wait_options,
 )
+from workstealing.cli.queue_bulk import (
+    change_in_bulk,
+    selection_options,
+    taken_selection,
+    yes_option,
+)
 from workstealing.cli.tables import print_page, task_table
 from workstealing.cli.worker_command import run_pool
 from workstealing.cli.worker_output import log_options
+from workstealing.client.bulk import DEAD_LETTERS, UNFINISHED
 from workstealing.client.handle import TaskHandle
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import NotUnique
@@ -42,27 +49,41 @@ __all__ = (
     "replay_command",
 )
 
-_PAGE = 1000
-
 _all_option = click.option("--all", "every", is_flag=True, help="All dead letters.")
-_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.command("cancel")
-@queue_options("ID...")
+@queue_options("[ID]...")
+@selection_options(UNFINISHED)
+@click.option("--all", "every", is_flag=True, help="All tasks that are not over.")
+@yes_option
 @clear_errors()
-def cancel_command(**where: Any) -> None:
+def cancel_command(every: bool, yes: bool, **where: Any) -> None:
     """Cancel tasks: waiting ones at once, running ones by asking them to stop.
 
-    Prints what happened to each task. A running task that was asked to stop may still
-    finish first: see `queue why ID`.
+    Give their ids, or choose them by name, state and age, which asks first if there is
+    more than one. Prints what happened to each id, or how many there were. A running
+    task that was asked to stop may still finish first: see `queue why ID`.
 
     Exits with 1 if an id is unknown or its task had already ended; the other tasks are
     cancelled all the same.
     """
+    selection = taken_selection(where)
     queue, words = chosen_queue(**where)
+    _one_choice(words, selection, every, "tasks")
     if not words:
-        raise BadInput("give the id of at least one task")
+        done = change_in_bulk(
+            queue,
+            queue.cancel_many,
+            selection,
+            UNFINISHED,
+            yes=yes,
+            verb="cancel",
+            noun="task",
+        )
+        asked = f", {done.asked:,} asked to stop" if done.asked else ""
+        click.echo(f"{done.changed:,} cancelled{asked}")
+        return
     # All ids are checked first: a mistyped one must not leave the work half done.
     handles = [queue.handle(task_id) for task_id in dict.fromkeys(words)]
     missed = [handle.id for handle in handles if not _cancel(handle)]
@@ -141,8 +162,9 @@ def dead_command(limit: int, **where: Any) -> None:
 
 @click.command("replay")
 @queue_options("[ID]...")
+@selection_options(DEAD_LETTERS)
 @_all_option
-@_yes_option
+@yes_option
 @clear_errors()
 def replay_command(every: bool, yes: bool, **where: Any) -> None:
     """Return dead letters to the inbox, with all their attempts ahead of them.
@@ -150,14 +172,29 @@ def replay_command(every: bool, yes: bool, **where: Any) -> None:
     Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
     the others are replayed all the same.
     """
+    selection = taken_selection(where)
     queue, ids = chosen_queue(**where)
-    _apply(queue, ids, every, yes, queue.replay, "replay", "replayed")
+    _one_choice(ids, selection, every, "dead letters")
+    if ids:
+        _apply(queue, ids, yes, queue.replay, "replay", "replayed")
+        return
+    done = change_in_bulk(
+        queue,
+        queue.replay_many,
+        selection,
+        DEAD_LETTERS,
+        yes=yes,
+        verb="replay",
+        noun="dead letter",
+    )
+    click.echo(f"{done.changed:,} replayed")
 
 
 @click.command("drop")
 @queue_options("[ID]...")
+@selection_options(DEAD_LETTERS)
 @_all_option
-@_yes_option
+@yes_option
 @clear_errors()
 def drop_command(every: bool, yes: bool, **where: Any) -> None:
     """Delete dead letters for good.
@@ -165,8 +202,22 @@ def drop_command(every: bool, yes: bool, **where: Any) -> None:
     Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
     the others are dropped all the same.
     """
+    selection = taken_selection(where)
     queue, ids = chosen_queue(**where)
-    _apply(queue, ids, every, yes, queue.drop, "drop", "dropped")
+    _one_choice(ids, selection, every, "dead letters")
+    if ids:
+        _apply(queue, ids, yes, queue.drop, "drop", "dropped")
+        return
+    done = change_in_bulk(
+        queue,
+        queue.drop_many,
+        selection,
+        DEAD_LETTERS,
+        yes=yes,
+        verb="drop",
+        noun="dead letter",
+    )
+    click.echo(f"{done.changed:,} dropped")
 
 
 def _cancel(handle: TaskHandle[Any]) -> bool:
@@ -190,27 +241,28 @@ _VERDICTS: dict[str, str] = {
 }
 
 
+def _one_choice(
+    ids: tuple[str, ...], selection: dict[str, Any], every: bool, what: str
+) -> None:
+    if bool(ids) + bool(selection) + every != 1:
+        raise BadInput(
+            f"give the ids of {what}, or --task, --state and --older-than, or --all"
+        )
+
+
 def _apply(
     queue: TaskQueue,
     ids: tuple[str, ...],
-    every: bool,
     yes: bool,
     act: Callable[[str], bool],
     verb: str,
     past: str,
 ) -> None:
-    """Replay or drop the dead letters with these ids, or all of them."""
-    if bool(ids) == every:
-        raise BadInput("give the ids of dead letters, or --all")
+    """Replay or drop the dead letters with these ids."""
     # A mistyped id is refused before anything is done.
     ids = tuple(queue.handle(task_id).id for task_id in dict.fromkeys(ids))
-    number = queue.counts().dead if every else len(ids)
-    if number > 1:
-        which = "all " if every else ""
-        confirm(f"{verb} {which}{plural(number, 'dead letter')}", yes=yes)
-    if every:
-        click.echo(f"{_apply_to_all(queue, number, act):,} {past}")
-        return
+    if len(ids) > 1:
+        confirm(f"{verb} {plural(len(ids), 'dead letter')}", yes=yes)
     missed, problems = [], []
     for task_id in ids:
         try:
@@ -223,20 +275,3 @@ def _apply(
         problems.insert(0, f"not a dead letter: {', '.join(missed)}")
     if problems:
         raise click.ClickException("\n".join(problems))
-
-
-def _apply_to_all(queue: TaskQueue, left: int, act: Callable[[str], bool]) -> int:
-    """Act on the dead letters that exist now: replayed ones may fail again."""
-    changed = 0
-    inspector = Inspector(queue)
-    while left > 0:
-        tasks = inspector.ls("dead", min(left, _PAGE))
-        if not tasks:
-            break
-        for task in tasks:
-            try:
-                changed += act(task.id)
-            except NotUnique as error:
-                click.echo(str(error), err=True)
-        left -= len(tasks)
-    return changed

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
+from workstealing.client.bulk import (
+    DEAD_LETTERS,
+    ENDED,
+    UNFINISHED,
+    BulkChanges,
+    BulkResult,
+    OnProgress,
+    Selection,
+    States,
+)
 from workstealing.client.handle import AsyncTaskHandle
 from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.queue_options import (
@@ -21,7 +39,13 @@ from workstealing.client.schedule_handle import (
     AsyncScheduleHandle,
     scheduled_task,
 )
-from workstealing.client.task import Arguments, AsyncTask, show_parameters
+from workstealing.client.task import (
+    Arguments,
+    AsyncTask,
+    OnGiveUp,
+    show_parameters,
+    with_listener,
+)
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.async_driver import AsyncClient
@@ -33,6 +57,7 @@ from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.pause_calls import Pauses, read_pauses
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
+from workstealing.tasks.hooks import Middleware, MiddlewareStack
 from workstealing.tasks.limits import KeySource, Limit, numbers_text
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
@@ -40,11 +65,13 @@ from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.schedule import Missed
 from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("AsyncTaskQueue",)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class AsyncTaskQueue:
@@ -63,6 +90,8 @@ class AsyncTaskQueue:
         lease: Seconds = DEFAULTS.lease_ms / 1000,
         retention: Seconds = DEFAULTS.retention_ms / 1000,
         max_outcomes: int = DEFAULTS.outcomes,
+        max_dead: int = DEFAULTS.dead_letters,
+        dead_retention: Seconds = DEFAULTS.dead_retention_ms / 1000,
         max_length: int | None = None,
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
@@ -72,7 +101,10 @@ class AsyncTaskQueue:
         secret: str | bytes | None = None,
         keyring: Keyring | None = None,
         release: int = 0,
+        middleware: Iterable[Middleware] = (),
+        carry: Iterable[ContextVar[Any]] = (),
         clock: Clock = SYSTEM_CLOCK,
+        observers: Iterable[Observer] = (),
     ) -> None:
         self.name = checked_queue_name(name)
         self.run = run
@@ -83,6 +115,8 @@ class AsyncTaskQueue:
             lease=lease,
             retention=retention,
             max_outcomes=max_outcomes,
+            max_dead=max_dead,
+            dead_retention=dead_retention,
             max_length=max_length,
             max_payload=max_payload,
             max_result=max_result,
@@ -91,7 +125,10 @@ class AsyncTaskQueue:
             policy=policy,
             keyring=one_keyring(secret, keyring),
             release=release,
+            middleware=MiddlewareStack.of(middleware),
+            carry=tuple(carry),
             clock=clock,
+            observers=tuple(observers),
         )
         source = async_driver_source(redis, "tasks")
         self._internals = QueueInternals(name, self._options, source)
@@ -122,6 +159,8 @@ class AsyncTaskQueue:
         limit: Limit | Sequence[Limit] | None = None,
         fair_key: KeySource | None = None,
         fair_weight: float | Callable[..., Any] | None = None,
+        on_give_up: OnGiveUp | None = None,
+        formerly: Collection[str] = (),
     ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -130,12 +169,12 @@ class AsyncTaskQueue:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
                 `priority`, `permission`, `accepts`, `restart`, `idempotent`,
-                `unique`, `expires`, `limit`, `fair_key`, `fair_weight`; see
-                `workstealing.tasks.definition.define`.
+                `unique`, `expires`, `limit`, `fair_key`, `fair_weight`, `on_give_up`,
+                `formerly`; see `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> AsyncTask[P, R]:
-            definition = define(function, **options)
+            definition = define(function, **with_listener(options))
             self.registry.add(definition)
             task: AsyncTask[P, R] = AsyncTask(self, definition)
             show_parameters(task)
@@ -221,6 +260,23 @@ class AsyncTaskQueue:
     def schedule_handle(self, name: str) -> AsyncScheduleHandle:
         """Return the handle of a schedule, to pause, change, run or remove it."""
         return AsyncScheduleHandle(self._internals, name)
+
+    def resource(self, function: F) -> F:
+        """Let workers open what the decorated function yields, for tasks that ask.
+
+        It is a generator function, `def` or `async def`, that yields once: what stands
+        before `yield` opens the resource, what stands after closes it. Tasks ask for
+        the type that it is annotated to yield: `db: Annotated[Database, Resource]`.
+        """
+        return self.registry.resource(function)
+
+    def use(self, middleware: Middleware) -> None:
+        """Install a middleware, inside of those that are installed already.
+
+        Do it where the queue is defined, so that each process does it: workers that
+        run already do not notice.
+        """
+        self._internals.middleware.add(middleware)
 
     def handle(self, task_id: str) -> AsyncTaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""
@@ -316,6 +372,82 @@ class AsyncTaskQueue:
     async def reset_limit(self, name: str) -> None:
         """Go back to the numbers that the code has for a limit."""
         await self._internals.driver.run(self._internals.set_limit(name, ""))
+
+    async def count(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> int:
+        """Count tasks by name, state and age; see `cancel_many`."""
+        chosen = Selection.of(
+            task, state, older_than, UNFINISHED | DEAD_LETTERS | ENDED
+        )
+        flow = BulkChanges(self._internals, on_progress).count(chosen)
+        return await self._internals.driver.run(flow)
+
+    async def cancel_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Cancel tasks by name, state and age: all that are not over if none is given.
+
+        Args:
+            task: the name of the task, or `name@version`.
+            state: one or more of waiting, delayed, parked, assigned and running.
+            older_than: seconds since the task was submitted; of a dead letter since it
+                was given up, of an outcome since the task ended.
+            on_progress: called with how many tasks were looked at, and how many there
+                are.
+        """
+        chosen = Selection.of(task, state, older_than, UNFINISHED)
+        flow = BulkChanges(self._internals, on_progress).cancel(chosen)
+        return await self._internals.driver.run(flow)
+
+    async def replay_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Put dead letters, failed or dead, back into the queue; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
+        flow = BulkChanges(self._internals, on_progress).replay(chosen)
+        return await self._internals.driver.run(flow)
+
+    async def drop_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Delete dead letters, failed or dead, for good; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
+        flow = BulkChanges(self._internals, on_progress).drop(chosen)
+        return await self._internals.driver.run(flow)
+
+    async def purge(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Forget outcomes of tasks that are done or cancelled; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, ENDED)
+        flow = BulkChanges(self._internals, on_progress).purge(chosen)
+        return await self._internals.driver.run(flow)
 
     def sync(self) -> TaskQueue:
         """Return a `TaskQueue` of the same tasks and options, with a client of its own.

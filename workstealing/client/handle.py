@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from workstealing._checks import checked_timeout
+from workstealing.client.event_watch import EventWatch, TaskEvent
 from workstealing.client.task_log import LoggingChannel, async_following, following
 from workstealing.tasks.outcome import State, TaskState
 from workstealing.tasks.output_capture import LogRecord
@@ -86,6 +89,20 @@ class TaskHandle(_AnyHandle[R]):
         """
         return following(self._internals.driver, self._internals.log, self.id, channel)
 
+    def events(self, timeout: float | None = None) -> Iterator[TaskEvent]:
+        """Iterate over what the task logs, how far it is, and at last how it ended.
+
+        Log records are there if they are kept (`log=True`). The last event is the
+        `TaskState` with which the task ended.
+
+        Raises:
+            TaskNotFound: there is no such task, or its outcome has expired.
+            ResultTimeout: it did not end in time.
+        """
+        watch = EventWatch(self._internals, self.id, checked_timeout(timeout))
+        while not watch.is_over:
+            yield from self._internals.driver.run(watch.look())
+
     def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
 
@@ -135,6 +152,21 @@ class AsyncTaskHandle(_AnyHandle[R]):
         return async_following(
             self._internals.driver, self._internals.log, self.id, channel
         )
+
+    async def events(self, timeout: float | None = None) -> AsyncIterator[TaskEvent]:
+        """Iterate over what the task logs, how far it is, and at last how it ended.
+
+        Log records are there if they are kept (`log=True`). The last event is the
+        `TaskState` with which the task ended.
+
+        Raises:
+            TaskNotFound: there is no such task, or its outcome has expired.
+            ResultTimeout: it did not end in time.
+        """
+        watch = EventWatch(self._internals, self.id, checked_timeout(timeout))
+        while not watch.is_over:
+            for event in await self._internals.driver.run(watch.look()):
+                yield event
 
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.

@@ -24,6 +24,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from workstealing.chance import SYSTEM_CHANCE
+from workstealing.client.event_watch import Glance
 from workstealing.client.local_task import LocalTask
 from workstealing.client.queue_internals import check_payloads
 from workstealing.errors import ResultTimeout, TaskNotFound
@@ -124,6 +125,16 @@ class LocalQueue(Generic[D]):
             raise problem
         return read(outcome.result)
 
+    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+        """Look at a task, and at what it showed last."""
+        state = yield from self.state(task_id)
+        task = self._tasks.get(task_id)
+        return Glance(state, None if task is None else task.shown, envelope)
+
+    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+        """Let some time pass, or less if the task ends."""
+        yield AwaitOutcome("local", task_id, seconds)
+
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task."""
         yield from ()
@@ -154,6 +165,13 @@ class LocalLog:
         """Return what the task logged and printed so far."""
         yield from ()
         return list(self._tasks.found(task_id).records)
+
+    def page(self, task_id: str, after: str) -> Flow[tuple[list[LogRecord], str]]:
+        """Read the records after a place, and the next place."""
+        yield from ()
+        seen = int(after.partition("-")[0])
+        records = self._tasks.found(task_id).records[seen:]
+        return records, f"{seen + len(records)}-0"
 
     def follow(
         self,

@@ -53,6 +53,11 @@ class LocalTask:
         self.ended: Future[bytes] = Future()
         """Its outcome, as it would stand in Redis."""
 
+    @property
+    def shown(self) -> Progress | None:
+        """How far it said last that it is."""
+        return self._notes.shown
+
     def start(self) -> None:
         """Queue up for a thread."""
         self._threads.submit(self._work).add_done_callback(self._dropped)

@@ -5,14 +5,21 @@ One body for the sync and the asyncio queue: a driver performs the steps of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
+from itertools import chain
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
 import msgspec
 
 from workstealing._checks import checked_id, checked_task_name
 from workstealing._logs import BackgroundLogger
+from workstealing.client.event_watch import Glance
 from workstealing.client.queue_options import QueueOptions
 from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.client.task_log import QueueLog
@@ -33,10 +40,12 @@ from workstealing.errors import (
     TaskDead,
     TaskNotFound,
     UnknownEnvelope,
+    WorkStealingError,
 )
 from workstealing.queue import (
     inspection_calls,
     limit_calls,
+    listing_calls,
     pause_calls,
     producer_calls,
 )
@@ -48,17 +57,22 @@ from workstealing.queue.steps import (
     AwaitOutcome,
     Call,
     Flow,
+    Invoke,
     Pipeline,
     Sleep,
     Subscribe,
     Subscription,
     ask,
 )
+from workstealing.queue.task_output_calls import read_note
+from workstealing.tasks.carried_context import CarriedContext
+from workstealing.tasks.context import Progress
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.envelope import (
     Envelope,
     EnvelopeTemplate,
 )
+from workstealing.tasks.hooks import TaskCall
 from workstealing.tasks.limits import as_key, checked_limit_name
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.submission import (
@@ -68,6 +82,8 @@ from workstealing.tasks.submission import (
     lines_of,
     new_ids,
 )
+from workstealing.telemetry.task_events import TaskSubmitted
+from workstealing.telemetry.task_observers import TaskObservers, task_observers
 
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
@@ -91,6 +107,9 @@ _ROUGHLY_DONE_SECONDS = 0.05
 # Lines that wait for a limit are told of new numbers a thousand at a time. Those that
 # find no room come back to wait, so there may always be some.
 _MOST_SLICES = 1000
+# Outcomes that are read at once, and what waits for one more look at one of them.
+_OUTCOMES = 100
+_LOOK_COST_SECONDS = 0.00002
 
 
 class Source(Protocol[D_co]):
@@ -115,6 +134,8 @@ class QueueInternals(Generic[D_co]):
         self.keys = QueueKeys(name, options.run)
         self.settings = options.settings()
         self.admission = options.admission(name)
+        self.middleware = options.middleware
+        self.carried = CarriedContext(options.carry) if options.carry else None
         self.log = QueueLog(self.keys)
         self._queue = f"{name}/{options.run}"
         self.schedules = QueueSchedules(
@@ -126,6 +147,8 @@ class QueueInternals(Generic[D_co]):
         )
         """Shared with the sync twin of an asyncio queue."""
         self._clock = options.clock
+        self.observers = task_observers(name, options.observers, options.clock)
+        """Who is told what happens; None if nobody is."""
 
     @property
     def driver(self) -> D_co:
@@ -146,6 +169,48 @@ class QueueInternals(Generic[D_co]):
         ids: Sequence[str] | None = None,
     ) -> Flow[Submission]:
         """Put tasks into the queue, a round trip per thousand, or per 4 MiB."""
+        if self.observers is None:
+            return self._submit(task, payloads, options, ids)
+        return self._submit_observed(self.observers, task, payloads, options, ids)
+
+    def _submit_observed(
+        self,
+        observers: TaskObservers,
+        task: TaskInterface,
+        payloads: Sequence[bytes],
+        options: SubmitOptions,
+        ids: Sequence[str] | None,
+    ) -> Flow[Submission]:
+        """Submit inside of a span, whose context travels with the tasks."""
+        context, began_at = options.context, self._clock.monotonic()
+        spans = observers.submitting(task.name, len(payloads), context.trace)
+        if spans.trace != context.trace:
+            options = replace(options, context=replace(context, trace=spans.trace))
+        try:
+            submission = yield from self._submit(task, payloads, options, ids)
+        except BaseException as error:
+            spans.end(error)
+            raise
+        known = len(submission.known)
+        spans.end(
+            TaskSubmitted(
+                observers.queue,
+                task.name,
+                submission.ids[0] if submission.ids else "",
+                len(submission.ids) - known,
+                known,
+                self._clock.monotonic() - began_at,
+            )
+        )
+        return submission
+
+    def _submit(
+        self,
+        task: TaskInterface,
+        payloads: Sequence[bytes],
+        options: SubmitOptions,
+        ids: Sequence[str] | None,
+    ) -> Flow[Submission]:
         signer = self.admission.signer
         check_payloads(task.name, payloads, self.settings.max_payload)
         if ids is None:
@@ -156,10 +221,16 @@ class QueueInternals(Generic[D_co]):
             raise ConfigurationError(
                 f"there are {len(names)} ids for {len(payloads)} tasks: give each one"
             )
+        carried = None if self.carried is None else self.carried.values()
         if options.again or task.unique is not None:
-            unique = UniqueSubmission(self, task, options, is_drawn=ids is None)
-            return (yield from unique.submit(names, payloads))
-        envelope = envelope_without_payload(task, options, is_signed=signer is not None)
+            unique = UniqueSubmission(
+                self, task, options, carried, is_drawn=ids is None
+            )
+            submission = yield from unique.submit(names, payloads)
+            return (yield from self._told(task, payloads, submission))
+        envelope = envelope_without_payload(
+            task, options, is_signed=signer is not None, carried=carried
+        )
         around = EnvelopeTemplate.of(envelope).around
         lines, limits = lines_of(task, payloads, options)
         prefix, outcome_channel = self.keys.channel(""), ""
@@ -190,7 +261,9 @@ class QueueInternals(Generic[D_co]):
             answers: list[Submitted] = yield Pipeline(map(call, parts))
             for part, submitted in zip(parts, answers, strict=True):
                 self.refuse(submitted.verdict, part.start, len(payloads))
-            return _joined(names, parts, answers)
+            return (
+                yield from self._told(task, payloads, _joined(names, parts, answers))
+            )
         # One by one: none is to be taken after others found the queue full, or were
         # not replicated.
         answers = []
@@ -208,7 +281,38 @@ class QueueInternals(Generic[D_co]):
                 # It was there before, so its outcome is not published here.
                 yield _stop_expecting(prefix, names[0])
             self.refuse(submitted.verdict, part.start, len(payloads))
-        return _joined(names, parts, answers)
+        submission = _joined(names, parts, answers)
+        return (yield from self._told(task, payloads, submission))
+
+    def _told(
+        self, task: TaskInterface, payloads: Sequence[bytes], submission: Submission
+    ) -> Flow[Submission]:
+        """Return a submission, of which middlewares were told."""
+        if self.middleware.all:
+            yield from self._tell(task, payloads, submission.ids, submission.known)
+        return submission
+
+    def _tell(
+        self,
+        task: TaskInterface,
+        payloads: Sequence[bytes],
+        ids: Sequence[str],
+        known: frozenset[int],
+    ) -> Flow[None]:
+        """Tell middlewares of tasks that are in the queue now."""
+        decode = task.signature.decode
+        for place, (name, payload) in enumerate(zip(ids, payloads, strict=True)):
+            if place in known:
+                continue
+            call = TaskCall(task.name, task.version, name, partial(decode, payload))
+            for one in self.middleware.all:
+                try:
+                    answer = yield Invoke(one.submitted, (call,))
+                    if inspect.isawaitable(answer):
+                        # Only a queue that cannot await leaves it to us.
+                        _complete_aside(answer)
+                except Exception as error:  # noqa: BLE001 - the task is submitted
+                    self.middleware.log_failure(one, "submitted", error)
 
     def refuse(self, verdict: str, submitted: int, tasks: int) -> None:
         """Raise what a verdict means, after so many of all tasks were submitted."""
@@ -269,11 +373,7 @@ class QueueInternals(Generic[D_co]):
                 own, absence = None, error
                 yield Sleep(max(0.0, self._left(end, _RETURN_SECONDS)))
             if found:
-                outcome = TaskOutcome.read(found)
-                problem = outcome.problem(task_id)
-                if problem is not None:
-                    raise problem
-                return read(outcome.result)
+                return _decoded(task_id, found, read)
             if self._left(end, _LOOK_SECONDS) <= 0.0:
                 waited = f"{whole or round(timeout or 0, 3):g} s"
                 raise (yield from self._overdue(task_id, waited, absence))
@@ -287,10 +387,16 @@ class QueueInternals(Generic[D_co]):
         """Return the error that says where a task is, or that nobody can tell."""
         if absence is None:
             try:
-                state = yield from self.state(task_id)
-                return ResultTimeout(
-                    f"task {task_id} did not end within {waited}: it is {state}"
-                )
+                found = yield from locate(self.keys, task_id)
+                words = f"task {task_id} did not end within {waited}: it is"
+                words += f" {_state(found)}"
+                living = listing_calls.count_living(self.keys, found.trace.now_ms)
+                if found.place is not None and not (yield from ask(living)):
+                    words += (
+                        f"; no worker of queue '{self._queue}' is alive: start one, or"
+                        " see that it has the same Redis, queue and run"
+                    )
+                return ResultTimeout(words)
             except RedisUnavailable as error:
                 absence = error
         overdue = ResultTimeout(
@@ -305,13 +411,81 @@ class QueueInternals(Generic[D_co]):
         seen = yield from ask(
             producer_calls.request_outcome(self.keys, task_id, channel)
         )
-        if seen.verdict == "unknown":
-            raise TaskNotFound(
-                f"there is no task {task_id}, or its outcome has expired"
-            )
-        if seen.verdict == "lost":
-            raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
+        _refuse_missing(task_id, seen)
         return seen.outcome
+
+    def results(
+        self,
+        ids: Sequence[str],
+        timeout: float | None,
+        readers: Mapping[str, Callable[[msgspec.Raw], Any]],
+        *,
+        is_tolerant: bool,
+    ) -> Flow[dict[str, Any]]:
+        """Wait for many tasks; return their results, and errors if *is_tolerant*."""
+        end = None if timeout is None else self._clock.monotonic() + timeout
+        found: dict[str, Any] = {}
+        waiting = list(dict.fromkeys(ids))
+        while True:
+            seen = yield from self._read_outcomes(waiting)
+            for task_id, outcome in seen.items():
+                try:
+                    found[task_id] = _result(task_id, outcome, readers[task_id])
+                except WorkStealingError as error:
+                    if not is_tolerant:
+                        raise
+                    found[task_id] = error
+            waiting = [task_id for task_id in waiting if task_id not in found]
+            if not waiting:
+                return found
+            if self._left(end, _LOOK_SECONDS) <= 0.0:
+                waited = f"{timeout:g} s"
+                if not is_tolerant:
+                    raise (yield from self._overdue(waiting[-1], waited, None))
+                for task_id in waiting:
+                    words = f"task {task_id} did not end within {waited}"
+                    found[task_id] = ResultTimeout(words)
+                return found
+            # Many looks in a row would cost the server more than the waiters gain.
+            yield Sleep(max(0.0, self._left(end, len(waiting) * _LOOK_COST_SECONDS)))
+            yield from self.linger(waiting[-1], self._left(end, _LOOK_SECONDS))
+
+    def _read_outcomes(
+        self, ids: Sequence[str]
+    ) -> Flow[dict[str, producer_calls.RequestedOutcome]]:
+        """Read those that have ended; none if the server is away."""
+        chunks = [ids[n : n + _OUTCOMES] for n in range(0, len(ids), _OUTCOMES)]
+        calls = [producer_calls.read_outcomes(self.keys, chunk) for chunk in chunks]
+        try:
+            answers: list[list[producer_calls.RequestedOutcome]] = yield Pipeline(calls)
+        except RedisUnavailable:
+            yield Sleep(_RETURN_SECONDS)
+            return {}
+        seen = zip(ids, chain.from_iterable(answers), strict=True)
+        return {name: one for name, one in seen if one.verdict != "pending"}
+
+    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+        """Look at a task, and at what it showed last if it has just ended."""
+        found = yield from locate(self.keys, task_id)
+        progress, envelope = found.progress, found.trace.envelope or envelope
+        if found.place is None and envelope:
+            note = read_note(self.keys, task_id, envelope, "progress")
+            shown = yield from ask(note)
+            progress = None if shown is None else Progress.read(shown)
+        return Glance(_state(found), progress, envelope)
+
+    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+        """Let some time pass, or less if the task ends."""
+        prefix = self.keys.channel("")
+        try:
+            own: Subscription = yield Subscribe(prefix, task_id)
+            seen = yield from ask(
+                producer_calls.request_outcome(self.keys, task_id, own.channel)
+            )
+            if seen.verdict == "requested" and seconds > 0.0:
+                yield AwaitOutcome(prefix, task_id, seconds)
+        except RedisUnavailable:
+            yield Sleep(max(0.0, min(seconds, _RETURN_SECONDS)))
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task; follow it if it moves from worker to worker meanwhile."""
@@ -383,11 +557,61 @@ class QueueInternals(Generic[D_co]):
             yield Sleep(_ROUGHLY_DONE_SECONDS)
 
 
+def _result(
+    task_id: str,
+    seen: producer_calls.RequestedOutcome,
+    read: Callable[[msgspec.Raw], Any],
+) -> Any:
+    _refuse_missing(task_id, seen)
+    return _decoded(task_id, seen.outcome, read)
+
+
+def _decoded(task_id: str, found: bytes, read: Callable[[msgspec.Raw], Any]) -> Any:
+    outcome = TaskOutcome.read(found)
+    problem = outcome.problem(task_id)
+    if problem is not None:
+        raise problem
+    return read(outcome.result)
+
+
+def _refuse_missing(task_id: str, seen: producer_calls.RequestedOutcome) -> None:
+    if seen.verdict == "unknown":
+        raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
+    if seen.verdict == "lost":
+        raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
+
+
 def check_payloads(task: str, payloads: Sequence[bytes], most: int) -> None:
     """Refuse payloads of more bytes than a queue takes."""
     largest = max(map(len, payloads), default=0)
     if largest > most:
         raise PayloadTooLarge(task, largest, most)
+
+
+def _complete_aside(hook: Awaitable[None]) -> None:
+    """Run a coroutine to its end where none can be awaited, in a thread of its own.
+
+    The caller's thread may have an event loop that runs, and has to wait all the same.
+    """
+    errors: list[BaseException] = []
+
+    async def finish() -> None:
+        await hook
+
+    def run() -> None:
+        try:
+            asyncio.run(finish())
+        except BaseException as error:  # noqa: BLE001 - raised where it was awaited
+            errors.append(error)
+
+    context = copy_context()
+    thread = Thread(target=context.run, args=(run,), daemon=True)
+    thread.start()
+    thread.join()
+    for error in errors:
+        if isinstance(error, Exception):
+            raise error
+        raise RuntimeError(f"the hook raised {type(error).__name__}") from error
 
 
 def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:

@@ -7,6 +7,7 @@ them to its twin.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -17,9 +18,11 @@ from workstealing.errors import ConfigurationError
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import LATEST_MS
+from workstealing.tasks.hooks import MiddlewareStack
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signing import Keyring
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("DEFAULTS", "QueueOptions", "Seconds", "one_keyring")
 
@@ -35,6 +38,8 @@ class QueueOptions:
     lease: Seconds
     retention: Seconds
     max_outcomes: int
+    max_dead: int
+    dead_retention: Seconds
     max_length: int | None
     max_payload: int
     max_result: int
@@ -43,7 +48,10 @@ class QueueOptions:
     policy: AccessPolicy | None
     keyring: Keyring | None
     release: int
+    middleware: MiddlewareStack
+    carry: tuple[ContextVar[Any], ...]
     clock: Clock
+    observers: tuple[Observer, ...]
 
     def __post_init__(self) -> None:
         checked_queue_name(self.run, "the name of a run")
@@ -56,12 +64,15 @@ class QueueOptions:
     def settings(self) -> QueueSettings:
         """Return the numbers that the scripts must know."""
         keep_ms = round(checked_seconds(self.retention, "retention", zero=True) * 1000)
+        dead_seconds = checked_seconds(self.dead_retention, "dead_retention", zero=True)
         max_length = self.max_length
         if max_length is not None:
             checked_whole(max_length, "max_length", 1)
         return QueueSettings(
             retention_ms=keep_ms if self.max_outcomes else 0,
             outcomes=checked_whole(self.max_outcomes, "max_outcomes", 0),
+            dead_retention_ms=round(dead_seconds * 1000),
+            dead_letters=checked_whole(self.max_dead, "max_dead", 0),
             max_length=max_length or 0,
             max_payload=checked_whole(self.max_payload, "max_payload", 1),
             max_result=checked_whole(self.max_result, "max_result", 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial, update_wrapper
@@ -14,13 +14,16 @@ from typing import (
     Generic,
     NoReturn,
     ParamSpec,
+    TypeAlias,
     TypeVar,
 )
 
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.queue_internals import QueueInternals, internals_of
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, PayloadInvalid
+from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.definition import TaskDefinition, refuse_options
+from workstealing.tasks.retry import checked_restart
 from workstealing.tasks.submission import (
     NOBODY,
     ClientContext,
@@ -38,10 +41,13 @@ if TYPE_CHECKING:
 __all__ = (
     "Arguments",
     "AsyncTask",
+    "OnGiveUp",
     "Task",
+    "check_arguments",
     "definition_of",
     "options_of",
     "show_parameters",
+    "with_listener",
 )
 
 P = ParamSpec("P")
@@ -55,7 +61,7 @@ _PLAIN = SubmitOptions()
 _NO_NAMES: Mapping[str, Any] = {}
 _OPTIONS = (
     *("id", "priority", "delay", "at", "expires", "context", "log"),
-    *("again", "fair_key", "fair_weight"),
+    *("again", "fair_key", "fair_weight", "retries", "timeout"),
 )
 
 
@@ -101,6 +107,8 @@ class _AnyTask(Generic[P, R]):
         again: bool = False,
         fair_key: str | None = None,
         fair_weight: float | None = None,
+        retries: int | None = None,
+        timeout: float | timedelta | None = None,
         **unknown: NoReturn,
     ) -> Self:
         """Return the same task, to be submitted otherwise.
@@ -118,10 +126,14 @@ class _AnyTask(Generic[P, R]):
                 did, and submit it anew; one that waits or runs is kept.
             fair_key: takes turns with tasks of other keys; the key itself.
             fair_weight: how many turns its key gets.
+            retries: how often it is tried again, if not as often as the task says.
+            timeout: seconds that an attempt may last, if not as many as the task says.
             unknown: refused by name; no type checker lets it pass either.
         """
         if unknown:
             refuse_options(".options()", unknown, _OPTIONS)
+        if retries:
+            checked_restart(self._definition.restart, True, retries)
         options = SubmitOptions(
             id=id,
             priority=priority,
@@ -133,6 +145,8 @@ class _AnyTask(Generic[P, R]):
             again=again,
             fair_key=fair_key,
             fair_weight=fair_weight,
+            retries=retries,
+            timeout=timeout,
         )
         return type(self)(self.queue, self._definition, options)
 
@@ -279,7 +293,53 @@ class AsyncTask(_AnyTask[P, R]):
         )
 
 
-def definition_of(task: Task[Any, Any] | AsyncTask[Any, Any]) -> TaskDefinition:
+OnGiveUp: TypeAlias = (
+    Callable[[ExecutionContext, str], Any]
+    | Task[[str, str], Any]
+    | AsyncTask[[str, str], Any]
+)
+"""Who is told that a task was given up: with its context, or its id; and the reason."""
+
+
+def with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Make a function of the task that is to be submitted when another is given up."""
+    listener = options.get("on_give_up")
+    if not isinstance(listener, _AnyTask):
+        return options
+    definition = definition_of(listener)
+    try:
+        definition.signature.encode(("id", "reason"), _NO_NAMES)
+    except PayloadInvalid as error:
+        raise ConfigurationError(
+            f"on_give_up={listener!r} must take the id of the task that was given up"
+            f" and the reason, both strings: {error}"
+        ) from error
+    # A worker's threads submit it, also if it is a task of an asyncio queue.
+    task: Task[[str, str], Any] = Task(
+        listener.queue.sync(),
+        definition,
+        listener._options,  # noqa: SLF001 - the same file
+    )
+
+    def submit_listener(context: ExecutionContext, reason: str) -> None:
+        task.submit(context.id, reason)
+
+    return {**options, "on_give_up": submit_listener}
+
+
+def check_arguments(
+    task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Refuse what `submit` would refuse, before it is the time to submit."""
+    if not isinstance(task, Task):
+        raise ConfigurationError(
+            f"task must be a task of a TaskQueue, not {task!r}: what is committed"
+            " cannot await"
+        )
+    definition_of(task).signature.encode(args, kwargs)
+
+
+def definition_of(task: _AnyTask[Any, Any]) -> TaskDefinition:
     """Return the definition of a task, for code of this package."""
     return task._definition  # noqa: SLF001 - hidden from users, not from us
 
@@ -307,7 +367,11 @@ def show_parameters(task: _AnyTask[Any, Any]) -> None:
         # A parameter of its own that is called like one of ours cannot be shown.
         if parameters.keys().isdisjoint(own):
             parameters.update(own)
-            parameters.pop(definition.signature.context_parameter or "", None)
+            for filled_in in (
+                definition.signature.context_parameter or "",
+                *definition.signature.resources,
+            ):
+                parameters.pop(filled_in, None)
             # A copy that costs a call nothing, unlike a function around the method.
             copy: Any = update_wrapper(partial(method), method)
             copy.__signature__ = shown.replace(parameters=list(parameters.values()))

@@ -114,6 +114,11 @@ class QueueLog:
             records += _readable(page.records)
             after = page.after
 
+    def page(self, task_id: str, after: str) -> Flow[tuple[list[LogRecord], str]]:
+        """Read some records after a place, and the next place."""
+        page = yield from ask(read_log(self._keys, task_id, after))
+        return list(_readable(page.records)), page.after
+
     def follow(
         self,
         task_id: str,

@@ -7,11 +7,29 @@ tasks are to come is another matter, said to the whole fleet: `end_input()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
+from workstealing.client.bulk import (
+    DEAD_LETTERS,
+    ENDED,
+    UNFINISHED,
+    BulkChanges,
+    BulkResult,
+    OnProgress,
+    Selection,
+    States,
+)
 from workstealing.client.handle import TaskHandle
 from workstealing.client.queue_internals import QueueInternals
 from workstealing.client.queue_options import (
@@ -26,7 +44,13 @@ from workstealing.client.schedule_handle import (
     ScheduleHandle,
     scheduled_task,
 )
-from workstealing.client.task import Arguments, Task, show_parameters
+from workstealing.client.task import (
+    Arguments,
+    OnGiveUp,
+    Task,
+    show_parameters,
+    with_listener,
+)
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import driver_source
 from workstealing.drivers.sync_driver import Client
@@ -36,6 +60,7 @@ from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.pause_calls import Pauses, read_pauses
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
+from workstealing.tasks.hooks import Middleware, MiddlewareStack
 from workstealing.tasks.limits import KeySource, Limit, numbers_text
 from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
@@ -43,11 +68,13 @@ from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.schedule import Missed
 from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
+from workstealing.telemetry.observers import Observer
 
 __all__ = ("TaskQueue",)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TaskQueue:
@@ -61,6 +88,8 @@ class TaskQueue:
         lease: seconds without a sign of life after which a worker counts as dead.
         retention: seconds for which outcomes are kept; 0 keeps none.
         max_outcomes: how many outcomes are kept at most.
+        max_dead: how many dead letters are kept at most, the latest; 10,000 by default.
+        dead_retention: seconds for which a dead letter is kept; seven days by default.
         max_length: how many tasks may wait or run; more are refused with `QueueFull`.
         max_payload: bytes of one payload, for those who submit and for workers.
         max_result: bytes of one result; a task that returns more has failed.
@@ -73,7 +102,11 @@ class TaskQueue:
         keyring: the same with several secrets, or with those of a file.
         release: a number that grows with each deploy, such as that of a build: the
             newest release says which schedules there are.
+        middleware: what is told of each task, the outermost first; see `use`.
+        carry: context variables whose values travel with tasks; strings.
         clock: where the time comes from.
+        observers: get an event for each task that is submitted here, and run by workers
+            of this queue; see `workstealing.telemetry`.
 
     The attributes `name`, `run` and `registry` are these arguments.
     """
@@ -87,6 +120,8 @@ class TaskQueue:
         lease: Seconds = DEFAULTS.lease_ms / 1000,
         retention: Seconds = DEFAULTS.retention_ms / 1000,
         max_outcomes: int = DEFAULTS.outcomes,
+        max_dead: int = DEFAULTS.dead_letters,
+        dead_retention: Seconds = DEFAULTS.dead_retention_ms / 1000,
         max_length: int | None = None,
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
@@ -96,7 +131,10 @@ class TaskQueue:
         secret: str | bytes | None = None,
         keyring: Keyring | None = None,
         release: int = 0,
+        middleware: Iterable[Middleware] = (),
+        carry: Iterable[ContextVar[Any]] = (),
         clock: Clock = SYSTEM_CLOCK,
+        observers: Iterable[Observer] = (),
     ) -> None:
         self.name = checked_queue_name(name)
         self.run = run
@@ -107,6 +145,8 @@ class TaskQueue:
             lease=lease,
             retention=retention,
             max_outcomes=max_outcomes,
+            max_dead=max_dead,
+            dead_retention=dead_retention,
             max_length=max_length,
             max_payload=max_payload,
             max_result=max_result,
@@ -115,7 +155,10 @@ class TaskQueue:
             policy=policy,
             keyring=one_keyring(secret, keyring),
             release=release,
+            middleware=MiddlewareStack.of(middleware),
+            carry=tuple(carry),
             clock=clock,
+            observers=tuple(observers),
         )
         source = driver_source(redis, "tasks")
         self._internals = QueueInternals(name, options, source)
@@ -144,6 +187,8 @@ class TaskQueue:
         limit: Limit | Sequence[Limit] | None = None,
         fair_key: KeySource | None = None,
         fair_weight: float | Callable[..., Any] | None = None,
+        on_give_up: OnGiveUp | None = None,
+        formerly: Collection[str] = (),
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -152,12 +197,12 @@ class TaskQueue:
             function: what the task runs; its signature is the type of the payload.
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
                 `priority`, `permission`, `accepts`, `restart`, `idempotent`,
-                `unique`, `expires`, `limit`, `fair_key`, `fair_weight`; see
-                `workstealing.tasks.definition.define`.
+                `unique`, `expires`, `limit`, `fair_key`, `fair_weight`, `on_give_up`,
+                `formerly`; see `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> Task[P, R]:
-            definition = define(function, **options)
+            definition = define(function, **with_listener(options))
             self.registry.add(definition)
             task: Task[P, R] = Task(self, definition)
             show_parameters(task)
@@ -243,6 +288,23 @@ class TaskQueue:
     def schedule_handle(self, name: str) -> ScheduleHandle:
         """Return the handle of a schedule, to pause, change, run or remove it."""
         return ScheduleHandle(self._internals, name)
+
+    def resource(self, function: F) -> F:
+        """Let workers open what the decorated function yields, for tasks that ask.
+
+        It is a generator function, `def` or `async def`, that yields once: what stands
+        before `yield` opens the resource, what stands after closes it. Tasks ask for
+        the type that it is annotated to yield: `db: Annotated[Database, Resource]`.
+        """
+        return self.registry.resource(function)
+
+    def use(self, middleware: Middleware) -> None:
+        """Install a middleware, inside of those that are installed already.
+
+        Do it where the queue is defined, so that each process does it: workers that
+        run already do not notice.
+        """
+        self._internals.middleware.add(middleware)
 
     def handle(self, task_id: str) -> TaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""
@@ -338,6 +400,82 @@ class TaskQueue:
     def reset_limit(self, name: str) -> None:
         """Go back to the numbers that the code has for a limit."""
         self._internals.driver.run(self._internals.set_limit(name, ""))
+
+    def count(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> int:
+        """Count tasks by name, state and age; see `cancel_many`."""
+        chosen = Selection.of(
+            task, state, older_than, UNFINISHED | DEAD_LETTERS | ENDED
+        )
+        flow = BulkChanges(self._internals, on_progress).count(chosen)
+        return self._internals.driver.run(flow)
+
+    def cancel_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Cancel tasks by name, state and age: all that are not over if none is given.
+
+        Args:
+            task: the name of the task, or `name@version`.
+            state: one or more of waiting, delayed, parked, assigned and running.
+            older_than: seconds since the task was submitted; of a dead letter since it
+                was given up, of an outcome since the task ended.
+            on_progress: called with how many tasks were looked at, and how many there
+                are.
+        """
+        chosen = Selection.of(task, state, older_than, UNFINISHED)
+        flow = BulkChanges(self._internals, on_progress).cancel(chosen)
+        return self._internals.driver.run(flow)
+
+    def replay_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Put dead letters, failed or dead, back into the queue; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
+        flow = BulkChanges(self._internals, on_progress).replay(chosen)
+        return self._internals.driver.run(flow)
+
+    def drop_many(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Delete dead letters, failed or dead, for good; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
+        flow = BulkChanges(self._internals, on_progress).drop(chosen)
+        return self._internals.driver.run(flow)
+
+    def purge(
+        self,
+        *,
+        task: str | None = None,
+        state: States = None,
+        older_than: Seconds | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BulkResult:
+        """Forget outcomes of tasks that are done or cancelled; see `cancel_many`."""
+        chosen = Selection.of(task, state, older_than, ENDED)
+        flow = BulkChanges(self._internals, on_progress).purge(chosen)
+        return self._internals.driver.run(flow)
 
     def sync(self) -> TaskQueue:
         """Return the queue itself: the twin of `AsyncTaskQueue.sync()`."""

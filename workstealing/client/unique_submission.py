@@ -68,11 +68,13 @@ class UniqueSubmission:
         internals: QueueInternals[Any],
         task: TaskInterface,
         options: SubmitOptions,
+        carried: dict[str, str] | None,
         *,
         is_drawn: bool,
     ) -> None:
         self._internals = internals
         self._task = task
+        self._carried = carried
         self._unique = task.unique
         self._is_drawn = is_drawn
         if self._unique is not None and self._unique.debounce is not None:
@@ -148,7 +150,9 @@ class UniqueSubmission:
     ) -> Iterator[UniqueRequest]:
         task, unique, options = self._task, self._unique, self._options
         signer = self._internals.admission.signer
-        envelope = envelope_without_payload(task, options, is_signed=signer is not None)
+        envelope = envelope_without_payload(
+            task, options, is_signed=signer is not None, carried=self._carried
+        )
         around = EnvelopeTemplate.of(envelope).around
         lines, limits = lines_of(task, payloads, options)
         for at, (name, payload) in enumerate(zip(names, payloads, strict=True)):

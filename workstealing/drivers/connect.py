@@ -228,11 +228,25 @@ def _planned(
         # RESP3 would let a server relax our timeouts, by maintenance notifications.
         "protocol": 2,
     }
-    address = parse_address(_url(url, persist))
+    address = _address(url, persist)
     checked_client_name(address.options.get("client_name", name))
     if address.form == "single" and address.hosts:
         settings["host"], settings["port"] = address.hosts[0]
     return address, {**settings, **address.options}
+
+
+def _address(url: str | None, persist: str | os.PathLike[str] | None) -> Address:
+    whole = _url(url, persist)
+    try:
+        return parse_address(whole)
+    except ConfigurationError as error:
+        variable = next((name for name in VARIABLES if os.environ.get(name)), None)
+        if url is not None or variable is None:
+            raise
+        # Not chained: the text is the same, and the URL may hold a password.
+        raise ConfigurationError(
+            f"the environment variable {variable}: {error}"
+        ) from None
 
 
 def _check_options(address: Address, client: type) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from workstealing.inspecting.listing import MOST_ABILITIES, preview_envelope
+from workstealing.inspecting.listing import MOST_ABILITIES
 from workstealing.inspecting.views import (
     ParkedStat,
     PauseStat,
@@ -26,6 +26,7 @@ from workstealing.queue.pause_calls import count_paused
 from workstealing.queue.replies import number, shown
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
+from workstealing.tasks.previews import preview_envelope
 
 __all__ = ("RateMeter", "Rates", "read_stat")
 
@@ -242,6 +243,7 @@ def _totals(stats: dict[str, int]) -> QueueTotals:
         handed_back=stats.get("back", 0),
         reassigned=stats.get("reassigned", 0),
         stolen=stats.get("stolen", 0),
+        forgotten=stats.get("forgotten", 0),
     )
 
 

@@ -1,36 +1,26 @@
 """Lists the tasks in one place of a queue, up to a limit.
 
-A list fetches only both ends of a long text, and a foreign client may have written
-something that is not JSON at all. So envelopes and outcomes are previewed: whatever can
-be found in them is returned, and nothing is raised.
+A list fetches only both ends of a long text, so envelopes and outcomes are previewed.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
-import msgspec
-
-from workstealing.errors import BadOutcome, ConfigurationError
+from workstealing.errors import ConfigurationError
 from workstealing.inspecting.views import TaskRow
 from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing_calls import CHUNK, TaskSummary
 from workstealing.queue.pause_calls import Pauses, first_paused, read_pauses
 from workstealing.queue.steps import Flow, ask
-from workstealing.tasks.envelope import NORMAL
-from workstealing.tasks.json_values import NOT_JSON
-from workstealing.tasks.outcome import State, TaskOutcome
+from workstealing.tasks.outcome import State
+from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
 
 __all__ = (
     "MOST_ABILITIES",
     "PLACES",
-    "EnvelopePreview",
     "list_tasks",
-    "preview_envelope",
-    "preview_outcome",
-    "reason_of",
     "summaries",
 )
 
@@ -133,17 +123,7 @@ def _dead(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
         (yield from ask(listing_calls.ranked(keys.dead, most=limit, latest=True)))
     )
     tasks = yield from summaries(keys, tuple(dead))
-    return tuple(
-        _row(
-            one,
-            State.DEAD,
-            "dead",
-            worker=preview_outcome(one.outcome).worker if one.outcome else "",
-            at_ms=dead[one.id],
-            note=reason_of(preview_outcome(one.outcome)) if one.outcome else "",
-        )
-        for one in tasks
-    )
+    return tuple(_dead_letter(one, dead[one.id]) for one in tasks)
 
 
 def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
@@ -188,6 +168,20 @@ def _not_begun(one: TaskSummary, state: State, place: str, pauses: Pauses) -> Ta
 def _waiting(one: TaskSummary, state: State, place: str, note: str = "") -> TaskRow:
     at_ms = preview_envelope(one.envelope).at
     return _row(one, state, place, worker=one.worker, at_ms=at_ms, note=note)
+
+
+def _dead_letter(one: TaskSummary, at_ms: int) -> TaskRow:
+    if not one.outcome:
+        return _row(one, State.DEAD, "dead", at_ms=at_ms)
+    outcome = preview_outcome(one.outcome)
+    return _row(
+        one,
+        State(outcome.state),
+        "dead",
+        worker=outcome.worker,
+        at_ms=at_ms,
+        note=reason_of(outcome),
+    )
 
 
 def _ended(one: TaskSummary) -> TaskRow:
@@ -236,58 +230,6 @@ def _task_of(one: TaskSummary) -> str:
     return preview_outcome(one.outcome).task if one.outcome else ""
 
 
-class EnvelopePreview(msgspec.Struct, frozen=True):
-    """Which task an envelope is for."""
-
-    name: str = "?"
-    version: int = 0
-    priority: int = NORMAL
-    at: int = 0
-    deadline: int | None = None
-
-    @property
-    def ability(self) -> str:
-        """Return `name@version`; `?` if it cannot be read."""
-        return f"{self.name}@{self.version}" if self.version else self.name
-
-
-def preview_envelope(envelope: bytes) -> EnvelopePreview:
-    """Read as much of an envelope as there is."""
-    try:
-        return _DECODE(envelope)
-    except NOT_JSON:
-        fields = _FIELD.findall(envelope.decode(errors="replace"))
-    # The first of each counts: the payload may contain the same names.
-    found = dict(reversed(fields))
-    try:
-        return msgspec.convert(found, EnvelopePreview, strict=False)
-    except NOT_JSON:
-        return EnvelopePreview()
-
-
-def preview_outcome(outcome: bytes) -> TaskOutcome:
-    """Read as much of an outcome as there is; result and traceback may be missing."""
-    try:
-        return TaskOutcome.read(outcome)
-    except BadOutcome:
-        text = outcome.decode(errors="replace")
-    # Results and tracebacks are long; what surrounds them is not.
-    found = dict(_STATE.findall(text[:_NEAR])) | dict(_ENDING.findall(text[-_NEAR:]))
-    try:
-        return msgspec.convert(found, TaskOutcome, strict=False)
-    except NOT_JSON:
-        return TaskOutcome(state="dead", reason="its outcome cannot be read")
-
-
-def reason_of(outcome: TaskOutcome) -> str:
-    """Return in one line why a task ended as it did; empty if it is done."""
-    error = outcome.error
-    if error is None:
-        return outcome.reason
-    message = error.message.partition("\n")[0]
-    return f"{error.type}: {message}" if message else error.type
-
-
 _Lister = Callable[[QueueKeys, int], Flow[tuple[TaskRow, ...]]]
 _LISTERS: dict[str, _Lister] = {
     "inbox": _inbox,
@@ -298,9 +240,3 @@ _LISTERS: dict[str, _Lister] = {
     "parked": _parked,
     "paused": _paused,
 }
-
-_NEAR = 500
-_DECODE = msgspec.json.Decoder(EnvelopePreview).decode
-_FIELD = re.compile(r'"(name|version|priority|at|deadline)"\s*:\s*"?([^",}]+)')
-_STATE = re.compile(r'^\{"(state)":"(\w+)"')
-_ENDING = re.compile(r'"(task|worker|ended|took|attempt)":"?([^",}]+)')

@@ -12,11 +12,6 @@ from typing import Any
 
 from workstealing.errors import TaskNotFound
 from workstealing.inspecting.formatting import duration_ms, plural, timestamp
-from workstealing.inspecting.listing import (
-    preview_envelope,
-    preview_outcome,
-    reason_of,
-)
 from workstealing.inspecting.views import CutText, Explanation, TaskDetail
 from workstealing.queue import limit_calls, listing_calls
 from workstealing.queue.inspection_calls import Trace, locate
@@ -26,6 +21,7 @@ from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.context import Progress
 from workstealing.tasks.outcome import State, TaskOutcome
+from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
 
 __all__ = ("explain_task", "read_task")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workstealing.inspecting.formatting import duration_ms, plural
-from workstealing.inspecting.listing import MOST_ABILITIES, preview_outcome, summaries
+from workstealing.inspecting.listing import MOST_ABILITIES, summaries
 from workstealing.inspecting.views import TreeNode
 from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.inspection_calls import Counts
@@ -17,6 +17,7 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.queue.pause_calls import count_paused, first_paused
 from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.outcome import TaskOutcome
+from workstealing.tasks.previews import preview_outcome
 
 __all__ = ("read_tree",)
 

@@ -93,6 +93,8 @@ class QueueTotals:
     reassigned: int
     """Tasks that were taken back from dead workers."""
     stolen: int
+    forgotten: int = 0
+    """Dead letters that nobody looked after: they were too old or too many."""
 
 
 @dataclass(frozen=True, slots=True)

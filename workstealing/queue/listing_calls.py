@@ -15,6 +15,8 @@ from workstealing.queue.steps import Call, RedisCommand
 __all__ = (
     "CHUNK",
     "ParkedAbility",
+    "ScannedStretch",
+    "ScannedTask",
     "TaskSummary",
     "WorkerInfo",
     "count_capable",
@@ -29,8 +31,10 @@ __all__ = (
     "parked_abilities",
     "position",
     "ranked",
+    "scan_tasks",
     "score",
     "summarize",
+    "which_run",
 )
 
 _script = queue_scripts(__package__)
@@ -64,6 +68,31 @@ class TaskSummary:
     attempts: int
     deaths: int
     steals: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedTask:
+    """What a scan tells of a task. Of a long envelope there are only both ends."""
+
+    id: str
+    envelope: bytes
+    worker: str
+    is_delayed: bool
+    is_dead: bool
+    needs: str
+    """The ability that it is parked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedStretch:
+    """Some of the tasks that are kept, and where the next ones are."""
+
+    now_ms: int
+    cursor: str
+    """Where to go on; "0" at the end."""
+    size: int
+    """Bytes of the envelopes that the server has looked at."""
+    tasks: tuple[ScannedTask, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +162,45 @@ def summarize(
     )
 
 
+def scan_tasks(
+    keys: QueueKeys, cursor: str, *, count: int, most: int = 512
+) -> Call[ScannedStretch]:
+    """Look at about *count* of the tasks that are not over, and of dead letters."""
+    script = _script("scan_tasks")
+
+    def parse(reply: Any) -> ScannedStretch:
+        now, following, size, *flat = reply
+        tasks = (flat[n : n + 6] for n in range(0, len(flat), 6))
+        scanned = tuple(
+            ScannedTask(
+                shown(task_id),
+                raw(envelope),
+                shown(lock).rpartition("#")[0],
+                bool(delayed),
+                bool(dead),
+                shown(needs),
+            )
+            for task_id, envelope, lock, delayed, dead, needs in tasks
+        )
+        return ScannedStretch(int(now), shown(following), int(size), scanned)
+
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(cursor=cursor, count=count, most=most),
+        parse,
+        is_raw=True,
+    )
+
+
+def which_run(keys: QueueKeys, worker: str, ids: Sequence[str]) -> RedisCommand[Any]:
+    """Tell which of some tasks a worker has taken: a flag for each."""
+    return RedisCommand(
+        ("HMGET", keys.running(worker), *ids),
+        lambda reply: [at is not None for at in reply],
+    )
+
+
 def parked_abilities(keys: QueueKeys, *, most: int) -> RedisCommand[tuple[str, ...]]:
     """Name abilities that tasks are parked for."""
     return RedisCommand(
@@ -176,9 +244,9 @@ def count_living(keys: QueueKeys, now_ms: int) -> RedisCommand[int]:
 
 
 def ranked(
-    key: str, *, most: int, latest: bool = False
+    key: str, *, most: int, latest: bool = False, first: int = 0
 ) -> Call[tuple[tuple[str, int], ...]]:
-    """Name the first or the last ids of a sorted set, and their milliseconds."""
+    """Name ids of a sorted set, from the first or the last, and their milliseconds."""
     script = load_script(__package__, "ranked")
 
     def parse(reply: Any) -> tuple[tuple[str, int], ...]:
@@ -188,7 +256,7 @@ def ranked(
     return Call(
         script,
         script.keys(ranks=key),
-        script.arguments(most=most, latest=int(latest)),
+        script.arguments(most=most, latest=int(latest), first=first),
         parse,
     )
 

@@ -21,6 +21,8 @@ __all__ = (
     "Submitted",
     "cancel",
     "end_input",
+    "forget",
+    "read_outcomes",
     "replay",
     "request_outcome",
     "submit",
@@ -46,7 +48,7 @@ class Submitted:
 class RequestedOutcome:
     """An outcome, or why there is none."""
 
-    verdict: Literal["ended", "requested", "unknown", "lost"]
+    verdict: Literal["ended", "requested", "pending", "unknown", "lost"]
     """`requested`: it will be published. `lost`: a dead letter has none any more."""
     outcome: bytes = b""
 
@@ -126,6 +128,21 @@ def request_outcome(
     )
 
 
+def read_outcomes(keys: QueueKeys, ids: Sequence[str]) -> Call[list[RequestedOutcome]]:
+    """Read the outcomes of several tasks."""
+    script = _script("read_outcomes")
+
+    def parse(reply: Any) -> list[RequestedOutcome]:
+        return [
+            RequestedOutcome(cast("Any", text(verdict)), raw(outcome))
+            for verdict, outcome in zip(reply[::2], reply[1::2], strict=True)
+        ]
+
+    return Call(
+        script, script.keys(keys), script.arguments(ids=ids), parse, is_raw=True
+    )
+
+
 def cancel(
     keys: QueueKeys,
     settings: QueueSettings,
@@ -173,6 +190,12 @@ def replay(keys: QueueKeys, task_id: str, *, drop: bool) -> Call[bool]:
 
     arguments = script.arguments(id=task_id, drop=int(drop))
     return Call(script, script.keys(keys), arguments, parse)
+
+
+def forget(keys: QueueKeys, ids: Sequence[str]) -> Call[int]:
+    """Forget the outcomes of tasks that have ended."""
+    script = _script("forget")
+    return Call(script, script.keys(keys), script.arguments(ids=ids), int)
 
 
 def end_input(keys: QueueKeys, *, ended: bool) -> Call[bool]:

@@ -14,6 +14,7 @@ from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import number, pairs, shown, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
+from workstealing.queue.worker_calls import Rescued
 from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 __all__ = (
@@ -77,8 +78,8 @@ def survey(
 
 def reassign(
     keys: QueueKeys, settings: QueueSettings, worker: str, *, most: int
-) -> Call[int]:
-    """Give back the tasks of a dead worker; -1 if it lives."""
+) -> Call[Rescued]:
+    """Give back the tasks of a dead worker."""
     script = _script("reassign")
     return Call(
         script,
@@ -90,7 +91,7 @@ def reassign(
             exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),
         ),
-        int,
+        Rescued.read,
     )
 
 

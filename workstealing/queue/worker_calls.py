@@ -13,7 +13,7 @@ from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.pause_calls import Pauses
-from workstealing.queue.replies import raw, text, texts
+from workstealing.queue.replies import raw, shown, text, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call, RedisCommand
 from workstealing.tasks.attempt import Delivery, Report
@@ -21,6 +21,7 @@ from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 __all__ = (
     "Exchanged",
+    "Rescued",
     "begin",
     "exchange",
     "find_capable",
@@ -71,14 +72,34 @@ class Exchanged:
         return self.unfinished - self.delayed - self.held_back
 
 
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """What has become of the tasks of a worker that died."""
+
+    returned: int
+    """How many went back to the queue or were given up; -1 if it lives."""
+    given_up: tuple[tuple[str, str], ...] = ()
+    """Those that were given up: id and name of the task, or empty."""
+
+    @staticmethod
+    def read(reply: Any) -> Rescued:
+        """Read the reply of a script: the number, then id, name, id, name, …"""
+        returned, *flat = reply
+        ids, names = texts(flat[::2]), map(shown, flat[1::2])
+        return Rescued(int(returned), tuple(zip(ids, names, strict=True)))
+
+
 def join(
     keys: QueueKeys,
     settings: QueueSettings,
     worker: str,
     incarnation: str,
     description: Mapping[str, Any],
-) -> Call[bool]:
-    """Register a worker; *description* has its `abilities`."""
+) -> Call[Rescued]:
+    """Register a worker; *description* has its `abilities`.
+
+    What another incarnation of this name was running goes back to the queue.
+    """
     script = _script("join")
     return Call(
         script,
@@ -92,7 +113,7 @@ def join(
             exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),
         ),
-        bool,
+        Rescued.read,
     )
 
 

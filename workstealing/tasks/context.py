@@ -44,6 +44,7 @@ class ExecutionContext:
         id, name, version: as it was submitted.
         attempt: 1, then one more each time that it is tried again.
         worker, queue: who runs it, and where it comes from.
+        fence: a number that is larger with each worker and attempt that has the task.
 
     For whom:
         principal, roles: on whose behalf it was called.
@@ -113,6 +114,18 @@ class ExecutionContext:
         return self._control.is_lease_lost
 
     @property
+    def fence(self) -> int:
+        """The token of its lock: each later run of this task has a larger one.
+
+        What guards a resource keeps the largest that it has seen, and refuses smaller
+        ones: so a worker that lost its lease without knowing changes nothing any more.
+        """
+        attempt = self._control.attempt
+        token = "" if attempt is None else attempt.task.token
+        # Where no queue is, nobody else can have the task.
+        return int(token) if token.isdecimal() else self.attempt
+
+    @property
     def logger(self) -> logging.Logger:
         """The task's own logger, `workstealing.task.<name>`, from INFO on."""
         logger = logging.getLogger(f"workstealing.task.{self.name}")
@@ -180,6 +193,12 @@ class AttemptControl:
     stdout: Any = None
     """Where the task prints, if not to the process's own streams."""
     stderr: Any = None
+    given_up: str | None = None
+    """Why this attempt was the last, if the task was given up with it."""
+    is_told = False
+    """Those who want to know what comes of it have been told, or are being told."""
+    story: Any = None
+    """What its hooks have been told, if there are any."""
     attempt: Any = None
     """What its notes are about."""
     output: NotesKeeper | None = None

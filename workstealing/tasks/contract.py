@@ -31,7 +31,7 @@ class Contract:
     With a class as `payload`, the implementation has one parameter that takes an object
     of it. With a function as `payload`, which is never called, the implementation has
     the parameters of that function. Either may have one more for the
-    `ExecutionContext`.
+    `ExecutionContext`, and more for resources.
     """
 
     name: str
@@ -98,7 +98,10 @@ class Contract:
                 )
             (whole,) = own.parameters
         signature = replace(
-            self.signature, context_parameter=own.context_parameter, whole=whole
+            self.signature,
+            context_parameter=own.context_parameter,
+            resources=own.resources,
+            whole=whole,
         )
         return replace(definition, signature=signature, unique=self.unique)
 

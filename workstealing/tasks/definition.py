@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from workstealing._checks import (
     did_you_mean,
 )
 from workstealing.errors import ConfigurationError, NotATask, PayloadInvalid
+from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.envelope import NORMAL, PRIORITIES
 from workstealing.tasks.json_values import Json, encode_value
 from workstealing.tasks.limits import Limit, LineNames
@@ -61,6 +62,10 @@ class TaskDefinition:
     """How many seconds after it is due it is not begun any more; None is never."""
     line_names: LineNames | None = None
     """Its limits and its fair key, if it has any."""
+    on_give_up: Callable[[ExecutionContext, str], Any] | None = None
+    """Who is told that it was given up, and why."""
+    formerly: tuple[str, ...] = ()
+    """Names that it had before."""
     ability: str = field(init=False)
     """How a worker announces that it can run this: `name@version`."""
 
@@ -71,8 +76,11 @@ class TaskDefinition:
     @property
     def abilities(self) -> tuple[str, ...]:
         """Return all that it can run: its own version and those that it accepts."""
-        accepted = (f"{self.name}@{version}" for version in self.accepts)
-        return (self.ability, *accepted)
+        return tuple(
+            f"{name}@{version}"
+            for name in (self.name, *self.formerly)
+            for version in (self.version, *self.accepts)
+        )
 
     def decode(self, version: int, payload: Json) -> dict[str, Any]:
         """Read a payload of its own or of an accepted version, as arguments."""
@@ -100,6 +108,8 @@ def define(
     limit: Limit | Sequence[Limit] | None = None,
     fair_key: str | Callable[..., Any] | None = None,
     fair_weight: float | Callable[..., Any] | None = None,
+    on_give_up: Callable[[ExecutionContext, str], Any] | None = None,
+    formerly: Collection[str] = (),
     **unknown: NoReturn,
 ) -> TaskDefinition:
     """Make a task of a function.
@@ -134,6 +144,10 @@ def define(
             different keys take turns, however many of one key wait.
         fair_weight: How many turns a key gets, 1 if it is not given; a number, or a
             function of the arguments.
+        on_give_up: A function that is called with the context and the reason once the
+            task has failed for good. `@queue.task` takes a task, too: it is submitted
+            with the id of the task that was given up, and the reason.
+        formerly: Names that the task had before: what was submitted under them runs.
         unknown: Refused by name; no type checker lets it pass either.
     """
     if unknown:
@@ -161,17 +175,23 @@ def define(
         unique=checked_unique(unique, signature),
         expires=None if expires is None else checked_seconds(expires, "expires"),
         line_names=LineNames.of(checked_name, signature, limit, fair_key, fair_weight),
+        on_give_up=_checked_listener(on_give_up),
+        formerly=_checked_former_names(formerly, checked_name),
     )
 
 
 def refuse_options(whose: str, unknown: Iterable[str], known: Sequence[str]) -> None:
     """Say which option there is not, which one was meant, and which there are."""
     for name in unknown:
-        near = did_you_mean(name, known)
+        near = did_you_mean(_ELSEWHERE.get(name, name), known)
         meant = f" Did you mean {near}=?" if near else ""
         raise ConfigurationError(
             f"{whose} has no option {name}=.{meant} It takes {', '.join(known)}"
         )
+
+
+# What others call an option of ours; by its letters alone, another would be nearer.
+_ELSEWHERE = {"retry": "retries", "max_retries": "retries", "time_limit": "timeout"}
 
 
 def _refuse_what_cannot_run(function: Any) -> None:
@@ -182,6 +202,33 @@ def _refuse_what_cannot_run(function: Any) -> None:
             f"{function.__qualname__} yields: a task returns its result at once, as a"
             " list for example"
         )
+
+
+def _checked_listener(on_give_up: Any) -> Any:
+    is_awaited = inspect.iscoroutinefunction(on_give_up)
+    # A task is made a function of by its queue.
+    if is_awaited or hasattr(on_give_up, "submit"):
+        raise ConfigurationError(
+            f"on_give_up must be a function of (context, reason), not {on_give_up!r}:"
+            " what is to be awaited is best a task of its own, which @queue.task takes"
+        )
+    if on_give_up is not None and not callable(on_give_up):
+        raise ConfigurationError(
+            f"on_give_up must be a function or a task, not {on_give_up!r}"
+        )
+    return on_give_up
+
+
+def _checked_former_names(names: Any, own: str) -> tuple[str, ...]:
+    # A string is a collection too, of letters.
+    if isinstance(names, (str, bytes)) or not isinstance(names, Collection):
+        raise ConfigurationError(
+            f'formerly must be a tuple of names, such as ("old.name",), not {names!r}'
+        )
+    checked = tuple(checked_task_name(name) for name in names)
+    if own in checked:
+        raise ConfigurationError(f"formerly has {own}, which is the task's name now")
+    return checked
 
 
 def _default_name(function: Callable[..., Any]) -> str:

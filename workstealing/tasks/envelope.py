@@ -43,6 +43,8 @@ _Seconds = Annotated[float, Meta(gt=0)]
 _Milliseconds = Annotated[int, Meta(ge=0, le=LATEST_MS)]
 _Principal = Annotated[str, Meta(max_length=LONGEST_NAME)]
 _Role = Annotated[str, Meta(min_length=1, max_length=LONGEST_ROLE)]
+_Value = Annotated[str, Meta(max_length=1000)]
+_Carried = Annotated[dict[str, _Value], Meta(max_length=64)]
 _Roles = Annotated[tuple[_Role, ...], Meta(max_length=MOST_ROLES)]
 
 
@@ -61,6 +63,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: _Priority = NORMAL
     at: _Milliseconds = 0
     """When it was submitted, in milliseconds since 1970; 0 if it is not said."""
+    due: _Milliseconds = 0
+    """When it is to be run, if not at once; only said for those who measure waits."""
     retries: _Count | None = None
     """How often it is tried again, if not as often as the task itself says."""
     timeout: _Seconds | None = None
@@ -77,6 +81,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The caller wants to see what the task logs."""
     trace: str = ""
     """The trace that it belongs to, as a W3C `traceparent`."""
+    context: _Carried | None = None
+    """Context variables of the caller that are set around the task, by name."""
     restart: Restart = "always"
     """After what it is run again: no more than this, and than the task itself says."""
     # Last, so that all that a batch has in common stands before it.

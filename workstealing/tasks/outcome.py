@@ -30,7 +30,7 @@ from workstealing.errors import (
 )
 from workstealing.tasks.context import Progress
 from workstealing.tasks.json_values import NOT_JSON
-from workstealing.tasks.retry import OUTCOME_UNKNOWN, Retry
+from workstealing.tasks.retry import OUTCOME_UNKNOWN, Retry, Snooze
 
 __all__ = (
     "MAX_RESULT",
@@ -51,7 +51,7 @@ MAX_RESULT = 16 << 20
 _LONGEST_TRACEBACK = 8 * 1024
 _LONGEST_MESSAGE = 1024
 _NULL = msgspec.Raw(b"null")
-_RETRY = f"{Retry.__module__}.{Retry.__qualname__}"
+_ASKED = tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in (Retry, Snooze))
 
 
 class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -133,7 +133,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         error = self.error or ErrorReport("an unknown error")
         if self.state == "failed":
             message = error.message
-            if error.type == _RETRY:
+            if error.type in _ASKED:
                 # Or else nobody learns why it was not tried again, as it had asked.
                 message = f"{message} ({self.reason})"
             return TaskFailed(task_id, error.type, message, error.traceback)

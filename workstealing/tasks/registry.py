@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from workstealing.errors import ConfigurationError, DuplicateTask, UnknownTask
 from workstealing.tasks.contract import Contract, TaskInterface
 from workstealing.tasks.definition import TaskDefinition
+from workstealing.tasks.resource import ResourceDefinition, define_resource
 
 __all__ = (
     "GROUP",
@@ -39,22 +40,30 @@ class Registry:
         self._newest: dict[str, int] = {}
         self._definitions: dict[tuple[str, int], TaskDefinition] = {}
         self._accepting: dict[tuple[str, int], TaskDefinition] = {}
+        self._resources: list[ResourceDefinition] = []
+        self.uses_resources = False
+        """Whether there are resources, or tasks that ask for any."""
+        self._renamed: dict[str, str] = {}
 
     def add(self, definition: TaskDefinition) -> None:
         """Add a definition; a name and version that are taken are refused."""
         key = (definition.name, definition.version)
         self._refuse_other_numbers(definition)
+        self._refuse_names_in_use(definition)
         if self._definitions.setdefault(key, definition) is not definition:
             raise DuplicateTask(
                 f"a task {definition.ability} exists already: give another name=,"
                 " or a higher version= if the parameters changed"
             )
         self._note(*key)
+        if definition.signature.resources:
+            self.uses_resources = True
+        for name in definition.formerly:
+            self._renamed[name] = definition.name
+            self._accept(name, definition.version, definition)
         for version in definition.accepts:
-            old = (definition.name, version)
-            known = self._accepting.setdefault(old, definition)
-            if known.version < definition.version:
-                self._accepting[old] = definition
+            for name in (definition.name, *definition.formerly):
+                self._accept(name, version, definition)
 
     def _refuse_other_numbers(self, definition: TaskDefinition) -> None:
         """Refuse a limit that another task has by the same name and other numbers."""
@@ -97,6 +106,44 @@ class Registry:
 
         return implement
 
+    def resource(self, function: F) -> F:
+        """Let workers open what the decorated function yields, for tasks that ask.
+
+        It is a generator function, `def` or `async def`, that yields once.
+        """
+        self.add_resource(define_resource(function))
+        return function
+
+    def add_resource(self, resource: ResourceDefinition) -> None:
+        """Add a resource; a type that is taken is refused."""
+        for known in self._resources:
+            if known is resource:
+                return
+            if known.type is not None and known.type == resource.type:
+                raise ConfigurationError(
+                    f"resources '{known.name}' and '{resource.name}' yield the same"
+                    f" type, {_type_name(known.type)}, by which tasks ask for them:"
+                    " give one of them a subclass or a NewType"
+                )
+        self._resources.append(resource)
+        self.uses_resources = True
+
+    def resources(self) -> tuple[ResourceDefinition, ...]:
+        """Return the resources in the order of their definition.
+
+        A task that asks for one that nobody yields is refused.
+        """
+        known = [one.type for one in self._resources]
+        for definition in self:
+            for name, kind in definition.signature.resources.items():
+                if kind not in known:
+                    raise ConfigurationError(
+                        f"task '{definition.name}' asks for the resource"
+                        f" {_type_name(kind)} (parameter '{name}'), and nothing yields"
+                        " one: define it with @queue.resource"
+                    )
+        return tuple(self._resources)
+
     @contextmanager
     def fake(self, contract: Contract, function: Callable[..., Any]) -> Iterator[None]:
         """Let another function implement a contract for a while; for tests."""
@@ -118,6 +165,8 @@ class Registry:
             self.add_contract(contract)
         for definition in other:
             self.add(definition)
+        for resource in other._resources:
+            self.add_resource(resource)
 
     def load(self, module: str) -> None:
         """Import a module; add its contracts, and what its registries have."""
@@ -130,6 +179,7 @@ class Registry:
 
     def interface(self, name: str, version: int | None = None) -> TaskInterface:
         """Return what a caller needs to know; the newest version unless it is given."""
+        name = self._renamed.get(name, name)
         key = (name, self._newest.get(name, 1) if version is None else version)
         known = self._definitions.get(key) or self._contracts.get(key)
         if known is None:
@@ -149,7 +199,7 @@ class Registry:
             versions = {
                 one
                 for known in self
-                if known.name == name
+                if known.name == name or name in known.formerly
                 for one in (known.version, *known.accepts)
             }
             raise UnknownTask(_missing(name, version, versions))
@@ -178,9 +228,33 @@ class Registry:
                 " `tasks = Registry()` at the top of the module"
             )
 
+    def _accept(self, name: str, version: int, definition: TaskDefinition) -> None:
+        known = self._accepting.setdefault((name, version), definition)
+        if known.version < definition.version:
+            self._accepting[name, version] = definition
+
+    def _refuse_names_in_use(self, definition: TaskDefinition) -> None:
+        own = definition.name
+        heir = self._renamed.get(own)
+        if heir is not None:
+            raise DuplicateTask(
+                f"a task cannot be called {own}: task '{heir}' was, says its formerly="
+            )
+        for name in definition.formerly:
+            if self._renamed.get(name, own) != own or any(
+                known.name == name for known in self
+            ):
+                raise DuplicateTask(
+                    f"task '{own}' was not formerly {name}: another task here is or was"
+                )
+
     def _note(self, name: str, version: int) -> None:
         if version > self._newest.get(name, 0):
             self._newest[name] = version
+
+
+def _type_name(kind: Any) -> str:
+    return str(getattr(kind, "__qualname__", kind))
 
 
 def _missing(name: str, version: int, versions: set[int]) -> str:

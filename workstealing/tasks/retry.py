@@ -1,4 +1,4 @@
-"""Whether a failed task is tried again, and when.
+"""Whether a task that raised is tried again, and when; what it raises to say so itself.
 
 The wait doubles with each attempt, up to a bound, and is drawn evenly from zero to
 there ("full jitter"), so that tasks that failed together do not come back together.
@@ -7,20 +7,22 @@ there ("full jitter"), so that tasks that failed together do not come back toget
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from workstealing._checks import checked_seconds, checked_whole
+from workstealing._checks import checked_seconds, checked_time, checked_whole
 from workstealing.chance import Chance
 from workstealing.errors import ConfigurationError, WorkStealingError
 
 __all__ = (
     "OUTCOME_UNKNOWN",
     "GiveUp",
+    "NoRetry",
     "Restart",
     "Retry",
     "RetryAfter",
     "RetryPolicy",
+    "Snooze",
     "checked_restart",
     "stricter",
 )
@@ -48,6 +50,48 @@ class Retry(WorkStealingError):
         return f"try again {when}" + (f": {self.reason}" if self.reason else "")
 
 
+class Snooze(WorkStealingError):
+    """Raised by a task that is to be run later: it is too early, nothing went wrong.
+
+    Unlike `Retry`, it counts neither as an attempt nor as one of the `retries=`. A task
+    may snooze as often as it likes; the `deadline` of its caller ends that. One that is
+    not to be repeated (`restart=`, `idempotent=False`) cannot snooze: it is given up.
+    """
+
+    def __init__(self, until: float | timedelta | datetime, reason: str = "") -> None:
+        super().__init__(until, reason)
+        if isinstance(until, datetime):
+            self.until: float | datetime = checked_time(until, "until")
+        else:
+            self.until = checked_seconds(until, "until", zero=True)
+        self.reason = reason
+
+    def seconds(self, now: float) -> float:
+        """Return how long it is to wait, *now* being a time since 1970."""
+        if isinstance(self.until, datetime):
+            return max(0.0, self.until.timestamp() - now)
+        return self.until
+
+    def __str__(self) -> str:
+        if isinstance(self.until, datetime):
+            when = f"until {self.until.isoformat(' ', 'seconds')}"
+        else:
+            when = f"for {self.until:g} s"
+        return f"snooze {when}" + (f": {self.reason}" if self.reason else "")
+
+
+class GiveUp(WorkStealingError):
+    """Raised by a task that is not to be tried again, whatever `retries=` says.
+
+    It has failed then: its caller gets `TaskFailed` with the reason, and it is a dead
+    letter that can be replayed.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class RetryAfter:
     """Try again, not before so many seconds have passed."""
@@ -56,7 +100,7 @@ class RetryAfter:
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class NoRetry:
     """Do not try again."""
 
     reason: str
@@ -96,15 +140,20 @@ class RetryPolicy:
 
     def verdict(
         self, error: BaseException, attempt: int, chance: Chance
-    ) -> RetryAfter | GiveUp:
+    ) -> RetryAfter | NoRetry:
         """Judge the error of an attempt; the first attempt is number 1."""
+        if isinstance(error, GiveUp):
+            return NoRetry("GiveUp was raised")
+        if isinstance(error, Snooze):
+            # The others never come here: to snooze is not to fail.
+            return NoRetry("Snooze was raised by a task that must not be repeated")
         asked = isinstance(error, Retry)
         if not asked and isinstance(error, self.give_up_on):
-            return GiveUp(f"{type(error).__qualname__} is not tried again")
+            return NoRetry(f"{type(error).__qualname__} is not tried again")
         if not asked and not isinstance(error, self.retry_on):
-            return GiveUp(f"{type(error).__qualname__} is not among retry_on")
+            return NoRetry(f"{type(error).__qualname__} is not among retry_on")
         if attempt > self.retries:
-            return GiveUp(self._exhausted(asked, attempt))
+            return NoRetry(self._exhausted(asked, attempt))
         if isinstance(error, Retry) and error.after is not None:
             return RetryAfter(error.after)
         return RetryAfter(chance.random() * self._longest_wait(attempt))

@@ -12,11 +12,11 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import msgspec
 
@@ -24,6 +24,7 @@ from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.errors import (
     BadSignature,
+    ConfigurationError,
     RedisError,
     ResultInvalid,
     StopWork,
@@ -46,6 +47,7 @@ from workstealing.tasks.context import (
     enter,
     leave,
 )
+from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS, Envelope
 from workstealing.tasks.outcome import (
     MAX_RESULT,
@@ -54,14 +56,18 @@ from workstealing.tasks.outcome import (
     moment_text,
     refusal_of,
 )
-from workstealing.tasks.retry import OUTCOME_UNKNOWN, GiveUp, RetryAfter
+from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, RetryAfter, Snooze
 
-__all__ = ("AttemptOutput", "TaskRunner", "end_if_forked")
+__all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
 
 logger = BackgroundLogger(__name__)
 
 _getpid = os.getpid
+_TOLD = ("retry", "failed", "dead")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Runs a coroutine to its end, in a thread that has no running event loop."""
 
 
 class AttemptOutput(Protocol):
@@ -98,6 +104,7 @@ class TaskRunner:
         output: where attempts leave what they say.
         max_result: bytes of one result.
         reraised: exceptions that are meant for the worker, not for the task.
+        resources: returns what a worker has opened, for parameters of a task.
     """
 
     def __init__(
@@ -110,6 +117,7 @@ class TaskRunner:
         *,
         max_result: int = MAX_RESULT,
         reraised: tuple[type[BaseException], ...] = (),
+        resources: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
         self._admission = admission
         self._worker = worker
@@ -118,13 +126,24 @@ class TaskRunner:
         self._output = output
         self._max_result = max_result
         self._reraised = reraised
+        self._resources = resources
         self._pid = os.getpid()
 
-    def execute(self, delivery: Delivery, call: Callable[[Attempt], Any]) -> Ending:
-        """Prepare and run a task; *call* calls its function and returns the result."""
+    def execute(
+        self,
+        delivery: Delivery,
+        call: Callable[[Attempt], Any],
+        complete: Complete = asyncio.run,
+    ) -> Ending:
+        """Prepare and run a task; *call* calls its function and returns the result.
+
+        Hooks that are coroutine functions are run by *complete*.
+        """
         try:
             attempt = self.prepare(delivery)
-            return self.run(attempt, call) if isinstance(attempt, Attempt) else attempt
+            if isinstance(attempt, Attempt):
+                return self.run(attempt, call, complete)
+            return attempt
         except self._reraised:
             raise
         except BaseException as error:  # noqa: BLE001 - a slot must survive its tasks
@@ -146,7 +165,12 @@ class TaskRunner:
         except BaseException as error:  # noqa: BLE001 - a slot must survive its tasks
             return self.escaped(delivery, error)
 
-    def run(self, attempt: Attempt, call: Callable[[Attempt], Any]) -> Report | None:
+    def run(
+        self,
+        attempt: Attempt,
+        call: Callable[[Attempt], Any],
+        complete: Complete = asyncio.run,
+    ) -> Report | None:
         """Run an attempt in this thread."""
         output = self._output
         if attempt.runs_once:
@@ -175,6 +199,8 @@ class TaskRunner:
             leave(token)
         if _getpid() != self._pid:
             end_if_forked(self._pid)
+        if _is_news(report, attempt):
+            self._tell(attempt, report, complete)
         if control.has_notes:
             output.settle(attempt, report)
         return report
@@ -209,6 +235,8 @@ class TaskRunner:
         finally:
             leave(token)
         end_if_forked(self._pid)
+        if _is_news(report, attempt):
+            await self._tell_async(attempt, report)
         if control.has_notes:
             await asyncio.to_thread(output.settle, attempt, report)
         return report
@@ -230,6 +258,8 @@ class TaskRunner:
             definition = admission.registry.find(envelope.name, envelope.version)
             admission.permit(definition, envelope.principal, envelope.roles)
             arguments = definition.decode(envelope.version, envelope.payload)
+            if definition.signature.resources:
+                arguments.update(self._opened(definition))
         except UnknownTask:
             return Unroutable(delivery, f"{envelope.name}@{envelope.version}")
         except KeyboardInterrupt:
@@ -279,6 +309,15 @@ class TaskRunner:
             return Report(task.id, task.token, "back")
         return self._cancelled(attempt, reason)
 
+    def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
+        """Tell, in its place, what comes of an attempt that ends with its process."""
+        self.tell_of_report(attempt, report)
+
+    def tell_of_report(self, attempt: Attempt, report: Report | None) -> None:
+        """Tell what comes of an attempt whose own thread will not, or too late."""
+        if _is_news(report, attempt):
+            self._tell(attempt, report, asyncio.run)
+
     def escaped(self, delivery: Delivery, error: BaseException) -> Report:
         """Report a task whose slot failed, so that nothing better can be said of it."""
         kind = type(error).__name__
@@ -294,6 +333,49 @@ class TaskRunner:
             state="dead",
             reason=f"unexpected {kind} while running the task or reporting its error",
         )
+
+    def _opened(self, definition: TaskDefinition) -> dict[str, Any]:
+        if self._resources is None:
+            raise ConfigurationError(
+                f"task '{definition.name}' asks for resources, and none were opened"
+                " here: they must be defined before the worker starts"
+            )
+        return self._resources(definition.signature.resources)
+
+    def _tell(
+        self,
+        attempt: Attempt,
+        report: Report,  # noqa: ARG002 - for hooks, which it has not
+        complete: Complete,  # noqa: ARG002 - for hooks
+    ) -> None:
+        """Tell everybody who wants to know that it is tried again or given up."""
+        self._tell_listener(attempt)
+
+    async def _tell_async(
+        self,
+        attempt: Attempt,
+        report: Report,  # noqa: ARG002 - for hooks, which it has not
+    ) -> None:
+        """Do so in an event loop, which must not wait."""
+        if attempt.definition.on_give_up is not None:
+            await asyncio.to_thread(self._tell_listener, attempt)
+
+    def _tell_listener(self, attempt: Attempt) -> None:
+        """Tell whom the task named, if it was given up."""
+        reason = control_of(attempt.context).given_up
+        tell = attempt.definition.on_give_up
+        if reason is None or tell is None:
+            return
+        try:
+            tell(attempt.context, reason)
+        except BaseException as error:  # noqa: BLE001 - the task has ended all the same
+            logger.error(
+                "on_give_up of task %s (%s) failed; nobody was told: %s",
+                attempt.task.id,
+                attempt.definition.ability,
+                _reason(error),
+                error=error,
+            )
 
     def _not_begun(self, attempt: Attempt, error: RedisError) -> Report:
         # Whether the reply was lost or the call, the task was not begun.
@@ -353,15 +435,17 @@ class TaskRunner:
 
     def _raised(self, attempt: Attempt, error: BaseException) -> Report:
         task, definition = attempt.task, attempt.definition
+        if isinstance(error, Snooze) and attempt.restart == "always":
+            return self._snoozed(attempt, error)
         policy = definition.retry
         if attempt.envelope.retries is not None:
             policy = replace(policy, retries=attempt.envelope.retries)
         verdict = policy.verdict(error, task.attempt, self._chance)
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
-            verdict = GiveUp(f'restart="{attempt.restart}"')
+            verdict = NoRetry(f'restart="{attempt.restart}"')
         if isinstance(verdict, RetryAfter) and _expires_within(attempt, verdict):
             # As expired it would hide the error that it ended with.
-            verdict = GiveUp("it expires before it could be tried again")
+            verdict = NoRetry("it expires before it could be tried again")
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
             return self._cancelled(attempt, "not tried again: " + _reason(error))
         if isinstance(verdict, RetryAfter):
@@ -383,6 +467,8 @@ class TaskRunner:
             _reason(error),
             error=error,
         )
+        control = control_of(attempt.context)
+        control.given_up = f"{_reason(error)} ({verdict.reason})"
         return self._report(
             task,
             "failed",
@@ -391,6 +477,21 @@ class TaskRunner:
             error=ErrorReport.of(error),
             reason=verdict.reason,
         )
+
+    def _snoozed(self, attempt: Attempt, snooze: Snooze) -> Report:
+        if attempt.context.cancelled:
+            return self._cancelled(attempt, "not run again: " + _reason(snooze))
+        task, seconds = attempt.task, snooze.seconds(time.time())
+        # At least one: without a delay it would be the next task again, and again.
+        delay_ms = max(1, round(min(seconds * 1000, LATEST_MS / 2)))
+        logger.info(
+            "task %s (%s) is run again in %.3g s: %s",
+            task.id,
+            attempt.definition.ability,
+            delay_ms / 1000,
+            _reason(snooze),
+        )
+        return Report(task.id, task.token, "back", delay_ms=delay_ms)
 
     def _cancelled(self, attempt: Attempt, reason: str) -> Report:
         return self._report(
@@ -423,6 +524,7 @@ class TaskRunner:
         why = "it was stopped while it ran"
         if attempt.is_overdue:
             why = str(_too_long(attempt))
+        control_of(attempt.context).given_up = f"{OUTCOME_UNKNOWN}: {why}"
         return self._report(
             attempt.task,
             "dead",
@@ -478,3 +580,17 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, WorkStealingError):
         return described.message
     return f"{described.type}: {described.message}"
+
+
+def _is_news(report: Report | None, attempt: Attempt) -> TypeGuard[Report]:
+    """Return whether to tell that a task is tried again or given up; True only once.
+
+    If the lease is lost, that is for the next worker to tell.
+    """
+    if report is None or report.verdict not in _TOLD:
+        return False
+    control = control_of(attempt.context)
+    if control.is_told or control.is_lease_lost:
+        return False
+    control.is_told = True
+    return True

@@ -7,7 +7,8 @@ older release of this one, cannot call a function with what it does not expect.
 - Parameters without an annotation take any JSON value.
 - Arguments that are not given are not written. The default of the function that runs
   fills them in, so a changed default also holds for tasks that wait.
-- A parameter annotated `ExecutionContext` is filled in by the worker.
+- A parameter annotated `ExecutionContext`, or `Annotated[…, Resource]`, is filled in by
+  the worker.
 - `*args`, `**kwargs` and positional-only parameters are refused: a payload names its
   arguments, and nothing could check those.
 """
@@ -42,6 +43,7 @@ from workstealing.tasks.json_values import (
     encode_value,
     with_article,
 )
+from workstealing.tasks.resource import requested_resource
 
 __all__ = ("Signature", "decode_result")
 
@@ -65,6 +67,8 @@ class Signature:
     _payload: Any = field(repr=False)
     _hook: Hook = field(repr=False)
     _decode: Decode = field(repr=False)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters that take resources of the worker, and their types."""
     _is_flat: bool = field(default=False, repr=False)
     """All parameters are numbers and strings: what was checked once is right."""
 
@@ -78,7 +82,12 @@ class Signature:
             raise NotATask(
                 f"task '{task}' has {len(contexts)} ExecutionContext parameters"
             )
-        for name in contexts:
+        resources = {
+            name: kind
+            for name in parameters
+            if (kind := requested_resource(hints.get(name))) is not None
+        }
+        for name in (*contexts, *resources):
             del parameters[name]
         for parameter in parameters.values():
             _refuse_unnamed(parameter, task)
@@ -99,6 +108,7 @@ class Signature:
             _payload=payload,
             _hook=hook,
             _decode=msgspec.json.Decoder(payload, dec_hook=hook).decode,
+            resources=resources,
             _is_flat=all(hints.get(name) in (bool, int, str) for name in parameters),
         )
 

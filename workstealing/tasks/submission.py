@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import TIMEOUT_MAX
 from typing import Protocol
 
 import msgspec
@@ -131,6 +132,10 @@ class SubmitOptions:
     """Takes turns with tasks of other keys; the task's own unless given."""
     fair_weight: float | None = None
     """How many turns its key gets; the task's own unless given."""
+    retries: int | None = None
+    """How often it is tried again; as often as the task says unless given."""
+    timeout: float | timedelta | None = None
+    """Seconds that an attempt may last; as many as the task says unless given."""
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -143,6 +148,10 @@ class SubmitOptions:
             self._delay_seconds()
         if self.at is not None:
             checked_time(self.at, "at")
+        if self.retries is not None:
+            checked_whole(self.retries, "retries", 0)
+        if self.timeout is not None:
+            self._timeout_seconds()
         if self.fair_key is not None and not isinstance(self.fair_key, str):
             raise ConfigurationError(
                 f"fair_key of a submission is the key itself, a text, not"
@@ -191,6 +200,14 @@ class SubmitOptions:
         elif self.expires is not None:
             checked_seconds(self.expires, "expires")
 
+    @property
+    def timeout_seconds(self) -> float | None:
+        """Seconds that an attempt may last, if that is said."""
+        return None if self.timeout is None else self._timeout_seconds()
+
+    def _timeout_seconds(self) -> float:
+        return checked_seconds(self.timeout, "timeout", most=TIMEOUT_MAX)
+
     def _delay_seconds(self) -> float:
         return checked_seconds(
             self.delay, "delay", zero=True, most=LATEST_MS // 2 // 1000
@@ -212,7 +229,11 @@ class Submission:
 
 
 def envelope_without_payload(
-    task: TaskInterface, options: SubmitOptions, *, is_signed: bool = False
+    task: TaskInterface,
+    options: SubmitOptions,
+    *,
+    is_signed: bool = False,
+    carried: dict[str, str] | None = None,
 ) -> Envelope:
     """Return what a submission says of a task; the payload is an empty object."""
     context = options.context
@@ -229,6 +250,9 @@ def envelope_without_payload(
         version=task.version,
         priority=task.priority if options.priority is None else options.priority,
         at=now_ms,
+        due=_due(now_ms, options),
+        retries=options.retries,
+        timeout=options.timeout_seconds,
         deadline=deadline_ms,
         expires=_expiry(now_ms, options) if is_signed else None,
         principal=context.principal,
@@ -236,6 +260,7 @@ def envelope_without_payload(
         roles=tuple(context.roles) or (),
         log=options.log or context.logging is not None,
         trace=context.trace,
+        context=carried,
         restart=task.restart if isinstance(task, TaskDefinition) else "always",
         payload=msgspec.Raw(b"{}"),
     )
@@ -264,6 +289,13 @@ def new_ids(count: int) -> list[str]:
 
 def _own_expiry(task: TaskInterface) -> float | None:
     return task.expires if isinstance(task, TaskDefinition) else None
+
+
+def _due(now_ms: int, options: SubmitOptions) -> int:
+    """Return when a task is due; 0 if at once."""
+    if options.delay is None and options.at is None:
+        return 0
+    return min(max(now_ms + options.delay_ms, options.due_ms), LATEST_MS)
 
 
 def _expiry(now_ms: int, options: SubmitOptions) -> int:

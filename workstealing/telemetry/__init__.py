@@ -15,17 +15,28 @@ from workstealing.telemetry.events import (
     SliceEnded,
     SliceRefused,
 )
-from workstealing.telemetry.exporters import (
-    OpenTelemetryObserver,
-    PrometheusObserver,
-    StatsdObserver,
-)
 from workstealing.telemetry.observers import LoggingObserver, Observer
+from workstealing.telemetry.opentelemetry_exporter import OpenTelemetryObserver
+from workstealing.telemetry.prometheus_exporter import PrometheusObserver
+from workstealing.telemetry.statsd_exporter import StatsdObserver
+from workstealing.telemetry.task_events import (
+    LeaseLost,
+    TaskEnded,
+    TaskGivenUp,
+    TaskParked,
+    TaskRetried,
+    TasksReassigned,
+    TasksStolen,
+    TaskStarted,
+    TaskSubmitted,
+)
+from workstealing.telemetry.task_observers import SpanObserver, flush_events
 
 __all__ = (
     "BreakerClosed",
     "BreakerOpened",
     "Event",
+    "LeaseLost",
     "LoggingObserver",
     "Observer",
     "OpenTelemetryObserver",
@@ -34,5 +45,15 @@ __all__ = (
     "SetupFailed",
     "SliceEnded",
     "SliceRefused",
+    "SpanObserver",
     "StatsdObserver",
+    "TaskEnded",
+    "TaskGivenUp",
+    "TaskParked",
+    "TaskRetried",
+    "TaskStarted",
+    "TaskSubmitted",
+    "TasksReassigned",
+    "TasksStolen",
+    "flush_events",
 )

@@ -1,4 +1,4 @@
-"""The events of this library, one frozen value each.
+"""What happened, as values: the events of side work, and the union of all events.
 
 | event | when |
 | --- | --- |
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
+from workstealing.telemetry.task_events import QueueEvent
 
 __all__ = (
     "BreakerClosed",
@@ -102,4 +104,6 @@ class BreakerClosed:
     target: str
 
 
-Event = SliceEnded | SliceRefused | SetupFailed | BreakerOpened | BreakerClosed
+Event = (
+    SliceEnded | SliceRefused | SetupFailed | BreakerOpened | BreakerClosed | QueueEvent
+)

@@ -1,25 +1,45 @@
-"""Observers: objects that receive the events of a recruiter.
+"""Observers: objects that receive the events of recruiters and queues.
 
-An observer is called in the thread that did the work, so it must be quick. What it
+A recruiter calls its observers in the thread that did the work, so they must be quick;
+those of a queue are called in a thread of their own (`task_observers.py`). What one
 raises is logged, at most once a minute, and never reaches the host.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
 from workstealing._printing import escaping_logger, on_one_line
 from workstealing._stop_requests import is_stop_request
 from workstealing.clock import Clock
 from workstealing.telemetry.events import BreakerClosed, BreakerOpened, Event
+from workstealing.telemetry.task_events import (
+    LeaseLost,
+    TaskGivenUp,
+    TaskParked,
+    TaskRetried,
+    TasksReassigned,
+)
 
 __all__ = ("FanOut", "LoggingObserver", "Observer", "Throttle")
 
 logger = escaping_logger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LEVELS: dict[type, int] = {
+    BreakerOpened: logging.WARNING,
+    BreakerClosed: logging.INFO,
+    TaskRetried: logging.WARNING,
+    TaskGivenUp: logging.WARNING,
+    TaskParked: logging.WARNING,
+    TasksReassigned: logging.WARNING,
+    LeaseLost: logging.WARNING,
+}
 _QUIET_SECONDS = 60.0
 _MOST_SUBJECTS = 1000
 
@@ -35,8 +55,9 @@ class Observer(Protocol):
 class LoggingObserver:
     """Logs each event, with its fields in `extra`, prefixed with `ws_`.
 
-    What a slice did is logged as `DEBUG`, a breaker that opens as `WARNING`. Errors of
-    jobs are logged by the recruiter, with or without this observer.
+    What happens all the time is logged as `DEBUG`; that a breaker opened, a lease was
+    lost, or a task was retried, reassigned, parked or given up, as `WARNING`. Errors of
+    jobs and tasks are logged by recruiters and workers, with or without this observer.
     """
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
@@ -44,11 +65,7 @@ class LoggingObserver:
 
     def observe(self, event: Event) -> None:
         """Log one event."""
-        level = logging.DEBUG
-        if isinstance(event, BreakerOpened):
-            level = logging.WARNING
-        elif isinstance(event, BreakerClosed):
-            level = logging.INFO
+        level = _LEVELS.get(type(event), logging.DEBUG)
         if not self._logger.isEnabledFor(level):
             return
         values = {field.name: getattr(event, field.name) for field in fields(event)}
@@ -78,6 +95,22 @@ class FanOut:
                 if is_stop_request(error):
                     raise
                 self._log(f"observer {type(observer).__name__}", error)
+
+    def guard(
+        self,
+        observer: object,
+        method: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T | None:
+        """Call another method of an observer; None if it raises."""
+        try:
+            return method(*args, **kwargs)
+        except BaseException as error:
+            if is_stop_request(error):
+                raise
+            self._log(f"observer {type(observer).__name__}", error)
+            return None
 
     def _log(self, subject: str, error: BaseException) -> None:
         try:

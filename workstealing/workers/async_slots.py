@@ -17,6 +17,7 @@ from workstealing._logs import BackgroundLogger
 from workstealing.errors import PoolBroken
 from workstealing.tasks.attempt import Attempt, Delivery, Ending
 from workstealing.tasks.runner import end_if_forked
+from workstealing.workers.lifespan import LoopLifespan
 from workstealing.workers.slots import ResizableSlots, SlotClosed, SlotParts
 
 __all__ = ("AsyncSlot", "AsyncSlots")
@@ -54,9 +55,22 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
         self._loop = loop
         self._loop_ran_at = parts.clock.monotonic()
         self._is_closing = False
+        self._life: LoopLifespan | None = None
+        if parts.lifespan is not None and parts.lifespan.awaited:
+            self._life = LoopLifespan(parts.lifespan)
         self._task_waits = asyncio.Event()
         if self._thread is not None:
             self._thread.start()
+
+    def start(self, heartbeat: Callable[[], None]) -> None:
+        """Open resources in the event loop, and listen for wake-ups.
+
+        With resources, it must not be called in the thread of the event loop.
+        """
+        if self._life is not None:
+            opening = asyncio.run_coroutine_threadsafe(self._life.open(), self._loop)
+            opening.result()
+        super().start(heartbeat)
 
     def wake(self, number: int) -> None:  # noqa: ARG002 - all of them look
         """Let idle slots begin a task."""
@@ -73,12 +87,16 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
         self.scale(0)
         self._threads.close()
         if self._thread is None or not self._thread.is_alive():
+            self._close_in_callers_loop()
             return
         for slot in self._still_leaving():
             slot.is_closing = True
-        cancelling = asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop)
+        cancelling = asyncio.run_coroutine_threadsafe(
+            _cancel_rest(self._life), self._loop
+        )
         try:
-            cancelling.result(_CLOSE_SECONDS)
+            # Resources have five seconds too, after the tasks.
+            cancelling.result(_CLOSE_SECONDS * (1 if self._life is None else 2))
         except FutureTimeout:
             logger.error(
                 "a task blocks the event loop of worker %s", self._parts.worker
@@ -87,6 +105,13 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    def _close_in_callers_loop(self) -> None:
+        if self._life is None or not self._life.close_soon():
+            return
+        # In the thread of the loop, waiting would keep it from what is waited for.
+        if asyncio._get_running_loop() is not self._loop:  # noqa: SLF001
+            self._life.ended.wait(_CLOSE_SECONDS)
 
     def _run_loop(self) -> None:
         """Run the event loop, again if a task has stopped it."""
@@ -294,12 +319,16 @@ def _set_result(ended: asyncio.Future[_Outcome], outcome: _Outcome) -> None:
         ended.set_result(outcome)
 
 
-async def _cancel_rest() -> None:
+async def _cancel_rest(life: LoopLifespan | None) -> None:
     rest = asyncio.all_tasks() - {asyncio.current_task()}
+    if life is not None:
+        rest = {task for task in rest if not life.is_task(task)}
     for task in rest:
         task.cancel()
     if rest:
         await asyncio.wait(rest, timeout=_CANCEL_SECONDS)
+    if life is not None:
+        await life.close()
 
 
 class _SpareThreads:

@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from workstealing._logs import flush_logs
 from workstealing.chance import Chance
-from workstealing.client.queue_internals import internals_of
+from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
@@ -22,9 +22,13 @@ from workstealing.drivers.connection import shut_down_sockets
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
+from workstealing.tasks.carried_context import CarriedContext
+from workstealing.tasks.hooked_runner import HookedRunner
+from workstealing.tasks.observed_runner import ObservedHookedRunner, ObservedRunner
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.lifespan import Lifespan
 from workstealing.workers.loop import (
     Lease,
     UntilEmpty,
@@ -112,9 +116,13 @@ class WorkerEngine(Generic[S]):
         self._name = name
         self._own_driver = dedicated(driver)
         self._watched_file = _WatchedFile()
+        self._lifespan: Lifespan | None = None
+        if queue.registry.uses_resources:
+            self._lifespan = Lifespan(name, queue.registry.resources())
         self.lease = Lease(identity.lease, clock)
         self.in_flight = InFlight(Batching(batch), clock)
-        self.runner = TaskRunner(
+        self._observers = observers = internals.observers
+        self.runner = _runner_of(internals)(
             internals.admission,
             name,
             queue.name,
@@ -122,6 +130,7 @@ class WorkerEngine(Generic[S]):
             TaskOutput(driver, identity, clock),
             max_result=internals.settings.max_result,
             reraised=(SlotClosed, *reraised),
+            resources=None if self._lifespan is None else self._lifespan.given,
         )
         self.slots = new_slots(
             SlotParts(
@@ -133,6 +142,7 @@ class WorkerEngine(Generic[S]):
                 rest,
                 self.lease.renew_seconds,
                 clock,
+                self._lifespan,
             )
         )
         self._supervisor = Supervisor(
@@ -160,6 +170,7 @@ class WorkerEngine(Generic[S]):
             rest=rest,
             chance=chance,
             clock=clock,
+            observers=observers,
         )
 
     @property
@@ -168,7 +179,12 @@ class WorkerEngine(Generic[S]):
         return self.loop.stats
 
     def start(self) -> None:
-        """Start the threads beside the loop."""
+        """Open resources, and start the threads beside the loop.
+
+        `ResourceFailed` if a resource cannot be opened; then it must be closed.
+        """
+        if self._lifespan is not None:
+            self._lifespan.open()
         self._watched_file.open()
         self._supervisor.start()
         self.slots.start(self.loop.heartbeat)
@@ -197,13 +213,40 @@ class WorkerEngine(Generic[S]):
         self.loop.phase = max(self.loop.phase, phase)
         self.slots.stop_listening()
 
+    def close_resources(self) -> None:
+        """Close what can be closed while a task runs, in a process that ends."""
+        if self._lifespan is not None:
+            self._lifespan.close_all_at_once()
+
     def close(self) -> None:
-        """End the threads beside the loop."""
+        """End the threads beside the loop, and close resources."""
         self.slots.stop_listening()
         self._supervisor.stop()
         self.slots.close()
+        if self._lifespan is not None:
+            self._lifespan.close()
         self._watched_file.close()
+        self.flush()
+
+    def flush(self) -> None:
+        """Wait a moment for logs and observers, before the process may end."""
         flush_logs()
+        if self._observers is not None:
+            self._observers.flush()
+
+
+def _runner_of(internals: QueueInternals[Any]) -> Callable[..., TaskRunner]:
+    """Return what makes the runner: a queue pays only for what it has."""
+    observers, middleware = internals.observers, internals.middleware
+    carried = internals.carried
+    if not middleware.all and carried is None:
+        if observers is None:
+            return TaskRunner
+        return partial(ObservedRunner, observers)
+    carried = carried or CarriedContext(())
+    if observers is None:
+        return partial(HookedRunner, middleware, carried)
+    return partial(ObservedHookedRunner, observers, middleware, carried)
 
 
 class _WatchedFile:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from workstealing.queue.steps import RedisCommand
 from workstealing.tasks.attempt import Attempt, Ending
 from workstealing.workers.in_flight import BATCH_SECONDS
+from workstealing.workers.lifespan import Lifespan, LoopLifespan
 from workstealing.workers.redis_threads import Heartbeat
 from workstealing.workers.slots import SlotParts
 
@@ -36,15 +37,16 @@ class InlineSlot:
         self._parts = parts
         self._began = began
         self._interrupt = interrupt
-        self._event_loop = SlotEventLoop()
+        self._event_loop = SlotEventLoop(parts.lifespan)
         self._heartbeat: Heartbeat | None = None
         self.attempt: Attempt | None = None
         parts.in_flight.resize(1)
         parts.in_flight.slot_is_idle()
 
     def start(self, heartbeat: Callable[[], None]) -> None:
-        """Start the heartbeat."""
+        """Open resources in the event loop, and start the heartbeat."""
         parts = self._parts
+        self._event_loop.open()
         self._heartbeat = Heartbeat(parts.worker, parts.renew_seconds, heartbeat)
         self._heartbeat.start()
 
@@ -69,6 +71,7 @@ class InlineSlot:
     def work(self) -> None:
         """Run tasks, for about as long as a batch should last."""
         parts, call = self._parts, self._call
+        complete = self._event_loop.complete
         in_flight, runner = parts.in_flight, parts.runner
         monotonic, begin, finish = (
             parts.clock.monotonic,
@@ -83,7 +86,7 @@ class InlineSlot:
                 if delivery.id in in_flight.cancelled:
                     ending = runner.cancelled(delivery)
                 else:
-                    ending = runner.execute(delivery, call)
+                    ending = runner.execute(delivery, call, complete)
                 before, now = now, monotonic()
                 finish(delivery, ending, now - before)
                 if now - began_at > BATCH_SECONDS:
@@ -117,19 +120,41 @@ class InlineSlot:
 class SlotEventLoop:
     """Where a slot with a thread of its own runs coroutines, one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, lifespan: Lifespan | None = None) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
+        self._life: LoopLifespan | None = None
+        if lifespan is not None and lifespan.awaited:
+            self._life = LoopLifespan(lifespan)
+
+    def open(self) -> None:
+        """Open the resources that belong to the loop, in the thread of the slot."""
+        if self._life is not None:
+            self._own_loop().run_until_complete(self._life.open())
 
     def run(self, attempt: Attempt) -> Any:
         """Run an attempt, and cancel it when its time limit is over."""
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.new_event_loop()
+        loop = self._own_loop()
         coroutine = attempt.definition.function(**attempt.arguments)
         if attempt.timeout is not None:
             coroutine = _limited(coroutine, attempt, attempt.timeout)
-        self._task = task = loop.create_task(coroutine)
+        return self._run_to_its_end(loop, loop.create_task(coroutine))
+
+    def complete(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine that is not the task's, such as a hook."""
+        loop = self._own_loop()
+        return self._run_to_its_end(loop, loop.create_task(coroutine))
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            loop = self._loop = asyncio.new_event_loop()
+        return loop
+
+    def _run_to_its_end(
+        self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]
+    ) -> Any:
+        self._task = task
         while True:
             try:
                 return loop.run_until_complete(task)
@@ -147,9 +172,11 @@ class SlotEventLoop:
         return True
 
     def close(self) -> None:
-        """Close the loop."""
+        """Close the resources of the loop, and the loop."""
         loop, self._loop = self._loop, None
         if loop is not None:
+            if self._life is not None and not loop.is_closed():
+                loop.run_until_complete(self._life.close())
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
 

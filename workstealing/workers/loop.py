@@ -36,10 +36,12 @@ from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
 from workstealing.tasks.context import control_of
+from workstealing.telemetry.task_events import LeaseLost, TaskParked, TasksStolen
+from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.slots import Slots, tell_lease_lost
-from workstealing.workers.upkeep import upkeep
+from workstealing.workers.upkeep import emit_rescued, upkeep
 
 __all__ = (
     "Lease",
@@ -85,6 +87,7 @@ class WorkerLoop:
         rest: seconds to wait for a wake-up before it looks again.
         chance: jitter for pauses.
         clock: how long Redis has been away.
+        observers: are told of thefts, parked tasks and lost leases, if there are any.
         sleep: waits.
     """
 
@@ -105,6 +108,7 @@ class WorkerLoop:
         rest: float,
         chance: Chance,
         clock: Clock,
+        observers: TaskObservers | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._identity = identity
@@ -128,6 +132,7 @@ class WorkerLoop:
         self._waits_for: RedisCommand[Any] | None = None
         self._chance = chance
         self._clock = clock
+        self._observers = observers
         self._sleep = sleep
         self._speaking = Lock()
         self._is_member = False
@@ -230,7 +235,7 @@ class WorkerLoop:
 
     def _join(self) -> None:
         identity, call = self._identity, self._driver.call
-        call(
+        rescued = call(
             worker_calls.join(
                 identity.keys,
                 identity.settings,
@@ -239,6 +244,8 @@ class WorkerLoop:
                 identity.description,
             )
         )
+        if self._observers is not None:
+            emit_rescued(self._observers, identity.name, rescued)
         for ability in identity.abilities:
             unparked = _UNPARK_BATCH
             while unparked >= _UNPARK_BATCH:
@@ -368,6 +375,9 @@ class WorkerLoop:
             self._lease.seconds,
             silence,
         )
+        if self._observers is not None:
+            queue = self._observers.queue
+            self._observers.emit(LeaseLost(queue, self._identity.name, silence))
 
     def _tell_pauses(self, pauses: Pauses) -> None:
         if pauses != self._pauses:
@@ -384,6 +394,9 @@ class WorkerLoop:
             worker_calls.steal(identity.keys, victim, identity.name)
         )
         self.stats.stolen += stolen
+        if stolen and self._observers is not None:
+            queue = self._observers.queue
+            self._observers.emit(TasksStolen(queue, identity.name, victim, stolen))
         return stolen
 
     def _route(self, unroutable: Unroutable) -> None:
@@ -400,6 +413,10 @@ class WorkerLoop:
             logger.warning(
                 "task %s is parked: no live worker can run %s", task.id, ability
             )
+            if self._observers is not None:
+                name, _, version = ability.rpartition("@")
+                queue = self._observers.queue
+                self._observers.emit(TaskParked(queue, name, task.id, int(version)))
 
     def _release(self, driver: Driver, deliveries: Sequence[Delivery]) -> None:
         if deliveries:
@@ -438,7 +455,13 @@ class WorkerLoop:
             fired = driver.run(self._schedules.fire_due())
         if exchanged.is_overdue:
             identity = self._identity
-            flow = upkeep(identity.keys, identity.settings, "worker", self._schedules)
+            flow = upkeep(
+                identity.keys,
+                identity.settings,
+                "worker",
+                self._schedules,
+                self._observers,
+            )
             driver.run(flow)
         return fired
 

@@ -19,11 +19,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
 
-from workstealing._logs import flush_logs
+import msgspec
+
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK
-from workstealing.tasks.attempt import Attempt, Delivery, Ending
+from workstealing.errors import ResourceFailed
+from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.workers.child_logs import LogForwarder, set_up_logging
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, worker_name
@@ -38,6 +40,8 @@ __all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child"
 
 STOP, HOT = b"stop", b"hot"
 _MEMORY_SECONDS = 1.0
+# For hooks, resources and other code of the user, in a process that ends with its task.
+_LAST_SECONDS = 2.0
 _MIB = 1024 * 1024
 _STATM = Path("/proc/self/statm")
 
@@ -58,6 +62,8 @@ class ExitCode(IntEnum):
     """It was told to end at once, and a task was ended with it."""
     GIVEN_UP = 12
     """A task was over its time, or did not heed its cancellation."""
+    NOT_OPENED = 13
+    """A resource could not be opened; the pipe says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +95,9 @@ def run_child(
     queue = orders.location.find().sync()
     forwarder = set_up_logging(orders.log_levels, log_pipe)
     child = _ChildWorker(queue, orders, counters, forwarder)
-    counters[Counter.IMPORTED] = 1.0
     signal.signal(signal.SIGTERM, lambda *_: child.stop())
     Thread(target=_obey, args=(pipe, child), name="orders", daemon=True).start()
-    raise SystemExit(child.run())
+    raise SystemExit(child.run(pipe))
 
 
 def _obey(pipe: Connection, child: _ChildWorker) -> None:
@@ -138,10 +143,16 @@ class _ChildWorker:
             give_up=lambda _, attempt: self._end(attempt),
         )
 
-    def run(self) -> ExitCode:
+    def run(self, pipe: Connection) -> ExitCode:
         """Work until the end; return why it came."""
-        self._engine.start()
         try:
+            try:
+                self._engine.start()
+            except ResourceFailed as error:
+                pipe.send_bytes(msgspec.json.encode(error.args))
+                self._counters[Counter.ENDED] = 1.0
+                return ExitCode.NOT_OPENED
+            self._counters[Counter.IMPORTED] = 1.0
             self._engine.run()
         finally:
             self._engine.close()
@@ -233,7 +244,7 @@ class _ChildWorker:
                 self._exit_code = ExitCode.RECYCLED
             return
         delivery: Delivery | None = None
-        ending: Ending = None
+        ending: Report | None = None
         if attempt is not None:
             attempt.is_interrupted = True
             if code is ExitCode.CUT_OFF:
@@ -241,12 +252,21 @@ class _ChildWorker:
             delivery = attempt.task
             ending = self._engine.runner.stopped(attempt, "its process was ended")
         self._engine.loop.abandon(delivery, ending)
+        last = Thread(target=self._end_users_code, args=(attempt, ending), daemon=True)
+        last.start()
+        last.join(_LAST_SECONDS)
         self._flush()
         self._counters[Counter.ENDED] = 1.0
         os._exit(code)
 
+    def _end_users_code(self, attempt: Attempt | None, report: Report | None) -> None:
+        """Tell hooks and close resources, while the task itself still runs."""
+        if attempt is not None:
+            self._engine.runner.tell_of_end(attempt, report)
+        self._engine.close_resources()
+
     def _flush(self) -> None:
-        flush_logs()
+        self._engine.flush()
         if self._forwarder is not None:
             self._forwarder.flush()
 

@@ -21,11 +21,13 @@ from multiprocessing.process import BaseProcess
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
+import msgspec
+
 from workstealing._logs import BackgroundLogger, flush_logs
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.connect import address_for_children
-from workstealing.errors import PoolBroken, RedisError
+from workstealing.errors import PoolBroken, RedisError, ResourceFailed
 from workstealing.queue import worker_calls
 from workstealing.workers.child_logs import LogReader, parent_levels
 from workstealing.workers.identity import (
@@ -128,6 +130,9 @@ class ProcessPool:
         start_method: StartMethod,
         tick: Callable[[], None],
     ) -> None:
+        if queue.registry.uses_resources:
+            # Refused here, since no child could open what a task asks for.
+            queue.registry.resources()
         self._queue = queue
         self._pool = pool
         self._location = location
@@ -148,6 +153,7 @@ class ProcessPool:
         self._until_empty = until_empty
         self._log_reader = LogReader(f"{pool}/logs")
         self._error: Exception | None = None
+        self._has_worked = False
         self._ended = Event()
 
     def start(self, number: int) -> None:
@@ -261,7 +267,7 @@ class ProcessPool:
             for child in tuple(self._children.values()):
                 child.was_ready = child.was_ready or child.counters[Counter.READY] > 0.0
                 if child.counters[Counter.IMPORTED]:
-                    self._deaths_in_a_row = 0
+                    self._deaths_in_a_row, self._has_worked = 0, True
                 if not child.process.is_alive():
                     self._remove(child)
                 elif _is_stuck(child.counters):
@@ -281,10 +287,11 @@ class ProcessPool:
 
     def _remove(self, child: _ChildHandle) -> None:
         child.process.join()
+        code = child.process.exitcode
+        problem = _problem_of(child.pipe) if code == ExitCode.NOT_OPENED else None
         child.pipe.close()
         del self._children[child.index]
         self._departed.add(child.counters)
-        code = child.process.exitcode
         if not child.counters[Counter.ENDED]:
             # Whatever the code says: a task may exit with 0.
             self._count_death(child, code)
@@ -295,8 +302,19 @@ class ProcessPool:
             # Not what a hot scale has cut off, though it may end only now.
             is_by_stop = self._phase >= Phase.STOPPING and not child.is_leaving
             self._departed.cut += is_by_stop
-        if code not in _ORDERLY:
+        if problem is not None:
+            logger.error("worker %s did not start: %s", self._name(child), problem)
+            self._count_failed_start(problem)
+        elif code not in _ORDERLY:
             self._count_death(child, code)
+
+    def _count_failed_start(self, problem: ResourceFailed) -> None:
+        """Give up if none has ever started; else what is missing may come back."""
+        self._deaths_in_a_row += 1
+        is_hopeless = not self._has_worked or self._deaths_in_a_row >= _HOPELESS
+        if is_hopeless and self._error is None:
+            self._give_up(problem)
+        self._pause()
 
     def _count_death(self, child: _ChildHandle, code: int | None) -> None:
         self._departed.replaced += 1
@@ -304,18 +322,25 @@ class ProcessPool:
             logger.warning("worker %s died (%s)", self._name(child), _cause(code))
         self._deaths_in_a_row += 1
         if self._deaths_in_a_row >= _HOPELESS:
-            self._error = PoolBroken(
+            broken = PoolBroken(
                 f"{_HOPELESS} processes in a row died before they got to work, the"
                 f" last with {_cause(code)}: see their output for the cause. A script"
                 ' that starts a pool needs `if __name__ == "__main__":` around it.'
             )
-            logger.error("pool %s gives up: %s", self._pool, self._error)
-            for other in self._children.values():
-                other.send(STOP)
-        pause = _FIRST_PAUSE * 2.0 ** min(self._deaths_in_a_row - 1, 10)
-        self._not_before = time.monotonic() + min(_LONGEST_PAUSE, pause)
+            self._give_up(broken)
+        self._pause()
         if child.index >= self._wanted or self._phase is not Phase.WORKING:
             self._hand_back_for(child)
+
+    def _give_up(self, error: Exception) -> None:
+        self._error = error
+        logger.error("pool %s gives up: %s", self._pool, error)
+        for other in self._children.values():
+            other.send(STOP)
+
+    def _pause(self) -> None:
+        pause = _FIRST_PAUSE * 2.0 ** min(self._deaths_in_a_row - 1, 10)
+        self._not_before = time.monotonic() + min(_LONGEST_PAUSE, pause)
 
     def _hand_back_for(self, child: _ChildHandle) -> None:
         """Hand back what a dead child held, since no other takes its name again."""
@@ -409,7 +434,7 @@ class ProcessPool:
         return worker_name(self._pool, child.index)
 
 
-_ORDERLY = frozenset(ExitCode)
+_ORDERLY = frozenset(ExitCode) - {ExitCode.NOT_OPENED}
 _SUMS = (
     Counter.TAKEN,
     Counter.STOLEN,
@@ -434,6 +459,16 @@ def _without_interrupts() -> Iterator[None]:
 def _is_stuck(counters: SharedCounters) -> bool:
     kill_at, now = counters[Counter.KILL_AT], time.monotonic()
     return 0.0 < kill_at < now and now - counters[Counter.TICKED_AT] > GRACE_SECONDS
+
+
+def _problem_of(pipe: Connection) -> ResourceFailed | None:
+    """Read which resource a child could not open; None if it does not say."""
+    try:
+        if pipe.poll():
+            return ResourceFailed(*msgspec.json.decode(pipe.recv_bytes()))
+    except (EOFError, OSError):
+        pass
+    return None
 
 
 def _cause(code: int | None) -> str:

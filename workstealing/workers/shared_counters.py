@@ -32,7 +32,10 @@ class Counter(IntEnum):
     ANSWERED_AT = 10
     """When Redis answered the child last."""
     IMPORTED = 11
-    """1.0 when it has imported its queue: from then on a task may be what kills it."""
+    """1.0 when it has imported its queue and opened its resources.
+
+    From then on a task may be what kills it.
+    """
     ENDED = 12
     """1.0 when it ends by itself: only then does its exit code say why."""
 

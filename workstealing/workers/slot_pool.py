@@ -80,8 +80,14 @@ class SlotPool:
 
     def start(self, number: int) -> None:
         """Begin with *number* slots."""
-        self.scale(number, hot=False)
-        self._engine.start()
+        try:
+            self._engine.start()
+            self.scale(number, hot=False)
+            self._slots.wait_until_open()
+        except BaseException:
+            self._ended.set()
+            self._close()
+            raise
         Thread(target=self._run, name=f"{self._name}/loop", daemon=True).start()
 
     def scale(self, number: int, *, hot: bool) -> None:
@@ -179,6 +185,9 @@ class SlotPool:
         report = self._engine.runner.stopped(attempt, "it could not be stopped")
         if not self._engine.in_flight.finish(attempt.task, report, 0.0):
             return
+        # Not here: what users wrote may block, and others are waiting.
+        tell = self._engine.runner.tell_of_report
+        Thread(target=tell, args=(attempt, report), daemon=True).start()
         self._zombies += 1
         with self._mutex:
             self._slots.replace(slot)

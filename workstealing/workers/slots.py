@@ -23,6 +23,7 @@ from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.context import control_of
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.in_flight import InFlight
+from workstealing.workers.lifespan import Lifespan
 from workstealing.workers.redis_threads import WakeUpListener
 
 __all__ = (
@@ -106,6 +107,8 @@ class SlotParts:
     rest_seconds: float
     renew_seconds: float
     clock: Clock
+    lifespan: Lifespan | None = None
+    """What opens resources in an event loop; None: there are none."""
 
 
 class SlotClosed(BaseException):
@@ -164,6 +167,9 @@ class ResizableSlots(ABC, Generic[S]):
     @abstractmethod
     def wake(self, number: int) -> None:
         """Let up to *number* idle slots begin a task."""
+
+    def wait_until_open(self) -> None:
+        """Wait until each has its resources; `ResourceFailed` if one has not."""
 
     @abstractmethod
     def close(self) -> None:

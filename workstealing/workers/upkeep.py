@@ -21,10 +21,16 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
 from workstealing.queue.upkeep_calls import Survey
-from workstealing.queue.worker_calls import steal
+from workstealing.queue.worker_calls import Rescued, steal
 from workstealing.recruiting.job import Duty
+from workstealing.telemetry.task_events import (
+    TaskGivenUp,
+    TasksReassigned,
+    TasksStolen,
+)
+from workstealing.telemetry.task_observers import TaskObservers
 
-__all__ = ("AsyncWorkStealer", "WorkStealer", "upkeep")
+__all__ = ("AsyncWorkStealer", "WorkStealer", "emit_rescued", "upkeep")
 
 _BATCH = 200
 _PAGE = 100
@@ -56,7 +62,9 @@ class WorkStealer:
         if parts.schedules.has_code and not self._has_declared:
             driver.run(parts.schedules.declare())
             self._has_declared = True
-        flow = upkeep(parts.keys, parts.settings, self._by, parts.schedules)
+        flow = upkeep(
+            parts.keys, parts.settings, self._by, parts.schedules, parts.observers
+        )
         return driver.run(flow)
 
     def close(self) -> None:
@@ -87,7 +95,9 @@ class AsyncWorkStealer:
         if parts.schedules.has_code and not self._has_declared:
             await driver.run(parts.schedules.declare())
             self._has_declared = True
-        flow = upkeep(parts.keys, parts.settings, self._by, parts.schedules)
+        flow = upkeep(
+            parts.keys, parts.settings, self._by, parts.schedules, parts.observers
+        )
         return await driver.run(flow)
 
     async def close(self) -> None:
@@ -99,13 +109,17 @@ class AsyncWorkStealer:
 
 
 def upkeep(
-    keys: QueueKeys, settings: QueueSettings, by: str, schedules: QueueSchedules
+    keys: QueueKeys,
+    settings: QueueSettings,
+    by: str,
+    schedules: QueueSchedules,
+    observers: TaskObservers | None = None,
 ) -> Flow[Duty]:
     """Do a bounded part of what is due, the most urgent first."""
     seen = yield from ask(upkeep_calls.survey(keys, settings))
     done: dict[str, int] = {}
     if seen.dead:
-        done["reassign"] = yield from _reassign(keys, settings, seen)
+        done["reassign"] = yield from _reassign(keys, settings, seen, observers)
     if seen.due_in_ms == 0:
         done["promote"] = yield from ask(upkeep_calls.promote(keys, most=_BATCH))
     if seen.due_schedules:
@@ -118,7 +132,7 @@ def upkeep(
         moved = (yield from ask(part)).moved
         done["resume"] = done.get("resume", 0) + moved
     if seen.rich:
-        done["rebalance"] = yield from _rebalance(keys, seen)
+        done["rebalance"] = yield from _rebalance(keys, seen, observers)
     if _is_due(seen, "expire", _EXPIRE_EVERY_MS):
         call = upkeep_calls.expire(keys, settings, most=_BATCH)
         done["expire"] = yield from ask(call)
@@ -131,22 +145,46 @@ def upkeep(
     return Duty.RECRUITED if any(done.values()) else Duty.DISMISSED
 
 
-def _reassign(keys: QueueKeys, settings: QueueSettings, seen: Survey) -> Flow[int]:
+def emit_rescued(observers: TaskObservers, worker: str, rescued: Rescued) -> None:
+    """Tell observers what has become of the tasks of a worker that died."""
+    queue, emit = observers.queue, observers.emit
+    if rescued.returned > 0:
+        emit(TasksReassigned(queue, worker, rescued.returned))
+    for task_id, name in rescued.given_up:
+        reason = "too many of its workers died, or one did and it must not run twice"
+        emit(TaskGivenUp(queue, name, task_id, worker, reason))
+
+
+def _reassign(
+    keys: QueueKeys,
+    settings: QueueSettings,
+    seen: Survey,
+    observers: TaskObservers | None,
+) -> Flow[int]:
     returned = 0
     for worker in seen.dead:
         call = upkeep_calls.reassign(keys, settings, worker, most=_BATCH)
-        returned += max(0, (yield from ask(call)))
+        rescued = yield from ask(call)
+        returned += max(0, rescued.returned)
+        if observers is not None:
+            emit_rescued(observers, worker, rescued)
     return returned
 
 
-def _rebalance(keys: QueueKeys, seen: Survey) -> Flow[int]:
+def _rebalance(
+    keys: QueueKeys, seen: Survey, observers: TaskObservers | None
+) -> Flow[int]:
     """Feed starving workers, the first of them from the richest deque."""
     fed = 0
     candidates = tuple(worker for worker in seen.living if worker not in seen.rich)
     if candidates:
         starving = yield from ask(upkeep_calls.idle(keys, candidates))
         for victim, thief in zip(seen.rich, starving, strict=False):
-            fed += yield from ask(steal(keys, victim, thief, wake=True))
+            moved = yield from ask(steal(keys, victim, thief, wake=True))
+            fed += moved
+            if moved and observers is not None:
+                event = TasksStolen(observers.queue, thief, victim, moved)
+                observers.emit(event)
     return fed
 
 

@@ -195,8 +195,12 @@ class WorkerPool:
 
     async def __aenter__(self) -> WorkerPool:
         """Start in the caller's event loop, if it is of kind asyncio."""
-        is_asyncio = self.kind == "asyncio"
-        self._start(False, asyncio.get_running_loop() if is_asyncio else None)
+        loop = asyncio.get_running_loop() if self.kind == "asyncio" else None
+        if self._queue.registry.uses_resources:
+            # They may be opened in this very event loop, which must run meanwhile.
+            await asyncio.to_thread(self._start, False, loop)
+        else:
+            self._start(False, loop)
         return self
 
     async def __aexit__(

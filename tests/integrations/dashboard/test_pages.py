@@ -187,7 +187,7 @@ async def test_dead_letters_stand_with_their_tracebacks(
 
     page = (await browser.get(mill.path("/queue", place="dead"))).text
 
-    assert "bad echo@1 dead mill.0" in _words(page)
+    assert "bad echo@1 failed mill.0" in _words(page)
     assert "<summary>ValueError: not today</summary>" in page
     assert "Traceback …\n  not today" in page
 

@@ -12,6 +12,7 @@ import importlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -103,7 +104,11 @@ _APP = """
         return current_context().attempt
 
 
-    @queue.task(name="endless", timeout=0.3)
+    def tell(context, reason):
+        notes.rpush(f"{{NAME}}:told", f"{{context.id}} {{reason}}")
+
+
+    @queue.task(name="endless", timeout=0.3, on_give_up=tell)
     def endless() -> None:
         while True:
             try:
@@ -303,6 +308,21 @@ def script(
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+class MovedClock:
+    """The time of the machine, and what a test adds to it."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+@pytest.fixture
+def clock() -> MovedClock:
+    return MovedClock()
 
 
 class See:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,16 +15,6 @@ from workstealing.workers.worker_pool import WorkerPool
 
 each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 Pools = Callable[..., WorkerPool]
-
-
-class MovedClock:
-    """The time of the machine, and what a test adds to it."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
 
 
 @each_kind
@@ -47,11 +36,30 @@ def test_a_task_that_runs_too_long_is_ended_and_its_neighbours_go_on(
     assert pool.stop() == 0
 
 
+@each_kind
+def test_somebody_is_told_of_a_task_that_is_given_up_for_its_time_limit(
+    app: Any, pools: Pools, redis_client: Any, kind: Any
+) -> None:
+    pools(app.queue, 1, kind).start()
+    too_long = app.endless.submit()
+    told = f"{app.NAME}:told"
+
+    wait_until(lambda: redis_client.llen(told), 20, "somebody to be told")
+
+    (words,) = redis_client.lrange(told, 0, -1)
+    assert words.decode().startswith(f"{too_long.id} TimeoutError: it ran for longer")
+    redis_client.delete(told)
+
+
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
 def test_a_slot_whose_task_cannot_be_stopped_is_replaced_and_its_outcome_refused(
-    app: Any, pools: Pools, see: Any, kind: Any, caplog: pytest.LogCaptureFixture
+    app: Any,
+    pools: Pools,
+    see: Any,
+    kind: Any,
+    caplog: pytest.LogCaptureFixture,
+    clock: Any,
 ) -> None:
-    clock = MovedClock()
     pool = pools(app.queue, 1, kind, clock=clock)
     pool.start()
     deaf = app.deaf.submit()
@@ -91,9 +99,8 @@ def test_a_process_whose_task_cannot_be_stopped_ends_with_it(
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
 def test_a_task_that_does_not_heed_its_cancellation_is_interrupted(
-    app: Any, pools: Pools, see: Any, kind: Any
+    app: Any, pools: Pools, see: Any, kind: Any, clock: Any
 ) -> None:
-    clock = MovedClock()
     pool = pools(app.queue, 2, kind, clock=clock)
     pool.start()
     handles = [app.hold.submit(1), app.hold_later.submit(2)]
@@ -113,7 +120,7 @@ def test_a_task_that_does_not_heed_its_cancellation_is_interrupted(
 
 
 def test_a_process_that_does_not_heed_a_cancellation_ends(
-    make_app: Callable[..., Any], pools: Pools, see: Any
+    make_app: Callable[..., Any], pools: Pools, see: Any, clock: Any
 ) -> None:
     # Its clock cannot be moved from here, so its patience is shorter.
     app = make_app(

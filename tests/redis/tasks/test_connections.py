@@ -54,8 +54,10 @@ def test_every_option_of_a_queue_is_a_keyword_with_a_type(kind: Any) -> None:
 
     assert list(parameters) == [
         *("name", "redis", "run", "lease", "retention", "max_outcomes"),
+        *("max_dead", "dead_retention"),
         *("max_length", "max_payload", "max_result", "replicas"),
-        *("registry", "policy", "secret", "keyring", "release", "clock"),
+        *("registry", "policy", "secret", "keyring", "release"),
+        *("middleware", "carry", "clock", "observers"),
     ]
     assert all(one.annotation is not one.empty for one in parameters.values())
     assert all(one.kind is one.KEYWORD_ONLY for one in list(parameters.values())[2:])

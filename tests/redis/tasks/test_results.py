@@ -378,3 +378,21 @@ def test_a_worker_tells_nothing_on_stderr_of_a_quiet_day(
 def _listeners(queue: TaskQueue, task_id: str) -> int:
     client: Any = internals_of(queue).driver.client
     return len((client.hget(internals_of(queue).keys.awaited, task_id) or b"").split())
+
+
+def test_who_waits_in_vain_is_told_that_no_worker_is_alive(
+    queue: TaskQueue, crew: Any
+) -> None:
+    @queue.task
+    def idle() -> None: ...
+
+    handle = idle.submit()
+    with pytest.raises(ResultTimeout, match=r"it is waiting.*; no worker of queue"):
+        handle.result(timeout=0.05)
+
+    other = idle.options(delay=60).submit()
+    crew.start(queue)
+    handle.result(timeout=10)
+    with pytest.raises(ResultTimeout) as caught:
+        other.result(timeout=0.05)
+    assert "no worker" not in str(caught.value)

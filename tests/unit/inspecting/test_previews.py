@@ -6,12 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workstealing.inspecting.listing import (
-    preview_envelope,
-    preview_outcome,
-    reason_of,
-)
 from workstealing.tasks.outcome import ErrorReport, TaskOutcome
+from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
 
 
 def test_a_whole_envelope_names_its_task() -> None:

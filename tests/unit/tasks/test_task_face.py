@@ -95,7 +95,8 @@ def test_an_unknown_option_of_a_task_is_told_with_the_one_that_was_meant(
     assert str(caught.value) == (
         "a task has no option retires=. Did you mean retries=? It takes name, version,"
         " retries, retry_on, give_up_on, timeout, priority, accepts, restart,"
-        " idempotent, permission, unique, expires, limit, fair_key, fair_weight"
+        " idempotent, permission, unique, expires, limit, fair_key, fair_weight,"
+        " on_give_up, formerly"
     )
 
 
@@ -110,8 +111,8 @@ def test_an_unknown_option_of_a_submission_is_told_with_those_there_are(
         queue.task(resize).options(**{name: 3})
 
     assert str(caught.value).startswith(f".options() has no option {meant}")
-    assert str(caught.value).endswith(
-        "at, expires, context, log, again, fair_key, fair_weight"
+    assert "It takes id, priority, delay, at, expires, context, log, " in str(
+        caught.value
     )
 
 

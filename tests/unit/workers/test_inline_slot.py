@@ -33,7 +33,9 @@ class Scene:
         tasks = [Delivery(task_id, "t", 1, b"") for task_id in ids]
         self.in_flight.take(tasks, cancelled)
 
-    def execute(self, task: Delivery, call: Callable[[Attempt], Any]) -> Ending:
+    def execute(
+        self, task: Delivery, call: Callable[[Attempt], Any], complete: object
+    ) -> Ending:
         self.ran.append(task.id)
         self.clock.advance(self.lasting)
         if task.id == "interrupted":

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from workstealing.integrations.django.caches_django_redis import DjangoRedisCache
     from workstealing.integrations.django.middleware import DjangoEnlistMiddleware
+    from workstealing.integrations.django.on_commit import submit_on_commit
     from workstealing.integrations.django.task_backend import TaskBackend
 
 __all__ = (
@@ -35,6 +36,7 @@ __all__ = (
     "TaskBackend",
     "get_queue",
     "get_recruiter",
+    "submit_on_commit",
 )
 
 _ON_DEMAND = {
@@ -44,6 +46,7 @@ _ON_DEMAND = {
     "LocMemCache": "caches",
     "RedisCache": "caches",
     "TaskBackend": "task_backend",
+    "submit_on_commit": "on_commit",
 }
 
 

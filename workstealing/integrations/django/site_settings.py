@@ -201,7 +201,7 @@ _RECRUITER = ("deadline", "share", "breaker", "gate", "observers")
 _JOB = ("job", "rate", "every", "target")
 _QUEUE = (
     *("run", "retention", "max_outcomes", "max_length", "max_payload", "max_result"),
-    *("lease", "upkeep"),
+    *("lease", "upkeep", "max_dead", "dead_retention"),
 )
 _WHEN: dict[str, Callable[[], When]] = {
     "always": When.always,

@@ -11,12 +11,12 @@
 -- KEY deque             list  of the worker that holds it
 -- KEY running           hash  id -> begun at; of the worker that holds it
 -- KEY loads             zset  worker -> length of its deque
--- KEY cancelling        set     ids whose workers are asked to stop
+-- KEY cancelling        set      ids whose workers are asked to stop
 -- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
 -- KEY history           hash  id -> attempts:deaths:steals
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY parked_for        list  ids that wait for this ability
--- KEY parked_abilities  set     abilities that something is parked for
+-- KEY parked_abilities  set      abilities that something is parked for
 -- KEY stats             hash  counts
 -- KEY awaited           hash  id -> channels to publish its outcome on
 -- KEY priorities        hash  id -> 0 urgent or 2 low; or its line and sequence

@@ -28,7 +28,7 @@
 -- KEY control         hash  token
 -- KEY stats           hash  counts
 -- KEY history         hash  id -> attempts:deaths:steals
--- KEY cancelling      set     ids whose workers are asked to stop
+-- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY cancelled       hash  id -> how often an inbox names it that was cancelled
 -- KEY upkeep          hash  duty -> last done at
 -- KEY parked          hash  id -> ability that it waits for

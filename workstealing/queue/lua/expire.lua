@@ -12,6 +12,7 @@
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
 -- KEY unique_windows  zset  unique key -> when its window ends
 -- KEY rates           zset  limit key -> when its bucket is full
+-- KEY stats           hash  counts
 -- ARG most_outcomes      int  that are kept
 -- ARG dead_retention_ms  int  that a dead letter is kept
 -- ARG most_dead          int  dead letters that are kept
@@ -34,6 +35,7 @@ if #old > 0 then
   redis.call('HDEL', priorities, unpack(old))
   redis.call('HDEL', unique_of, unpack(old))
   redis.call('ZREM', dead, unpack(old))
+  redis.call('HINCRBY', stats, 'forgotten', #old)
 end
 -- A bucket that is full is like one that was never used.
 local full = redis.call('ZRANGE', rates, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)

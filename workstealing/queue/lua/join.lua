@@ -13,7 +13,7 @@
 -- KEY abilities       hash  name@version -> workers that can run it
 -- KEY done            hash  id -> outcome
 -- KEY dead            zset  id -> when it was given up
--- KEY cancelling      set     ids whose workers are asked to stop
+-- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY stats           hash  counts
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
@@ -37,16 +37,18 @@
 -- ARG exhausted    str  outcome of a task that saw as many
 -- ARG unknown      str  outcome of a task that must not be run twice
 --
--- Reply: 1.
+-- Reply: running tasks given back; then those of them that were given up: id, name, …
 
 local member = incarnation .. '|' .. description
 local former = redis.call('HGET', members, worker)
 first_write('ZADD', workers, now + lease_ms, worker)
-if former == member then return 1 end
+if former == member then return {0} end
+local returned, lost = 0, {}
 if former then
   count_abilities(former, -1)
-  return_running(math.huge, unknown, most_deaths, exhausted)
+  returned, lost = return_running(math.huge, unknown, most_deaths, exhausted)
 end
 count_abilities(member, 1)
 redis.call('HSET', members, worker, member)
-return 1
+table.insert(lost, 1, returned)
+return lost

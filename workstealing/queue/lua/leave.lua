@@ -17,7 +17,7 @@
 -- KEY done            hash  id -> outcome
 -- KEY dead            zset  id -> when it was given up
 -- KEY history         hash  id -> attempts:deaths:steals
--- KEY cancelling      set     ids whose workers are asked to stop
+-- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY lines           zset  line, sequence, id; of all tasks that wait in lines

@@ -2,7 +2,7 @@
 -- Park a task that this worker cannot run until a worker joins that can.
 --
 -- KEY parked_for        list  ids that wait for this ability
--- KEY parked_abilities  set     abilities that something is parked for
+-- KEY parked_abilities  set      abilities that something is parked for
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY running           hash  id -> begun at; of this worker
 -- KEY lock              hash  id -> worker#token

@@ -18,7 +18,7 @@
 -- KEY done            hash  id -> outcome
 -- KEY dead            zset  id -> when it was given up
 -- KEY history         hash  id -> attempts:deaths:steals
--- KEY cancelling      set     ids whose workers are asked to stop
+-- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY lines           zset  line, sequence, id; of all tasks that wait in lines
@@ -39,12 +39,14 @@
 -- ARG exhausted    str  outcome of a task that saw as many
 -- ARG unknown      str  outcome of a task that must not be run twice
 --
--- Reply: -1 if the worker lives, else tasks given back.
+-- Reply: -1 if the worker lives, else tasks given back; then those of them that were given
+-- up: id, name, id, name, …
 
 local lease_end = redis.call('ZSCORE', workers, worker)
-if lease_end and tonumber(lease_end) > now then return -1 end
+if lease_end and tonumber(lease_end) > now then return {-1} end
 local returned = return_waiting(deque, most)
-returned = returned + return_running(most - returned, unknown, most_deaths, exhausted)
+local running_returned, lost = return_running(most - returned, unknown, most_deaths, exhausted)
+returned = returned + running_returned
 if returned > 0 then
   redis.call('HINCRBY', stats, 'reassigned', returned)
   wake_workers(returned)
@@ -52,4 +54,5 @@ end
 local load = redis.call('LLEN', deque)
 record_load(worker, load)
 if load + redis.call('HLEN', running) == 0 then remove_worker() end
-return returned
+table.insert(lost, 1, returned)
+return lost

@@ -1,3 +1,4 @@
+--- needs: both_ends
 -- Summarize tasks for a list. Of long texts only both ends are read.
 --
 -- KEY task     hash  id -> envelope
@@ -9,15 +10,6 @@
 --
 -- Reply: for each its envelope, the length of that, lock, outcome and history; an empty string
 -- for each that is missing.
-
-local tail = 512
-local function both_ends(text)
-  if #text <= most + tail then return text end
-  -- Not in the middle of a character: some clients refuse half of one.
-  local head = string.gsub(string.sub(text, 1, most), '[\192-\255]?[\128-\191]*$', '')
-  local rest = string.gsub(string.sub(text, -tail), '^[\128-\191]+', '')
-  return head .. rest
-end
 
 local reply = {}
 for i = ids_at, #ARGV do

@@ -3,7 +3,7 @@
 --
 -- KEY workers           zset  worker -> end of its lease
 -- KEY loads             zset  worker -> length of its deque
--- KEY parked_abilities  set     abilities that something is parked for
+-- KEY parked_abilities  set      abilities that something is parked for
 -- KEY abilities         hash  name@version -> workers that can run it
 -- KEY upkeep            hash  duty -> last done at
 -- KEY later             zset  id -> when it is due

@@ -8,7 +8,7 @@
 -- KEY dead          zset  id -> when it was given up
 -- KEY parked        hash  id -> ability that it waits for
 -- KEY history       hash  id -> attempts:deaths:steals
--- KEY cancelling    set     ids whose workers are asked to stop
+-- KEY cancelling    set      ids whose workers are asked to stop
 -- KEY unique_of     hash  id -> how long it is unique, its priority, since when, its key
 -- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
 -- KEY paused_tasks  hash  id -> its place among those put aside by a pause

@@ -2,7 +2,7 @@
 -- Give parked tasks back to their inboxes if a worker can run them now.
 --
 -- KEY parked_for        list  ids that wait for this ability
--- KEY parked_abilities  set     abilities that something is parked for
+-- KEY parked_abilities  set      abilities that something is parked for
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY abilities         hash  name@version -> workers that can run it
 -- KEY inboxes[3]        list  urgent, normal, low

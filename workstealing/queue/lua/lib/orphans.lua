@@ -25,11 +25,23 @@ local function count_death(id)
   return deaths + 1
 end
 
+-- Return the name that an envelope has where this library writes it, or nothing.
+local function name_in(envelope)
+  envelope = string.gsub(string.sub(envelope or '', 1, 1000), '^{"sig":"[^"]*",', '{', 1)
+  return string.match(envelope, '^{"v":1,"name":"([^"\\]*)"') or ''
+end
+
 -- Return the tasks that it has taken. If it died, a task that has seen *most_deaths* is
--- given up with the outcome *exhausted*; nil if it did not die. The result is their number.
+-- given up with the outcome *exhausted*; nil if it did not die. The results are their
+-- number, and those that were given up: id, name, id, name, …
 local function return_running(most, unknown, most_deaths, exhausted)
-  --- uses: lock, running
-  local held, returned = redis.call('HGETALL', running), 0
+  --- uses: lock, running, task
+  local held, returned, lost = redis.call('HGETALL', running), 0, {}
+  local function give_up_as(id, why)
+    give_up({id, why})
+    lost[#lost + 1] = id
+    lost[#lost + 1] = name_in(redis.call('HGET', task, id))
+  end
   for n = #held - 1, 1, -2 do
     if returned >= most then break end
     local id = held[n]
@@ -38,14 +50,14 @@ local function return_running(most, unknown, most_deaths, exhausted)
       local deaths = most_deaths and count_death(id)
       return_permits({id})
       if string.sub(held[n + 1], 1, 1) == '!' then
-        give_up({id, unknown})
+        give_up_as(id, unknown)
       elseif deaths and deaths >= most_deaths then
-        give_up({id, exhausted})
+        give_up_as(id, exhausted)
       else
         give_back(id)
       end
       returned = returned + 1
     end
   end
-  return returned
+  return returned, lost
 end

@@ -1,0 +1,160 @@
+"""`workstealing queue count | purge`, and how other commands choose tasks in bulk.
+
+Tasks are chosen by `--task`, `--state` and `--older-than`. Before more than one is
+touched they are counted, and somebody is asked. A terminal shows a progress bar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from workstealing.cli.options import (
+    BadInput,
+    chosen_queue,
+    clear_errors,
+    confirm,
+    no_more_words,
+    queue_options,
+)
+from workstealing.client.bulk import DEAD_LETTERS, ENDED, UNFINISHED, BulkResult
+from workstealing.client.bulk import OnProgress as Tell
+from workstealing.client.task_queue import TaskQueue
+from workstealing.inspecting.formatting import plural
+from workstealing.tasks.outcome import State
+
+__all__ = (
+    "change_in_bulk",
+    "count_command",
+    "purge_command",
+    "selection_options",
+    "taken_selection",
+    "yes_option",
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+_AGE = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def selection_options(states: frozenset[State]) -> Callable[[F], F]:
+    """Let a command take `--task`, `--state` and `--older-than`."""
+    names = sorted(state.value for state in states)
+    options = (
+        click.option(
+            "--task", metavar="NAME", help="Of this task: NAME or NAME@VERSION."
+        ),
+        click.option(
+            "--state",
+            "states",
+            type=click.Choice(names),
+            multiple=True,
+            help="In this state; may be repeated.",
+        ),
+        click.option(
+            "--older-than",
+            metavar="AGE",
+            help="Submitted so long ago: 90, 10m, 6h or 7d. Of a dead letter, given up;"
+            " of an outcome, ended.",
+        ),
+    )
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def taken_selection(options: dict[str, Any]) -> dict[str, Any]:
+    """Take these options out of those of a command; what was not given is left out."""
+    task, states = options.pop("task"), options.pop("states")
+    age = options.pop("older_than")
+    selection = {"task": task, "state": states, "older_than": age and _seconds(age)}
+    return {name: value for name, value in selection.items() if value not in (None, ())}
+
+
+@click.command("count")
+@queue_options()
+@selection_options(UNFINISHED | DEAD_LETTERS | ENDED)
+@clear_errors()
+def count_command(**options: Any) -> None:
+    """Count tasks by name, state and age."""
+    selection = taken_selection(options)
+    queue, words = chosen_queue(**options)
+    no_more_words(words)
+    with _progress("counting") as tell:
+        number = queue.count(**selection, on_progress=tell)
+    click.echo(number)
+
+
+@click.command("purge")
+@queue_options()
+@selection_options(ENDED)
+@click.option("--all", "every", is_flag=True, help="All outcomes.")
+@yes_option
+@clear_errors()
+def purge_command(every: bool, yes: bool, **options: Any) -> None:
+    """Forget the outcomes of tasks that are done or cancelled.
+
+    Their ids are free again. Tasks that wait are for `queue cancel`, dead letters for
+    `queue drop`.
+    """
+    selection = taken_selection(options)
+    queue, words = chosen_queue(**options)
+    no_more_words(words)
+    if bool(selection) == every:
+        raise BadInput("say which: --task, --state, --older-than, or --all")
+    done = change_in_bulk(
+        queue, queue.purge, selection, ENDED, yes=yes, verb="purge", noun="outcome"
+    )
+    click.echo(f"{done.changed:,} purged")
+
+
+def change_in_bulk(
+    queue: TaskQueue,
+    change: Callable[..., BulkResult],
+    selection: dict[str, Any],
+    among: frozenset[State],
+    *,
+    yes: bool,
+    verb: str,
+    noun: str,
+) -> BulkResult:
+    """Count what is chosen, ask if it is more than one, and change it."""
+    if not yes:
+        states = selection.get("state") or tuple(among)
+        with _progress("counting") as tell:
+            number = queue.count(**{**selection, "state": states}, on_progress=tell)
+        if number > 1:
+            confirm(f"{verb} {plural(number, noun)}", yes=False)
+    with _progress(verb) as tell:
+        return change(**selection, on_progress=tell)
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Tell | None]:
+    """Show a bar while the block runs, where somebody sees it."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda seen, total: bar.update(task, completed=seen, total=total)
+
+
+def _seconds(age: str) -> float:
+    match = _AGE.fullmatch(age)
+    if match is None:
+        raise BadInput(f"--older-than is seconds, or like 10m, 6h, 7d; not {age!r}")
+    return float(match[1]) * _SECONDS[match[2]]

@@ -1,0 +1,338 @@
+"""Counts tasks by name, state and age, and changes them in bulk.
+
+The server is never held up: it looks at a stretch of tasks at a time, of about a
+megabyte, and changes some hundred. So tasks come and go meanwhile: one that is there
+from the beginning to the end is met, and each is changed at most once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from workstealing._checks import checked_name, checked_seconds
+from workstealing.client.queue_internals import QueueInternals
+from workstealing.errors import ConfigurationError
+from workstealing.queue import inspection_calls, listing_calls, producer_calls
+from workstealing.queue.listing_calls import CHUNK, ScannedTask, TaskSummary
+from workstealing.queue.producer_calls import Cancelled
+from workstealing.queue.steps import Call, Flow, Pipeline, ask
+from workstealing.tasks.outcome import State, TaskOutcome
+from workstealing.tasks.previews import preview_envelope, preview_outcome
+
+__all__ = (
+    "DEAD_LETTERS",
+    "ENDED",
+    "UNFINISHED",
+    "BulkChanges",
+    "BulkResult",
+    "OnProgress",
+    "Selection",
+    "States",
+)
+
+UNFINISHED = frozenset(
+    {
+        *(State.WAITING, State.DELAYED, State.PAUSED, State.PARKED),
+        *(State.ASSIGNED, State.RUNNING),
+    }
+)
+"""What can be cancelled."""
+DEAD_LETTERS = frozenset({State.FAILED, State.DEAD})
+"""What can be replayed and dropped."""
+ENDED = frozenset(State) - UNFINISHED - DEAD_LETTERS - {State.UNKNOWN}
+"""What can be purged."""
+
+States: TypeAlias = State | str | Collection[State | str] | None
+OnProgress: TypeAlias = Callable[[int, int], Any]
+"""Called with how many tasks were looked at, and about how many there are."""
+
+# One script looks at about as many bytes.
+_STRETCH_BYTES = 1 << 20
+_HELD = frozenset({State.ASSIGNED, State.RUNNING})
+# Replaces bytes that are not UTF-8; the server knows no task by such an id.
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class BulkResult:
+    """What became of tasks that were changed in bulk."""
+
+    matched: int
+    """Tasks that were chosen."""
+    changed: int
+    """Those that were cancelled, replayed, dropped or purged."""
+    asked: int = 0
+    """Running tasks that were asked to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which tasks are meant."""
+
+    task: str | None
+    """Its name, or `name@version`."""
+    states: frozenset[State]
+    older_ms: float | None
+    """Submitted so long ago; dead letters: given up; others that are over: ended."""
+
+    @classmethod
+    def of(
+        cls,
+        task: str | None,
+        state: States,
+        older_than: float | timedelta | None,
+        among: frozenset[State],
+    ) -> Selection:
+        """Check what the user says."""
+        if task is not None:
+            checked_name(task, "task")
+        older_ms = None
+        if older_than is not None:
+            older_ms = checked_seconds(older_than, "older_than", zero=True) * 1000
+        return cls(task, _checked_states(state, among), older_ms)
+
+    def has(self, task: str, at_ms: int, now_ms: int) -> bool:
+        """Tell whether a task is meant, by its `name@version` and its time."""
+        if self.task is not None and self.task not in (task, task.rpartition("@")[0]):
+            return False
+        return self.older_ms is None or 0 < at_ms <= now_ms - self.older_ms
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    id: str
+    task: str
+    state: State
+    worker: str = ""
+    needs: str = ""
+
+
+_Act: TypeAlias = Callable[[Sequence[_Found]], Flow[int]]
+"""Does something to tasks, and returns how many are gone from where they were."""
+
+
+class BulkChanges:
+    """The flows of bulk operations on one queue."""
+
+    def __init__(
+        self, internals: QueueInternals[Any], on_progress: OnProgress | None = None
+    ) -> None:
+        self._internals = internals
+        self._keys = internals.keys
+        self._tell = on_progress
+        self._seen = self._total = 0
+        self._matched = self._changed = self._asked = 0
+
+    def count(self, chosen: Selection) -> Flow[int]:
+        """Count the tasks that are chosen."""
+        yield from self._walk(chosen, self._leave)
+        return self._matched
+
+    def cancel(self, chosen: Selection) -> Flow[BulkResult]:
+        """Cancel them: at once if they wait, by asking if they run."""
+        return (yield from self._change(chosen, self._cancel))
+
+    def replay(self, chosen: Selection) -> Flow[BulkResult]:
+        """Put dead letters back into the queue, with a clean slate."""
+        return (yield from self._change(chosen, self._replay))
+
+    def drop(self, chosen: Selection) -> Flow[BulkResult]:
+        """Delete dead letters for good."""
+        return (yield from self._change(chosen, self._drop))
+
+    def purge(self, chosen: Selection) -> Flow[BulkResult]:
+        """Forget the outcomes of tasks that have ended."""
+        return (yield from self._change(chosen, self._forget))
+
+    def _change(self, chosen: Selection, act: _Act) -> Flow[BulkResult]:
+        yield from self._walk(chosen, act)
+        return BulkResult(self._matched, self._changed, self._asked)
+
+    def _walk(self, chosen: Selection, act: _Act) -> Flow[None]:
+        keys = self._keys
+        seen = yield from ask(inspection_calls.counts(keys))
+        if chosen.states & UNFINISHED:
+            self._total += seen.tasks
+        if chosen.states & DEAD_LETTERS:
+            self._total += seen.dead
+        if chosen.states & ENDED:
+            self._total += seen.outcomes
+        if chosen.states & UNFINISHED:
+            yield from self._walk_unfinished(chosen, act)
+        if chosen.states & DEAD_LETTERS:
+            yield from self._walk_ended(chosen, act, keys.dead, seen.now_ms)
+        if chosen.states & ENDED:
+            yield from self._walk_ended(chosen, act, keys.outbox, seen.now_ms)
+
+    def _walk_unfinished(self, chosen: Selection, act: _Act) -> Flow[None]:
+        cursor, count = "0", 100
+        while True:
+            call = listing_calls.scan_tasks(self._keys, cursor, count=count)
+            stretch = yield from ask(call)
+            found = [
+                _Found(one.id, ability, _place(one), one.worker, one.needs)
+                for one in stretch.tasks
+                if not one.is_dead and _REPLACED not in one.id
+                for ability, at_ms in [_previewed(one)]
+                if chosen.has(ability, at_ms, stretch.now_ms)
+            ]
+            if chosen.states & _HELD and not chosen.states >= _HELD:
+                found = yield from self._tell_running(found)
+            yield from self._met(
+                [one for one in found if _is_in(one, chosen.states)], act
+            )
+            self._looked(len(stretch.tasks))
+            cursor = stretch.cursor
+            if cursor == "0":
+                return
+            average = stretch.size / max(1, len(stretch.tasks))
+            count = int(max(10, min(CHUNK, _STRETCH_BYTES / max(1.0, average))))
+
+    def _walk_ended(
+        self, chosen: Selection, act: _Act, key: str, began_ms: int
+    ) -> Flow[None]:
+        """Walk through a sorted set, whose ranks move up with what is gone."""
+        first = 0
+        while True:
+            call = listing_calls.ranked(key, most=CHUNK, first=first)
+            times = dict((yield from ask(call)))
+            if key == self._keys.dead:
+                # A letter that is replayed may be given up again: it is not met twice.
+                times = {name: at for name, at in times.items() if at <= began_ms}
+            if not times:
+                return
+            ids = tuple(times)
+            tasks = yield from ask(listing_calls.summarize(self._keys, ids, most=512))
+            found = [
+                _Found(one.id, ability, state)
+                for one in tasks
+                if (one.outcome or one.envelope) and _REPLACED not in one.id
+                for ability, state, ended_ms in [_summed_up(one)]
+                if state in chosen.states
+                and chosen.has(
+                    ability,
+                    times[one.id] if key == self._keys.dead else ended_ms,
+                    began_ms,
+                )
+            ]
+            first += len(ids) - (yield from self._met(found, act))
+            self._looked(len(ids))
+
+    def _met(self, found: Sequence[_Found], act: _Act) -> Flow[int]:
+        self._matched += len(found)
+        gone = 0
+        for start in range(0, len(found), CHUNK):
+            gone += yield from act(found[start : start + CHUNK])
+        return gone
+
+    def _looked(self, number: int) -> None:
+        self._seen += number
+        if self._tell is not None:
+            # A scan may meet a task twice.
+            self._tell(min(self._seen, self._total), self._total)
+
+    def _tell_running(self, found: Sequence[_Found]) -> Flow[list[_Found]]:
+        held = defaultdict(list)
+        for one in found:
+            held[one.worker].append(one)
+        told = held.pop("", [])
+        for worker, tasks in held.items():
+            ids = [one.id for one in tasks]
+            call = listing_calls.which_run(self._keys, worker, ids)
+            flags = yield from ask(call)
+            told += (
+                replace(one, state=State.RUNNING if is_running else State.ASSIGNED)
+                for one, is_running in zip(tasks, flags, strict=True)
+            )
+        return told
+
+    def _leave(self, found: Sequence[_Found]) -> Flow[int]:  # noqa: ARG002
+        yield from ()
+        return 0
+
+    def _cancel(self, found: Sequence[_Found]) -> Flow[int]:
+        keys, settings = self._keys, self._internals.settings
+        calls: list[Call[Cancelled]] = []
+        for one in found:
+            outcome = TaskOutcome(
+                state="cancelled", reason="with others, in bulk", task=one.task
+            )
+            calls.append(
+                producer_calls.cancel(
+                    keys,
+                    settings,
+                    one.id,
+                    one.worker,
+                    outcome.encode(),
+                    needs=one.needs,
+                )
+            )
+        verdicts: list[Cancelled] = yield Pipeline(calls)
+        for one, verdict in zip(found, verdicts, strict=True):
+            final = verdict
+            if verdict == "moved":
+                final = yield from self._internals.cancel(one.id)
+            self._changed += final == "cancelled"
+            self._asked += final == "asked"
+        return 0
+
+    def _replay(self, found: Sequence[_Found]) -> Flow[int]:
+        return (yield from self._end_letters(found, drop=False))
+
+    def _drop(self, found: Sequence[_Found]) -> Flow[int]:
+        return (yield from self._end_letters(found, drop=True))
+
+    def _end_letters(self, found: Sequence[_Found], *, drop: bool) -> Flow[int]:
+        calls = [producer_calls.replay(self._keys, one.id, drop=drop) for one in found]
+        done: list[bool] = yield Pipeline(calls)
+        self._changed += sum(done)
+        return len(found)
+
+    def _forget(self, found: Sequence[_Found]) -> Flow[int]:
+        ids = [one.id for one in found]
+        self._changed += yield from ask(producer_calls.forget(self._keys, ids))
+        return len(found)
+
+
+def _checked_states(state: States, among: frozenset[State]) -> frozenset[State]:
+    if state is None:
+        return among
+    known = sorted(one.value for one in among)
+    named = [state] if isinstance(state, str) else state
+    try:
+        states = frozenset(State(one) for one in named)
+    except (TypeError, ValueError):
+        states = frozenset()
+    if not states or not states <= among:
+        raise ConfigurationError(
+            f"state must be one or more of {', '.join(known)}, not {state!r}"
+        )
+    return states
+
+
+def _place(one: ScannedTask) -> State:
+    if one.needs:
+        return State.PARKED
+    if one.is_delayed:
+        return State.DELAYED
+    # Which of the two is seen in the worker's own keys, if it matters.
+    return State.RUNNING if one.worker else State.WAITING
+
+
+def _is_in(one: _Found, states: frozenset[State]) -> bool:
+    return one.state in states or (bool(one.worker) and states >= _HELD)
+
+
+def _previewed(one: ScannedTask) -> tuple[str, int]:
+    envelope = preview_envelope(one.envelope)
+    return envelope.ability, envelope.at
+
+
+def _summed_up(one: TaskSummary) -> tuple[str, State, int]:
+    outcome = preview_outcome(one.outcome)
+    task = preview_envelope(one.envelope).ability if one.envelope else outcome.task
+    return task, State(outcome.state), outcome.ended

@@ -1,0 +1,128 @@
+"""What happens to a task, one thing after the other, until it has ended.
+
+Logs and progress are looked at a few times a second, the end is pushed. A server that
+is away meanwhile may come back: only the timeout ends the watch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.errors import RedisUnavailable, ResultTimeout, TaskNotFound
+from workstealing.queue.steps import Flow, Sleep
+from workstealing.tasks.context import Progress
+from workstealing.tasks.outcome import State, TaskState
+from workstealing.tasks.output_capture import LogRecord
+
+__all__ = ("EventWatch", "Glance", "TaskEvent", "WatchedLog", "WatchedQueue")
+
+TaskEvent: TypeAlias = LogRecord | Progress | TaskState
+"""A line that the task logged or printed, how far it is, or, at last, how it ended."""
+
+_LOOK_SECONDS = 0.2
+_RETURN_SECONDS = 0.1
+_UNFINISHED = (
+    *(State.WAITING, State.DELAYED, State.PARKED),
+    *(State.ASSIGNED, State.RUNNING),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A task at one moment."""
+
+    state: TaskState
+    progress: Progress | None
+    """Also of a task that has just ended, if its envelope was seen before."""
+    envelope: bytes = b""
+
+
+class WatchedLog(Protocol):
+    """Where a watch reads what a task logs."""
+
+    def page(self, task_id: str, after: str) -> Flow[tuple[list[LogRecord], str]]:
+        """Read some records after a place, and the next place."""
+
+
+class WatchedQueue(Protocol):
+    """What a watch looks at: a queue in Redis, or what runs in this process."""
+
+    @property
+    def log(self) -> WatchedLog:
+        """The logs of its tasks."""
+
+    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+        """Look at a task; *envelope* is what was seen of it before."""
+
+    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+        """Let some time pass, or less if the task ends."""
+
+
+class EventWatch:
+    """Watches one task; `look()` until `is_over`."""
+
+    def __init__(
+        self,
+        queue: WatchedQueue,
+        task_id: str,
+        timeout: float | None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._queue = queue
+        self._task_id = task_id
+        self._timeout = timeout
+        self._clock = clock
+        self._end = None if timeout is None else clock.monotonic() + timeout
+        self._after = "0-0"
+        self._envelope = b""
+        self._shown: Progress | None = None
+        self.is_over = False
+        """The task has ended, and that was said."""
+
+    def look(self) -> Flow[list[TaskEvent]]:
+        """Wait for something to happen, and return what it was; nothing at times."""
+        state: TaskState | str = "where nobody can tell: the server is away"
+        try:
+            # Before the log is read: what a task wrote comes before its end.
+            glance = yield from self._queue.glance(self._task_id, self._envelope)
+            state, self._envelope = glance.state, glance.envelope
+            events = yield from self._news(glance)
+            if events:
+                return events
+            yield from self._queue.linger(self._task_id, self._left(_LOOK_SECONDS))
+        except RedisUnavailable:
+            yield Sleep(self._left(_RETURN_SECONDS))
+        if self._end is not None and self._clock.monotonic() >= self._end:
+            raise ResultTimeout(
+                f"task {self._task_id} did not end within {self._timeout:g} s: it is"
+                f" {state}"
+            )
+        return []
+
+    def _news(self, glance: Glance) -> Flow[list[TaskEvent]]:
+        if glance.state.state is State.UNKNOWN:
+            raise TaskNotFound(
+                f"there is no task {self._task_id}, or its outcome has expired"
+            )
+        is_ended = glance.state.state not in _UNFINISHED
+        events: list[TaskEvent] = []
+        while True:
+            log = self._queue.log
+            records, self._after = yield from log.page(self._task_id, self._after)
+            events += records
+            if not records or not is_ended:
+                break
+        if glance.progress is not None and glance.progress != self._shown:
+            self._shown = glance.progress
+            events.append(glance.progress)
+        if is_ended:
+            self.is_over = True
+            events.append(glance.state)
+        return events
+
+    def _left(self, most: float) -> float:
+        if self._end is None:
+            return most
+        return max(0.0, min(most, self._end - self._clock.monotonic()))

@@ -1,0 +1,116 @@
+"""Waits for the results of many tasks at once, with few round trips.
+
+One task is awaited by push, the last one, and when it ends all others are looked at
+together: tasks that were submitted together end together, more or less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TypeVar, overload
+
+from workstealing._checks import checked_timeout
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.queue_internals import QueueInternals
+from workstealing.errors import ConfigurationError
+from workstealing.queue.steps import Flow
+
+__all__ = ("async_gather_results", "gather_results")
+
+R = TypeVar("R")
+
+
+@overload
+def gather_results(
+    handles: Iterable[TaskHandle[R]],
+    timeout: float | None = None,
+    *,
+    return_exceptions: Literal[False] = False,
+) -> list[R]: ...
+@overload
+def gather_results(
+    handles: Iterable[TaskHandle[R]],
+    timeout: float | None = None,
+    *,
+    return_exceptions: bool,
+) -> list[R | BaseException]: ...
+def gather_results(
+    handles: Iterable[TaskHandle[Any]],
+    timeout: float | None = None,
+    *,
+    return_exceptions: bool = False,
+) -> list[Any]:
+    """Wait for the results of many tasks of one queue, in the order of their handles.
+
+    Args:
+        handles: what `submit` and `submit_many` returned.
+        timeout: seconds for all of them together.
+        return_exceptions: return errors in the place of results; else the first error
+            that is seen is raised. A task that did not end in time has a
+            `ResultTimeout`.
+    """
+    tasks = tuple(handles)
+    if not tasks:
+        return []
+    flow = _gathered(tasks, timeout, return_exceptions)
+    results: list[Any] = _one_queue(tasks).driver.run(flow)
+    return results
+
+
+@overload
+async def async_gather_results(
+    handles: Iterable[AsyncTaskHandle[R]],
+    timeout: float | None = None,
+    *,
+    return_exceptions: Literal[False] = False,
+) -> list[R]: ...
+@overload
+async def async_gather_results(
+    handles: Iterable[AsyncTaskHandle[R]],
+    timeout: float | None = None,
+    *,
+    return_exceptions: bool,
+) -> list[R | BaseException]: ...
+async def async_gather_results(
+    handles: Iterable[AsyncTaskHandle[Any]],
+    timeout: float | None = None,
+    *,
+    return_exceptions: bool = False,
+) -> list[Any]:
+    """Wait for the results of many tasks; the asyncio twin of `gather_results`."""
+    tasks = tuple(handles)
+    if not tasks:
+        return []
+    flow = _gathered(tasks, timeout, return_exceptions)
+    results: list[Any] = await _one_queue(tasks).driver.run(flow)
+    return results
+
+
+def _one_queue(handles: Sequence[Any]) -> Any:
+    queues = {id(one._internals): one._internals for one in handles}  # noqa: SLF001
+    if len(queues) > 1:
+        raise ConfigurationError(
+            "the handles are of several queues: gather the results of each"
+        )
+    (internals,) = queues.values()
+    if not isinstance(internals, QueueInternals):
+        raise ConfigurationError(
+            "tasks that run in this process are not gathered: call result() of each"
+        )
+    if not internals.settings.retention_ms:
+        raise ConfigurationError(
+            "results are gathered where they are kept, and this queue has retention=0"
+        )
+    return internals
+
+
+def _gathered(
+    handles: Sequence[Any], timeout: float | None, return_exceptions: bool
+) -> Flow[list[Any]]:
+    seconds = checked_timeout(timeout)
+    ids = [one.id for one in handles]
+    readers = {one.id: one._read for one in handles}  # noqa: SLF001 - of this package
+    found: dict[str, Any] = yield from _one_queue(handles).results(
+        ids, seconds, readers, is_tolerant=return_exceptions
+    )
+    return [found[name] for name in ids]

@@ -1,0 +1,288 @@
+"""Runs attempts with hooks around them, and with the context variables of their caller.
+
+A queue without middleware and without `carry=` has a plain `TaskRunner` and pays for
+none of this. The order of hooks is written once, as a generator that yields what to
+call; a sync and an awaiting driver call it. A hook that is `async def` is awaited in
+the event loop of an asyncio pool, and run to completion in the event loop of any other
+slot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from functools import partial
+from typing import Any, TypeAlias
+
+from workstealing.errors import StopWork
+from workstealing.tasks.attempt import Attempt, Report
+from workstealing.tasks.carried_context import CarriedContext
+from workstealing.tasks.context import control_of, enter, leave
+from workstealing.tasks.hooks import (
+    Middleware,
+    MiddlewareStack,
+    NewResult,
+    TaskCall,
+)
+from workstealing.tasks.runner import Complete, TaskRunner
+
+__all__ = ("HookedRunner",)
+
+_HookFlow: TypeAlias = Generator[
+    "Callable[[], Any] | None", Any, "tuple[Any, BaseException | None]"
+]
+"""Yields hooks to call, None for the task itself; returns a value or an error."""
+
+
+class HookedRunner(TaskRunner):
+    """Runs the tasks of a queue for one worker, with hooks around each attempt.
+
+    Args:
+        stack: the middlewares of the queue.
+        carried: the context variables of the queue.
+        parts: what a `TaskRunner` takes.
+        options: what a `TaskRunner` takes.
+    """
+
+    def __init__(
+        self,
+        stack: MiddlewareStack,
+        carried: CarriedContext,
+        *parts: Any,
+        **options: Any,
+    ) -> None:
+        super().__init__(*parts, **options)
+        self._stack = stack
+        self._carried = carried
+        self._passed_on: tuple[type[BaseException], ...] = options.get("reraised", ())
+
+    def run(
+        self,
+        attempt: Attempt,
+        call: Callable[[Attempt], Any],
+        complete: Complete = asyncio.run,
+    ) -> Report | None:
+        """Run an attempt in this thread, with hooks around it."""
+        story = self._story_of(attempt)
+
+        def around(attempt: Attempt) -> Any:
+            return _perform(story.around(), partial(call, attempt), complete)
+
+        with self._carried.set_to(attempt.envelope.context):
+            return super().run(attempt, around, complete)
+
+    async def run_async(
+        self, attempt: Attempt, call: Callable[[Attempt], Awaitable[Any]]
+    ) -> Report | None:
+        """Run an attempt in the running event loop, with hooks around it."""
+        story = self._story_of(attempt)
+
+        async def around(attempt: Attempt) -> Any:
+            return await _perform_async(story.around(), partial(call, attempt), attempt)
+
+        with self._carried.set_to(attempt.envelope.context):
+            return await super().run_async(attempt, around)
+
+    def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
+        """Tell, in its place, of an attempt that ends with its process."""
+        stopped = self._story_of(attempt).stopped(StopWork("its process was ended"))
+        with self._carried.set_to(attempt.envelope.context):
+            _perform(stopped, None, asyncio.run)
+        super().tell_of_end(attempt, report)
+
+    def tell_of_report(self, attempt: Attempt, report: Report | None) -> None:
+        """Tell what comes of an attempt whose own thread will not, or too late."""
+        with self._carried.set_to(attempt.envelope.context):
+            super().tell_of_report(attempt, report)
+
+    def _raised(self, attempt: Attempt, error: BaseException) -> Report:
+        self._story_of(attempt).error = error
+        return super()._raised(attempt, error)
+
+    def _tell(self, attempt: Attempt, report: Report, complete: Complete) -> None:
+        super()._tell(attempt, report, complete)
+        _perform(self._story_of(attempt).judged(report), None, complete)
+
+    async def _tell_async(self, attempt: Attempt, report: Report) -> None:
+        await super()._tell_async(attempt, report)
+        await _perform_async(self._story_of(attempt).judged(report), None, attempt)
+
+    def _story_of(self, attempt: Attempt) -> _HookStory:
+        control = control_of(attempt.context)
+        story: _HookStory | None = control.story
+        if story is None:
+            story = control.story = _HookStory(self._stack, attempt, self._passed_on)
+        return story
+
+
+class _HookStory:
+    """What the hooks of one attempt have been told, and what comes next."""
+
+    def __init__(
+        self,
+        stack: MiddlewareStack,
+        attempt: Attempt,
+        passed_on: tuple[type[BaseException], ...],
+    ) -> None:
+        self._stack = stack
+        self._attempt = attempt
+        self._passed_on = passed_on
+        definition = attempt.definition
+        self._task = TaskCall(
+            definition.name,
+            definition.version,
+            attempt.task.id,
+            partial(_arguments, attempt),
+        )
+        self._entered: list[Middleware] = []
+        self.error: BaseException | None = None
+        """What is the matter with the attempt, if its function raised, say."""
+
+    def around(self) -> _HookFlow:
+        """Call `before`, the task, then `after` or `failed`."""
+        task, context = self._task, self._attempt.context
+        entered = self._entered
+        try:
+            for one in self._stack.all:
+                yield partial(one.before, task, context)
+                entered.insert(0, one)
+            value = yield None
+        except BaseException as error:  # noqa: BLE001 - the runner judges it
+            if not isinstance(error, self._passed_on):
+                yield from self._tell(entered, "failed", error)
+            # Returned, because a generator cannot raise `StopIteration` as it is.
+            return None, error
+        for one in entered:
+            new = yield from self._told(one, "after", value)
+            if isinstance(new, NewResult):
+                value = new.value
+        return value, None
+
+    def stopped(self, error: BaseException) -> _HookFlow:
+        """Call `failed` for an attempt whose own thread will not get to it."""
+        yield from self._tell(tuple(self._entered), "failed", error)
+        return None, None
+
+    def judged(self, report: Report) -> _HookFlow:
+        """Call `retried` or `gave_up`, as the report says."""
+        context = self._attempt.context
+        reason = control_of(context).given_up or ""
+        error = self.error or StopWork(reason)
+        every = reversed(self._stack.all)
+        # The runner has left the context of the attempt by now.
+        token = enter(context)
+        try:
+            if report.verdict == "retry":
+                seconds = report.delay_ms / 1000
+                yield from self._tell(every, "retried", error, seconds)
+            else:
+                yield from self._tell(every, "gave_up", error, reason)
+        finally:
+            leave(token)
+        return None, None
+
+    def _tell(
+        self, those: Iterable[Middleware], hook: str, *arguments: Any
+    ) -> Generator[Callable[[], Any], Any, None]:
+        for one in those:
+            yield from self._told(one, hook, *arguments)
+
+    def _told(
+        self, one: Middleware, hook: str, *arguments: Any
+    ) -> Generator[Callable[[], Any], Any, Any]:
+        function = getattr(one, hook)
+        try:
+            return (
+                yield partial(function, self._task, self._attempt.context, *arguments)
+            )
+        except self._passed_on:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the task's outcome stands
+            self._stack.log_failure(one, hook, error)
+
+
+def _arguments(attempt: Attempt) -> dict[str, Any]:
+    """Return what the caller gave: neither the context nor resources."""
+    signature = attempt.definition.signature
+    names = signature.parameters if signature.whole is None else (signature.whole,)
+    return {name: attempt.arguments[name] for name in names}
+
+
+def _perform(
+    flow: _HookFlow, call: Callable[[], Any] | None, complete: Complete
+) -> Any:
+    answer: Any = None
+    error: BaseException | None = None
+    while True:
+        try:
+            step = flow.send(answer) if error is None else flow.throw(error)
+        except StopIteration as end:
+            value, failure = end.value
+            break
+        answer = error = None
+        try:
+            if step is None:
+                assert call is not None
+                answer = call()
+            else:
+                answer = step()
+                if inspect.isawaitable(answer):
+                    answer, error = complete(_outcome_of(answer))
+        except BaseException as caught:  # noqa: BLE001 - the flow decides
+            error = caught
+    if failure is not None:
+        raise failure
+    return value
+
+
+async def _perform_async(
+    flow: _HookFlow, call: Callable[[], Awaitable[Any]] | None, attempt: Attempt
+) -> Any:
+    answer: Any = None
+    error: BaseException | None = None
+    is_cancelled = False
+    while True:
+        try:
+            step = flow.send(answer) if error is None else flow.throw(error)
+        except StopIteration as end:
+            value, failure = end.value
+            break
+        answer = error = None
+        try:
+            if step is None:
+                assert call is not None
+                answer = await call()
+            else:
+                answer = step()
+                if inspect.isawaitable(answer):
+                    answer, error = await asyncio.ensure_future(_outcome_of(answer))
+        except BaseException as caught:  # noqa: BLE001 - the flow decides
+            error = caught
+            if isinstance(caught, asyncio.CancelledError) and step is not None:
+                is_cancelled = is_cancelled or _is_cancelling()
+    if is_cancelled:
+        # It was meant for the slot, which ends; an attempt that had not run goes back.
+        attempt.is_interrupted = True
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+    if failure is not None:
+        raise failure
+    return value
+
+
+async def _outcome_of(hook: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """Await a hook in an asyncio task of its own, which some errors would escape."""
+    try:
+        return await hook, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - some of them would end the loop
+        return None, error
+
+
+def _is_cancelling() -> bool:
+    """Return whether the slot was cancelled; Python 3.10 cannot tell."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is not None and cancelling() > 0
