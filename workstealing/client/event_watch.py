@@ -24,7 +24,7 @@ TaskEvent: TypeAlias = LogRecord | Progress | TaskState
 _LOOK_SECONDS = 0.2
 _RETURN_SECONDS = 0.1
 _UNFINISHED = (
-    *(State.WAITING, State.DELAYED, State.PARKED),
+    *(State.WAITING, State.DELAYED, State.PAUSED, State.PARKED),
     *(State.ASSIGNED, State.RUNNING),
 )
 
