@@ -18,6 +18,7 @@ from workstealing import (
     NewResult,
     Retry,
     RetryPolicy,
+    Snooze,
     TaskCall,
     TaskQueue,
     Worker,
@@ -30,6 +31,7 @@ from workstealing.errors import (
     ResultInvalid,
     TaskFailed,
 )
+from workstealing.tasks.context import control_of
 from workstealing.tasks.outcome import State
 
 Make = Callable[..., TaskQueue]
@@ -256,6 +258,49 @@ def test_a_hook_can_have_a_task_tried_again_later(queue: TaskQueue) -> None:
     run(queue)
 
     assert handle.result(timeout=5) == 2
+
+
+def test_a_hook_can_have_a_task_run_later_without_counting_it(
+    queue: TaskQueue,
+) -> None:
+    pages: list[Any] = []
+
+    class Early(Middleware):
+        def before(self, task: TaskCall, context: ExecutionContext) -> None:
+            if len(pages) < 3:
+                raise Snooze(0.01)
+
+    queue.use(Diary("outer", pages))
+    queue.use(Early())
+
+    @queue.task(name="attempt")
+    def attempt(ctx: ExecutionContext) -> int:
+        return ctx.attempt
+
+    handle = attempt.submit()  # type: ignore[call-arg]
+    pages.clear()
+    run(queue)
+
+    assert handle.result(timeout=5) == 1
+    assert [page[1] for page in pages] == ["before", "failed", "before", "after"]
+
+
+def test_a_worker_that_has_lost_the_task_leaves_it_to_the_next_to_tell(
+    queue: TaskQueue,
+) -> None:
+    pages: list[Any] = []
+    queue.use(Diary("a", pages))
+
+    @queue.task(name="late", on_give_up=lambda context, reason: pages.append(reason))
+    def late(ctx: ExecutionContext) -> None:
+        control_of(ctx).is_lease_lost = True
+        raise LookupError
+
+    late.submit()  # type: ignore[call-arg]
+    pages.clear()
+    run(queue)
+
+    assert pages == [("a", "before"), ("a", "failed", LookupError)]
 
 
 def test_an_error_before_a_task_counts_as_its_own(queue: TaskQueue) -> None:
