@@ -20,6 +20,7 @@ from workstealing.queue.upkeep_calls import (
     unpark,
 )
 from workstealing.queue.worker_calls import park, release
+from workstealing.testing import wait_until
 
 ONE = "1\t\t\tone=a"
 OTHER = "1\t\t\tone=b"
@@ -251,6 +252,33 @@ def test_a_rate_that_has_room_again_lets_one_in(queue: Any) -> None:
     queue.client.zadd(queue.keys.refills, {"one=a": 1})
 
     assert ids(queue.take("w")) == ["a2"]
+
+
+def test_all_lines_that_wait_for_a_rate_get_in_each_in_its_time(queue: Any) -> None:
+    queue.join("w")
+    for name in ("a", "b", "c"):
+        submit(queue, f"1\t{name}\t\tone", name, numbers="1/3600000")
+    ran = ids(queue.take("w"))
+
+    for _ in range(2):
+        assert queue.take("w") == ()
+        assert queue.client.zscore(queue.keys.refills, "one")
+        queue.client.delete(queue.keys.rates)
+        queue.client.zadd(queue.keys.refills, {"one": 1})
+        ran += ids(queue.take("w"))
+
+    assert sorted(ran) == ["a", "b", "c"]
+
+
+def test_a_rate_that_was_slow_is_forgotten_when_it_is_set(queue: Any) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2", numbers="1/3600000")
+    queue.report("w", "done", *queue.take("w"))
+    assert queue.take("w") == ()
+
+    queue.do(set_limit(queue.keys, "one", "1000/1000"))
+
+    wait_until(lambda: ids(queue.take("w")) == ["a2"], 5, "its share of a second")
 
 
 def test_a_full_bucket_is_forgotten(queue: Any) -> None:

@@ -268,6 +268,8 @@ class QueueSchedules:
                 self._settings,
                 [(firing.id, firing.envelope)],
                 priority=firing.priority,
+                lines=[firing.line] if firing.line else (),
+                limits=firing.limits,
             )
         )
         if submitted.verdict == "input_ended":

@@ -15,6 +15,7 @@ from workstealing import (
     AsyncTaskQueue,
     AsyncWorkStealer,
     ClientContext,
+    Limit,
     TaskQueue,
     Worker,
     WorkStealer,
@@ -176,6 +177,22 @@ def test_after_a_downtime_missed_ticks_are_handled_as_asked(
     assert (state.fired, state.passed) == (fired, passed)
     assert len(ids(queue)) == fired
     assert state.next == datetime.fromtimestamp(grid / 1000 + 3600, timezone.utc)
+
+
+def test_a_run_beside_the_ticks_keeps_to_the_limits_of_its_task(
+    make_queue: Make,
+) -> None:
+    queue = make_queue()
+
+    @queue.task(name="call", limit=Limit(concurrency=1, name="line"))
+    def call() -> None: ...
+
+    handle = queue.schedule(call, every=3600, name="calls")
+    handle.run()
+
+    internals = internals_of(queue)
+    assert [limit.name for limit in queue.limits()] == ["line"]
+    assert internals.driver.client.zcard(internals.keys.lines) == 1
 
 
 def test_schedules_from_data_come_and_go(make_queue: Make) -> None:

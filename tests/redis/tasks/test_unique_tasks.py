@@ -270,6 +270,21 @@ def test_a_dead_letter_is_not_replayed_beside_another_with_its_key(
     assert keys_left(queue) == 0
 
 
+def test_a_replayed_task_of_a_window_can_be_rescheduled(queue: TaskQueue) -> None:
+    @queue.task(unique=Unique(until=60, on_conflict="reschedule"))
+    def bill(customer: int) -> None:
+        raise ValueError("no")
+
+    letter = bill.submit(7)
+    drain(queue)
+    assert queue.replay(letter.id)
+
+    other = bill.options(delay=30).submit(7)
+
+    assert (other.id, other.is_new) == (letter.id, False)
+    assert other.state().state is State.DELAYED
+
+
 def test_a_client_submits_unique_tasks_too(queue: TaskQueue) -> None:
     @queue.task(name="bill", unique=Unique())
     def bill(customer: int) -> int:

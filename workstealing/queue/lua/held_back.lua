@@ -26,10 +26,11 @@ local ahead = redis.call('ZLEXCOUNT', lines, '[' .. line .. '\0', '(' .. place .
 local limit_key = redis.call('HGET', placed, line) or ''
 if limit_key == '' then return {ahead, '', 0, 0, -1} end
 local most, period = limit_numbers(limit_key)
+local now = now_ms()
 return {
   ahead,
   limit_key,
   most or 0,
   tonumber(redis.call('HGET', permits, limit_key) or 0),
-  period and math.max(0, refilled_at(limit_key) - now_ms()) or -1,
+  period and math.max(0, refilled_at(limit_key, now) - now) or -1,
 }

@@ -96,7 +96,8 @@ local function reschedule(other, holder)
     if not is_delayed then
       local _, its_priority = read_unique(redis.call('HGET', unique_of, other))
       local has_line = line_in(redis.call('HGET', priorities, other))
-      if its_priority ~= 1 and not has_line then
+      -- One that was replayed is not unique any more; its priority is written down already.
+      if its_priority and its_priority ~= 1 and not has_line then
         redis.call('HSET', priorities, other, its_priority)
       end
       withdraw(other, holder)

@@ -16,6 +16,15 @@ end
 -- a rate, the bucket is full at the time in rates; a task that begins puts that off by its
 -- share of the period.
 local room_of, running_of, full_at = {}, {}, {}
+
+-- When the bucket of a rate is full: in one period at most. What is written may be later, by
+-- other numbers that the limit had then.
+local function bucket_full_at(limit_key, period, now)
+  --- uses: rates
+  local written = tonumber(redis.call('ZSCORE', rates, limit_key) or 0)
+  return math.min(written, now + period), written > now + period
+end
+
 local function read_room(limit_keys, now)
   --- uses: permits, rates
   local unread = {}
@@ -24,7 +33,13 @@ local function read_room(limit_keys, now)
       local most, period = limit_numbers(key)
       room_of[key] = most or math.huge
       if period then
-        full_at[key] = math.max(now, tonumber(redis.call('ZSCORE', rates, key) or 0))
+        local is_full_at, is_outdated = bucket_full_at(key, period, now)
+        full_at[key] = math.max(now, is_full_at)
+        if is_outdated then
+          -- Removed first: a full server refuses what may grow until something was written.
+          redis.call('ZREM', rates, key)
+          redis.call('ZADD', rates, string.format('%.3f', is_full_at), key)
+        end
         room_of[key] = math.floor((period - full_at[key] + now) * most / period + 1e-6)
       elseif most then
         unread[#unread + 1] = key
@@ -60,10 +75,8 @@ local function write_room(number_of)
 end
 
 -- When a rate has room for one more.
-local function refilled_at(limit_key)
-  --- uses: rates
+local function refilled_at(limit_key, now)
   local most, period = limit_numbers(limit_key)
-  local is_full_at = full_at[limit_key]
-    or tonumber(redis.call('ZSCORE', rates, limit_key) or 0)
+  local is_full_at = full_at[limit_key] or (bucket_full_at(limit_key, period, now))
   return math.ceil(is_full_at - period + period / most)
 end

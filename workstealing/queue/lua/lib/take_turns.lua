@@ -123,7 +123,7 @@ local function block(look)
   local member = look.full .. '\0' .. string.format('%020.6f', look.turn) .. '\0' .. look.line
   redis.call('ZADD', blocked, 0, member)
   local _, period = limit_numbers(look.full)
-  if period then redis.call('ZADD', refills, refilled_at(look.full), look.full) end
+  if period then redis.call('ZADD', refills, refilled_at(look.full, now), look.full) end
 end
 
 local function next_turn(look)
@@ -171,14 +171,19 @@ local function advance(turns_key, looks)
   in_slices('ZADD', turns_key, put_off)
 end
 
--- Lines that have had their turn leave room of their limits to others that wait for it.
+-- Lines that have had their turn leave room of their limits to others that wait for it. Of a
+-- rate that has none left, the others wait for the next: whoever took it may be gone.
 local function pass_on(looks)
-  --- uses: blocked
+  --- uses: blocked, refills
   if is_any_blocked == nil then is_any_blocked = redis.call('EXISTS', blocked) == 1 end
   if not is_any_blocked then return end
   for _, look in ipairs(looks) do
     for _, key in ipairs(look.limit_keys) do
-      if room_of[key] > 0 then unblock(key) end
+      if room_of[key] > 0 then
+        unblock(key)
+      elseif full_at[key] and #first_of(blocked, key, 1) > 0 then
+        redis.call('ZADD', refills, refilled_at(key, now), key)
+      end
     end
   end
 end
