@@ -15,6 +15,7 @@ from workstealing.drivers.sync_driver import Driver
 from workstealing.queue import (
     limit_calls,
     listing_calls,
+    pause_calls,
     producer_calls,
     schedule_calls,
     task_output_calls,
@@ -30,6 +31,7 @@ from workstealing.queue.producer_calls import (
 )
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Step
+from workstealing.queue.unique_calls import UniqueRequest, submit_unique
 from workstealing.queue.upkeep_calls import (
     expire,
     idle,
@@ -83,7 +85,7 @@ class FullDriver(Driver):
     """Runs scripts on a server that is out of memory, but those that may not be."""
 
     MAY_BE_REFUSED = (
-        *("submit", "log", "note"),
+        *("submit", "submit_unique", "log", "note"),
         *("declare_schedules", "put_schedule", "pause_schedule", "remove_schedule"),
     )
 
@@ -163,9 +165,23 @@ class Story:
         self.die_and_leave()
         self.schedule_and_fire()
         self.limit_and_take()
+        self.pause_and_be_unique()
         seen = self.do(counts(self.keys))
         assert seen.unfinished == seen.tasks - seen.dead
         assert set(seen.leases) == {"w.0"}
+
+    def pause_and_be_unique(self) -> None:
+        keys, do = self.keys, self.do
+        assert do(pause_calls.pause(keys, "unique"))
+        envelope = b'{"v":1,"name":"unique","version":1,"payload":{}}'
+        request = UniqueRequest("u1", envelope, is_drawn=True, priority=1, key="k")
+        assert do(submit_unique(keys, SETTINGS, request)).verdict == "new"
+        self.take("w.0", 0)
+        do(exchange(keys, SETTINGS, "w.0", "1", want=1, keep=0))
+        assert do(pause_calls.count_paused(keys, "unique")) == 1
+        do(pause_calls.resume(keys, "unique", goes_on=False, most=10))
+        (taken,) = self.take("w.0", 1)
+        self.report("w.0", taken, "done")
 
     def submit_and_take(self) -> None:
         keys, do = self.keys, self.do

@@ -25,7 +25,7 @@ from workstealing.jobs import (
     VolatileHash,
     WindowTrimmer,
 )
-from workstealing.queue.steps import Step
+from workstealing.queue.steps import Call, Step
 from workstealing.testing import Server
 
 
@@ -289,7 +289,7 @@ def test_a_death_told_just_before_a_restart_is_told_again_and_then_forgotten(
 
 
 class FirstStepThen(Driver):
-    """Performs the first step, lets something happen, and goes on."""
+    """Runs the first script, lets something happen, and goes on."""
 
     def __init__(self, client: Redis, happen: Callable[[], None]) -> None:
         super().__init__(client)
@@ -297,7 +297,7 @@ class FirstStepThen(Driver):
 
     def _perform(self, step: Step) -> Any:
         answer = super()._perform(step)
-        if self._happen is not None:
+        if self._happen is not None and isinstance(step, Call):
             self._happen()
             self._happen = None
         return answer

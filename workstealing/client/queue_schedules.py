@@ -153,7 +153,11 @@ class QueueSchedules:
     def fire_due(self) -> Flow[int]:
         """Fire the ticks that have come; return how many this process has handled."""
         seen = yield from ask(
-            schedule_calls.due_schedules(self._keys, most=_SCHEDULES_AT_ONCE)
+            # Those that it may not fire are not to stand before others.
+            schedule_calls.due_schedules(
+                self._keys,
+                most=_SCHEDULES_AT_ONCE + min(len(self._doubted), _MOST_FIRINGS),
+            )
         )
         calls: list[Call[Fired]] = []
         for due in seen.schedules:

@@ -61,6 +61,8 @@ class Exchanged:
     """Unfinished tasks that were put aside, because their names are paused."""
     due_schedules: int = 0
     """Schedules whose tick has come; told when the lease is renewed."""
+    next_in_ms: int = -1
+    """Until a delayed task, a rate or a schedule is due; -1 if none, or if it works."""
     pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
 
@@ -281,7 +283,7 @@ def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
     _, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
-    delayed, held_back, due_schedules, pauses = more
+    delayed, held_back, due_schedules, next_in_ms, pauses = more
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
@@ -295,5 +297,6 @@ def _exchanged(reply: Any) -> Exchanged | None:
         delayed,
         held_back,
         due_schedules,
+        next_in_ms,
         Pauses.read(pauses) if pauses else _NO_PAUSES,
     )

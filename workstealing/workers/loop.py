@@ -59,6 +59,8 @@ UntilEmpty = bool | Literal["all"]
 
 _REST_SECONDS = 1.0
 _HURRIED_REST = 0.1
+# Redis takes no time at all to mean for ever.
+_SHORTEST_REST = 0.001
 _FIRST_PAUSE = 0.1
 # A worker is to be back within five seconds of a server that takes writes.
 _LONGEST_PAUSE = 4.0
@@ -479,7 +481,10 @@ class WorkerLoop:
             logger.error(
                 "side work of worker %s failed", self._identity.name, error=error
             )
-        self._waits_for = self._slots.rest(self._rest_seconds)
+        seconds = self._rest_seconds
+        if exchanged.next_in_ms >= 0:
+            seconds = min(seconds, max(_SHORTEST_REST, exchanged.next_in_ms / 1000))
+        self._waits_for = self._slots.rest(seconds)
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()

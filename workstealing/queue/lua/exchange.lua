@@ -68,7 +68,8 @@
 --
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
 -- not due yet, waiting because of a pause, schedules that are due (looked at when the lease is
--- renewed, or nothing is taken), pauses. Tasks is id, token, attempt, envelope, …; victims is
+-- renewed, or nothing is taken), ms until the next task, rate or schedule is due (-1: none, or
+-- tasks were taken), pauses. Tasks is id, token, attempt, envelope, …; victims is
 -- worker, load, …; pauses is name, since when, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
@@ -125,5 +126,14 @@ if is_odd then
 end
 local due = 0
 if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end
+local next_in = -1
+if may_take and #tasks == 0 and (is_odd or has_ticks) then
+  for _, key in ipairs({later, refills, ticks}) do
+    local first = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+    if first and (next_in < 0 or first - now < next_in) then
+      next_in = math.max(0, math.ceil(first - now))
+    end
+  end
+end
 return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
-  pauses}
+  next_in, pauses}
