@@ -191,7 +191,7 @@ def schedules_page(
             "run",
             "remove",
         )
-        forms = text(*(_form(action, where, "/steer") for action in actions))
+        forms = text(*(_form(action, where, path="/steer") for action in actions))
         rows.append((*cells.values(), forms))
     if rows:
         body.append(table((*SCHEDULE_TITLES, ""), rows))
