@@ -97,7 +97,7 @@ def _line(seen: QueueStat) -> str:
     return (
         f"{timestamp(seen.now_ms)} waiting {seen.waiting:,} assigned {seen.assigned:,}"
         f" running {seen.running:,} delayed {seen.delayed:,} parked {seen.parked:,}"
-        f" paused {seen.paused:,} dead {seen.dead:,}"
+        f" paused {seen.paused:,} held back {seen.held_back:,} dead {seen.dead:,}"
         f" done {seen.totals.done:,} workers {seen.living:,}"
         + "".join(f"; {pause.reason}" for pause in seen.pauses)
     )

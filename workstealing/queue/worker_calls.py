@@ -63,13 +63,15 @@ class Exchanged:
     """Schedules whose tick has come; told when the lease is renewed."""
     pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
+    limited: int = 0
+    """Unfinished tasks that limits hold back, in a few lines at most."""
 
     @property
     def runnable(self) -> int:
         """Unfinished tasks that run or could be begun now."""
         if self.pauses.queue_since_ms is not None:
             return 0
-        return self.unfinished - self.delayed - self.held_back
+        return self.unfinished - self.delayed - self.held_back - self.limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +283,7 @@ def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
     _, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
-    delayed, held_back, due_schedules, pauses = more
+    delayed, held_back, due_schedules, pauses, limited = more
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
@@ -296,4 +298,5 @@ def _exchanged(reply: Any) -> Exchanged | None:
         held_back,
         due_schedules,
         Pauses.read(pauses) if pauses else _NO_PAUSES,
+        limited,
     )

@@ -133,7 +133,8 @@ async def test_a_queue_shows_counts_workers_and_upkeep(
 
     words = _words((await browser.get(mill.path("/queue"))).text)
 
-    assert "2 waiting 0 assigned 1 running 0 delayed 0 parked 0 paused 0 dead" in words
+    assert "2 waiting 0 assigned 1 running 0 delayed 0 parked 0 paused" in words
+    assert "0 paused 0 held back 0 dead" in words
     assert "mill.0 running 0 1 0" in words
     assert "3 submitted, 0 done" in words
     assert "Upkeep" in words
