@@ -428,7 +428,7 @@ class TaskQueue:
 
         Args:
             task: the name of the task, or `name@version`.
-            state: one or more of waiting, delayed, parked, assigned and running.
+            state: one or more of waiting, delayed, paused, parked, assigned, running.
             older_than: seconds since the task was submitted; of a dead letter since it
                 was given up, of an outcome since the task ended.
             on_progress: called with how many tasks were looked at, and how many there

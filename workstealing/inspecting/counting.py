@@ -106,7 +106,8 @@ def read_stat(
         queue=queue,
         run=run,
         server=server,
-        is_known=_is_known(seen),
+        # Schedules and limits can be there before any task.
+        is_known=_is_known(seen) or bool(sizes),
         now_ms=seen.now_ms,
         input_ended=seen.input_ended,
         waiting=max(0, due - seen.assigned),

@@ -82,6 +82,8 @@ class ScannedTask:
     is_dead: bool
     needs: str
     """The ability that it is parked for."""
+    is_aside: bool
+    """It was put aside, because its name is or was paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ def scan_tasks(
 
     def parse(reply: Any) -> ScannedStretch:
         now, following, size, *flat = reply
-        tasks = (flat[n : n + 6] for n in range(0, len(flat), 6))
+        tasks = (flat[n : n + 7] for n in range(0, len(flat), 7))
         scanned = tuple(
             ScannedTask(
                 shown(task_id),
@@ -180,8 +182,9 @@ def scan_tasks(
                 bool(delayed),
                 bool(dead),
                 shown(needs),
+                bool(aside),
             )
-            for task_id, envelope, lock, delayed, dead, needs in tasks
+            for task_id, envelope, lock, delayed, dead, needs, aside in tasks
         )
         return ScannedStretch(int(now), shown(following), int(size), scanned)
 
