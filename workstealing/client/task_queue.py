@@ -372,13 +372,14 @@ class TaskQueue:
         )
 
     def limits(
-        self, name: str | None = None, *, key: str | None = None
+        self, name: str | None = None, *, key: Any = None
     ) -> tuple[LimitState, ...]:
         """Return the limits in force, and which keys hold tasks back.
 
         Args:
             name: only this limit.
-            key: how much of them this key uses, instead.
+            key: how much of them this key uses, instead; a text or a number, as in the
+                argument that the limit is per.
         """
         return self._internals.driver.run(self._internals.limits(name, key))
 

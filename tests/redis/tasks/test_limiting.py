@@ -228,3 +228,24 @@ def test_a_rate_that_has_room_again_is_backlog_though_no_worker_looks(
 
     # An autoscaler that went to zero must come back.
     assert Inspector(queue).stat().held_back == 0
+
+
+def test_only_limits_with_keys_tell_how_much_a_key_uses(queue: TaskQueue) -> None:
+    limits = [
+        Limit(concurrency=2, name="all"),
+        Limit(rate=9, period=60, name="slowly"),
+        Limit(concurrency=1, per="customer", name="customer"),
+    ]
+    queue.task(name="send", limit=limits)(send).submit(5)
+    take(queue)
+
+    used = {
+        limit.name: [use.key for use in limit.keys] for limit in queue.limits(key=5)
+    }
+
+    assert used == {"all": [], "slowly": [], "customer": ["5"]}
+    assert queue.limits("all", key="5")[0].keys == ()
+    assert queue.limits("customer", key=5) == queue.limits("customer", key="5")
+    assert queue.limits("customer", key=6)[0].keys[0].running == 0
+    with pytest.raises(ConfigurationError, match="must be a text or a number"):
+        queue.limits("customer", key=[5])
