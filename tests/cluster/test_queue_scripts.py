@@ -19,6 +19,7 @@ from workstealing.queue import (
     producer_calls,
     schedule_calls,
     task_output_calls,
+    unique_calls,
 )
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
@@ -244,11 +245,18 @@ class Story:
         # Whoever wants another one blocks the line.
         do(exchange(keys, SETTINGS, "w.0", "1", want=1, keep=0))
         assert do(limit_calls.held_back(keys, "l2")).limit_key == "one=a"
+        assert do(listing_calls.line_fronts(keys, most=9)) == ("l2",)
         assert do(limit_calls.set_limit(keys, "one", "3")).is_known
         assert len(do(limit_calls.describe_limits(keys))) == 2
         (second,) = self.take("w.0", 1)
         self.report("w.0", first, "done")
         self.report("w.0", second, "done")
+        assert do(pause_calls.pause(keys, "x"))
+        assert do(pause_calls.resume(keys, "x", goes_on=False)).was_paused
+        unique = unique_calls.UniqueRequest("u", b"{}", True, 1, key="k")
+        assert do(unique_calls.submit_unique(keys, SETTINGS, unique)).verdict == "new"
+        (third,) = self.take("w.0", 1)
+        self.report("w.0", third, "done")
 
     def park_and_return(self) -> None:
         keys, do = self.keys, self.do

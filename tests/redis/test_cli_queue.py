@@ -342,7 +342,8 @@ def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
     assert list(stat) == [
         *("queue", "run", "server", "is_known", "now_ms", "input_ended", "waiting"),
         *("inbox", "oldest_at_ms", "assigned"),
-        *("running", "delayed", "parked", "paused", "dead", "outcomes", "unfinished"),
+        *("running", "delayed", "parked", "paused", "held_back", "dead"),
+        *("outcomes", "unfinished"),
         *("backlog", "living", "backlog_per_worker", "workers", "parked_abilities"),
         *("pauses", "task_names", "totals"),
         "upkeep",
@@ -759,3 +760,15 @@ def test_an_id_that_is_known_is_said_to_be(run_cli: RunCli) -> None:
     assert (first.stdout, first.stderr) == ("once\n", "")
     assert again.stdout == "once\n"
     assert "nothing was added: there is a task once already" in again.stderr
+
+
+def test_a_queue_that_is_not_there_is_not_paused_by_mistake(cli: QueueCli) -> None:
+    refused = cli.run("pause")
+
+    assert refused.exit_code == 2
+    assert f"there is no queue {cli.queue.name}/default" in refused.output
+    assert not cli.queue.paused()
+    assert "there is no queue" in cli.run("limits", "ls").output
+    assert cli.run("pause", "--unknown").exit_code == 0
+    assert cli.queue.paused()
+    assert cli.run("limits", "ls").output == "no limits\n"

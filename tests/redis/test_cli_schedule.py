@@ -28,7 +28,13 @@ def test_an_operator_looks_at_schedules_and_steers_them(
     named = ("--queue", key_prefix, "--redis", redis_server.url)
 
     nothing = run_cli("schedule", "ls", *named)
-    assert (nothing.returncode, nothing.stderr) == (0, "no schedules\n")
+    assert (nothing.returncode, nothing.stdout) == (0, "")
+    assert f"there is no queue {key_prefix}/default" in nothing.stderr
+    with TaskQueue(key_prefix, redis_server.url) as queue:
+        queue.pause("say")
+    assert run_cli("schedule", "ls", *named).stderr == "no schedules\n"
+    with TaskQueue(key_prefix, redis_server.url) as queue:
+        queue.resume("say")
     run_cli("worker", "app:queue", "--until-empty")
     listed = run_cli("schedule", "ls", *named)
     assert "nightly   say@1  0 3 * * * Europe/Berlin  in " in listed.stdout

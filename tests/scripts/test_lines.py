@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue.inspection_calls import trace
+from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.limit_calls import describe_limits, held_back, set_limit
+from workstealing.queue.listing_calls import line_fronts
 from workstealing.queue.producer_calls import cancel, replay
 from workstealing.queue.upkeep_calls import (
     expire,
@@ -342,6 +343,34 @@ def test_it_is_told_by_what_a_task_is_held_back(queue: Any) -> None:
     assert [(use.key, use.running, use.held_back) for use in state.keys] == [
         ("a", 1, 2)
     ]
+
+
+def test_a_worker_learns_how_many_tasks_limits_hold_back(queue: Any) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2", "a3")
+    submit(queue, OTHER, "b1", "b2")
+    queue.take("w")
+    assert queue.take("w") == ()
+    assert exchanged(queue).runnable == 2
+
+    submit(queue, "1\t\t\tone=c", "c1", "c2")
+
+    seen = queue.do(counts(queue.keys))
+    assert (seen.in_lines, seen.held_back) == (5, 3)
+    assert (exchanged(queue).limited, exchanged(queue).runnable) == (3, 4)
+
+
+def test_the_first_of_each_line_is_named(queue: Any) -> None:
+    submit(queue, ONE, "a1", "a2")
+    submit(queue, OTHER, "b1", "b2")
+
+    assert queue.do(line_fronts(queue.keys, most=9)) == ("a1", "b1")
+    assert queue.do(line_fronts(queue.keys, most=1)) == ("a1",)
+
+
+def exchanged(queue: Any) -> Any:
+    """Exchange as a worker that wants nothing."""
+    return queue.exchange("w", want=0)
 
 
 def shares(order: Sequence[str]) -> Counter[str]:

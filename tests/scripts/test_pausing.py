@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from workstealing.queue.inspection_calls import counts, locate, trace
+from workstealing.queue.listing_calls import scan_tasks
 from workstealing.queue.pause_calls import (
     Pauses,
     Resumed,
@@ -357,3 +358,18 @@ def test_pauses_say_what_is_paused_in_words() -> None:
     assert pauses.reason("resize") == "the queue is paused"
     assert Pauses.read(["resize", "2000"]).reason("resize") == "task resize is paused"
     assert not Pauses.read(["old", "0"])
+
+
+def test_a_scan_tells_what_a_pause_has_put_aside(queue: Any) -> None:
+    queue.join("w")
+    put(queue, "x", "one")
+    queue.do(pause(queue.keys, "x"))
+    assert queue.take("w") == ()
+    put(queue, "y", "two")
+
+    stretch = queue.do(scan_tasks(queue.keys, "0", count=9))
+
+    assert {one.id: one.is_aside for one in stretch.tasks} == {
+        "one": True,
+        "two": False,
+    }

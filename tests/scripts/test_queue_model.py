@@ -912,6 +912,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert self.deque(hand.name) == back + before.get(f"deque:{hand.name}", [])
         assert reply.unfinished == self.unfinished()
         assert reply.held_back == len(self.queue.put_aside(after))
+        assert reply.limited <= len(self.in_lines(is_blocked=True))
         assert set(reply.cancelled) == self.cancelling & set(running)
         return reply
 

@@ -15,6 +15,7 @@ from workstealing.cli.options import (
     queue_options,
     single_word,
 )
+from workstealing.cli.unknown_queue import no_such_queue
 from workstealing.queue.limit_calls import LimitState
 
 __all__ = ("limits_command",)
@@ -38,10 +39,10 @@ def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
     queue, words = chosen_queue(**where)
     name = single_word(words, "limit") if words else None
     found = queue.limits(name, key=key)
+    if not found:
+        click.echo(no_such_queue(queue) or "no limits", err=True)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(limit) for limit in found]))
-    elif not found:
-        click.echo("no limits", err=True)
     else:
         for limit in found:
             click.echo(on_one_line(_described(limit)))

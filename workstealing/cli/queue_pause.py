@@ -14,6 +14,7 @@ from workstealing.cli.options import (
     no_more_words,
     queue_options,
 )
+from workstealing.cli.unknown_queue import no_such_queue
 from workstealing.client.task_queue import TaskQueue
 from workstealing.inspecting.formatting import timestamp
 from workstealing.queue.inspection_calls import Counts
@@ -27,7 +28,9 @@ _task_option = click.option("--task", metavar="NAME", help="Only tasks of this n
 @queue_options()
 @_task_option
 @click.option(
-    "--unknown", is_flag=True, help="Pause --task NAME even if nothing knows it yet."
+    "--unknown",
+    is_flag=True,
+    help="Pause the queue, or --task NAME, even if nothing knows it yet.",
 )
 @clear_errors()
 def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
@@ -37,10 +40,14 @@ def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
     and wait. With --task, tasks of other names go on.
 
     A name that neither the application nor a live worker knows is taken for a typing
-    error, and nothing is paused; --unknown pauses it all the same.
+    error, as is a --queue that the server does not hold, and nothing is paused;
+    --unknown pauses it all the same.
     """
     queue, words = chosen_queue(**where)
     no_more_words(words)
+    # A queue of an application is known by its code.
+    if where["name"] is not None and not unknown and (problem := no_such_queue(queue)):
+        raise BadInput(f"{problem}. --unknown pauses it all the same")
     seen = queue.counts()
     if task is not None and not unknown:
         _refuse_unknown(queue, seen, task)

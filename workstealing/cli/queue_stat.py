@@ -12,7 +12,6 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from workstealing._printing import on_one_line
 from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
@@ -29,7 +28,7 @@ from workstealing.cli.tables import (
     upkeep_line,
     workers_table,
 )
-from workstealing.errors import RedisError
+from workstealing.cli.unknown_queue import queues_instead
 from workstealing.inspecting import Inspector, QueueStat
 from workstealing.inspecting.formatting import timestamp
 from workstealing.inspecting.stat_rows import oldest_age, totals_text
@@ -38,7 +37,6 @@ __all__ = ("stat_command",)
 
 _INTERVAL_SECONDS = 1.0
 _MOST_WORKERS = 20
-_MOST_QUEUES = 20
 
 
 @click.command("stat")
@@ -63,7 +61,7 @@ def stat_command(follow: bool, as_json: bool, **where: Any) -> None:
         else:
             print_page(_page(seen), console)
         if not seen.is_known:
-            click.echo(_queues_instead(inspector), err=True)
+            click.echo(queues_instead(inspector), err=True)
         return
     try:
         _follow(inspector, console, as_json)
@@ -97,25 +95,10 @@ def _line(seen: QueueStat) -> str:
     return (
         f"{timestamp(seen.now_ms)} waiting {seen.waiting:,} assigned {seen.assigned:,}"
         f" running {seen.running:,} delayed {seen.delayed:,} parked {seen.parked:,}"
-        f" paused {seen.paused:,} dead {seen.dead:,}"
+        f" paused {seen.paused:,} held back {seen.held_back:,} dead {seen.dead:,}"
         f" done {seen.totals.done:,} workers {seen.living:,}"
         + "".join(f"; {pause.reason}" for pause in seen.pauses)
     )
-
-
-def _queues_instead(inspector: Inspector) -> str:
-    """Name the queues of the server, if it allows them to be listed."""
-    try:
-        found = inspector.queues()
-    except RedisError:
-        return "this server does not allow its queues to be listed"
-    if not found.names:
-        if found.is_all:
-            return "this server has no queues"
-        return "no queues were found among the first keys of this server"
-    names = [f"{queue}/{run}" for queue, run in found.names]
-    more = ", …" if len(names) > _MOST_QUEUES or not found.is_all else ""
-    return f"this server has: {', '.join(map(on_one_line, names[:_MOST_QUEUES]))}{more}"
 
 
 def _page(seen: QueueStat) -> list[PagePart]:

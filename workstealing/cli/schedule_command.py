@@ -20,6 +20,7 @@ from workstealing.cli.options import (
     single_word,
 )
 from workstealing.cli.tables import TextTable, print_page
+from workstealing.cli.unknown_queue import no_such_queue
 from workstealing.client.queue_schedules import ScheduleState
 from workstealing.client.schedule_handle import ScheduleHandle
 from workstealing.errors import ScheduleNotFound
@@ -46,11 +47,11 @@ def _ls(as_json: bool, **where: Any) -> None:
     queue, words = chosen_queue(**where)
     no_more_words(words)
     schedules = queue.schedules()
+    if not schedules:
+        click.echo(no_such_queue(queue) or "no schedules", err=True)
     if as_json:
         click.echo(json.dumps([_as_json(one) for one in schedules]))
-        return
-    if not schedules:
-        click.echo("no schedules", err=True)
+    if as_json or not schedules:
         return
     now_ms = time.time_ns() // 1_000_000
     table = TextTable(SCHEDULE_TITLES, right=("fired", "passed"), prose=("note",))

@@ -18,6 +18,7 @@ from workstealing.client.queue_internals import QueueInternals
 from workstealing.errors import ConfigurationError
 from workstealing.queue import inspection_calls, listing_calls, producer_calls
 from workstealing.queue.listing_calls import CHUNK, ScannedTask, TaskSummary
+from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.producer_calls import Cancelled
 from workstealing.queue.steps import Call, Flow, Pipeline, ask
 from workstealing.tasks.outcome import State, TaskOutcome
@@ -162,19 +163,23 @@ class BulkChanges:
         if chosen.states & ENDED:
             self._total += seen.outcomes
         if chosen.states & UNFINISHED:
-            yield from self._walk_unfinished(chosen, act)
+            yield from self._walk_unfinished(chosen, act, seen.pauses)
         if chosen.states & DEAD_LETTERS:
             yield from self._walk_ended(chosen, act, keys.dead, seen.now_ms)
         if chosen.states & ENDED:
             yield from self._walk_ended(chosen, act, keys.outbox, seen.now_ms)
 
-    def _walk_unfinished(self, chosen: Selection, act: _Act) -> Flow[None]:
+    def _walk_unfinished(
+        self, chosen: Selection, act: _Act, pauses: Pauses
+    ) -> Flow[None]:
         cursor, count = "0", 100
         while True:
             call = listing_calls.scan_tasks(self._keys, cursor, count=count)
             stretch = yield from ask(call)
             found = [
-                _Found(one.id, ability, _place(one), one.worker, one.needs)
+                _Found(
+                    one.id, ability, _place(one, ability, pauses), one.worker, one.needs
+                )
                 for one in stretch.tasks
                 if not one.is_dead and _REPLACED not in one.id
                 for ability, at_ms in [_previewed(one)]
@@ -314,13 +319,16 @@ def _checked_states(state: States, among: frozenset[State]) -> frozenset[State]:
     return states
 
 
-def _place(one: ScannedTask) -> State:
+def _place(one: ScannedTask, ability: str, pauses: Pauses) -> State:
     if one.needs:
         return State.PARKED
     if one.is_delayed:
         return State.DELAYED
-    # Which of the two is seen in the worker's own keys, if it matters.
-    return State.RUNNING if one.worker else State.WAITING
+    if one.worker:
+        # Or assigned: that is seen in the worker's own keys, if it matters.
+        return State.RUNNING
+    is_paused = pauses.since_ms(ability.rpartition("@")[0]) is not None
+    return State.PAUSED if one.is_aside or is_paused else State.WAITING
 
 
 def _is_in(one: _Found, states: frozenset[State]) -> bool:

@@ -73,7 +73,7 @@ from workstealing.tasks.envelope import (
     EnvelopeTemplate,
 )
 from workstealing.tasks.hooks import TaskCall
-from workstealing.tasks.limits import as_key, checked_limit_name
+from workstealing.tasks.limits import checked_limit_key, checked_limit_name
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.submission import (
     Submission,
@@ -514,11 +514,11 @@ class QueueInternals(Generic[D_co]):
         """Resume tasks of a name, or all of the queue."""
         return pause_calls.resume_all(self.keys, _paused_name(task))
 
-    def limits(self, name: str | None, key: str | None) -> Flow[tuple[LimitState, ...]]:
+    def limits(self, name: str | None, key: Any) -> Flow[tuple[LimitState, ...]]:
         """Describe limits, and how much of them is in use."""
         wanted = "" if name is None else checked_limit_name(name)
         call = limit_calls.describe_limits(
-            self.keys, wanted, "" if key is None else as_key(key)
+            self.keys, wanted, "" if key is None else checked_limit_key(key)
         )
         found = yield from ask(call)
         if name is not None and not found:

@@ -372,13 +372,14 @@ class TaskQueue:
         )
 
     def limits(
-        self, name: str | None = None, *, key: str | None = None
+        self, name: str | None = None, *, key: Any = None
     ) -> tuple[LimitState, ...]:
         """Return the limits in force, and which keys hold tasks back.
 
         Args:
             name: only this limit.
-            key: how much of them this key uses, instead.
+            key: how much of them this key uses, instead; a text or a number, as in the
+                argument that the limit is per.
         """
         return self._internals.driver.run(self._internals.limits(name, key))
 
@@ -428,7 +429,7 @@ class TaskQueue:
 
         Args:
             task: the name of the task, or `name@version`.
-            state: one or more of waiting, delayed, parked, assigned and running.
+            state: one or more of waiting, delayed, paused, parked, assigned, running.
             older_than: seconds since the task was submitted; of a dead letter since it
                 was given up, of an outcome since the task ended.
             on_progress: called with how many tasks were looked at, and how many there

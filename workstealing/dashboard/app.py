@@ -153,6 +153,7 @@ class _Views:
 
     async def steer(self, request: Request) -> Response:
         form = await _form(request)
+        _check_fields(form, {"queue", "run", "name"})
         action = _chosen(form, SCHEDULE_ACTIONS)
         where = {name: form.get(name, "") for name in ("queue", "run")}
         notice = await self._data.steer(
@@ -165,6 +166,7 @@ class _Views:
 
     async def act(self, request: Request) -> Response:
         form = await _form(request)
+        _check_fields(form, {"queue", "run", "id", "task"})
         action = _chosen(form, ACTIONS)
         where = {name: form.get(name, "") for name in ("queue", "run", "id")}
         notice = await self._data.act(
@@ -226,6 +228,15 @@ class _Views:
             # It has been replayed, or a foreign writer gave it an invalid id.
             return ""
         return view.traceback
+
+
+def _check_fields(form: dict[str, str], known: set[str]) -> None:
+    """Refuse a form of another path: without its field, it would do something else."""
+    unknown = sorted(form.keys() - known - {"action"})
+    if unknown:
+        raise ConfigurationError(
+            f"unknown field {unknown[0]!r}; known are {', '.join(sorted(known))}"
+        )
 
 
 def _chosen(form: dict[str, str], actions: tuple[A, ...]) -> A:

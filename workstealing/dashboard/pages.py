@@ -86,7 +86,8 @@ _OVER = (
 
 def overview_page(seen: Overview, server: str) -> str:
     """Show all queues."""
-    titles = ("queue", *PLACE_TITLES, "done/s", "", "workers", "oldest", "")
+    places = (place.replace("_", " ") for place in PLACE_TITLES)
+    titles = ("queue", *places, "done/s", "", "workers", "oldest", "")
     rows = [
         (
             link(
@@ -191,7 +192,7 @@ def schedules_page(
             "run",
             "remove",
         )
-        forms = text(*(_form(action, where, "/steer") for action in actions))
+        forms = text(*(_form(action, where, path="/steer") for action in actions))
         rows.append((*cells.values(), forms))
     if rows:
         body.append(table((*SCHEDULE_TITLES, ""), rows))
@@ -265,7 +266,7 @@ def error_page(title: str, problem: str) -> str:
 def _unreadable_row(one: UnreadableQueue) -> tuple[str, ...]:
     name = link("/queue", f"{one.queue}/{one.run}", queue=one.queue, run=one.run)
     badge = tag("span", "cannot be read", class_="state dead")
-    return (name, badge, *[""] * 10, one.problem)
+    return (name, badge, *[""] * 11, one.problem)
 
 
 def _page(
@@ -353,7 +354,7 @@ def _pause_forms(seen: QueueStat) -> list[Html]:
 
 def _tiles(seen: QueueStat) -> list[Html]:
     return [
-        _tile(place, number, place if number != "0" else "")
+        _tile(place.replace("_", " "), number, place if number != "0" else "")
         for place, number in place_counts(seen).items()
     ]
 

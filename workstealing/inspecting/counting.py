@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from workstealing.inspecting.listing import MOST_ABILITIES
+from workstealing.inspecting.listing import MOST_ABILITIES, summaries
 from workstealing.inspecting.views import (
     ParkedStat,
     PauseStat,
@@ -34,6 +34,8 @@ __all__ = ("RateMeter", "Rates", "read_stat")
 _NOT_DUTIES = ("claimed", "cursor", "doubted", "looked", "permit_cursor")
 # The first ids of an inbox may be of cancelled tasks that were not skipped yet.
 _FRONT = 5
+# Lines that are looked at for the oldest task.
+_LINES = 50
 _PREVIEW_BYTES = 512
 # Names of tasks that are listed, paused or not.
 _MOST_NAMES = 100
@@ -97,13 +99,15 @@ def read_stat(
     pauses = yield from _pauses(keys, seen)
     sizes = yield from _memory_use(keys, tuple(seen.leases))
     running = min(seen.assigned, sum(worker.running for worker in workers))
-    due = max(0, seen.unfinished - seen.delayed - seen.paused)
+    not_now = seen.delayed + seen.paused + seen.held_back
+    due = max(0, seen.unfinished - not_now)
     backlog = due if seen.pauses.queue_since_ms is None else running
     return QueueStat(
         queue=queue,
         run=run,
         server=server,
-        is_known=_is_known(seen),
+        # Schedules and limits can be there before any task.
+        is_known=_is_known(seen) or bool(sizes),
         now_ms=seen.now_ms,
         input_ended=seen.input_ended,
         waiting=max(0, due - seen.assigned),
@@ -114,6 +118,7 @@ def read_stat(
         delayed=seen.delayed,
         parked=seen.parked,
         paused=seen.paused,
+        held_back=seen.held_back,
         dead=seen.dead,
         outcomes=seen.outcomes,
         unfinished=seen.unfinished,
@@ -165,14 +170,14 @@ def _is_known(seen: Counts) -> bool:
 
 
 def _oldest(keys: QueueKeys, seen: Counts) -> Flow[int | None]:
-    """Read the front of each inbox; only returned tasks are out of order."""
+    """Read the fronts of inboxes and lines; only returned tasks are out of order."""
     ids: list[str] = []
     for inbox, length in zip(keys.inboxes, seen.inbox, strict=True):
         if length:
             ids += yield from ask(listing_calls.first_of(inbox, most=_FRONT))
-    if not ids:
-        return None
-    tasks = yield from ask(listing_calls.summarize(keys, ids, most=_PREVIEW_BYTES))
+    if seen.in_lines:
+        ids += yield from ask(listing_calls.line_fronts(keys, most=_LINES))
+    tasks = yield from summaries(keys, ids, most=_PREVIEW_BYTES)
     times = (number(preview_envelope(one.envelope).at) for one in tasks if one.envelope)
     return min((at_ms for at_ms in times if at_ms), default=None)
 

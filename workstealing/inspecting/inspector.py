@@ -6,6 +6,7 @@ inspecting a queue of a million tasks costs no more than inspecting one of ten.
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from workstealing._checks import checked_id, checked_queue_name, checked_whole
@@ -133,14 +134,21 @@ class _InspectionFlows:
         if most is not None:
             checked_whole(most, "most", 1)
         parts, task_id = self._parts, checked_id(task_id)
-        return read_task(parts.keys, parts.settings, task_id, most)
+        where = self._options()
+        return read_task(parts.keys, parts.settings, task_id, most, where=where)
 
     def tree(self, limit: int) -> Flow[TreeNode]:
         limit = _checked_limit(limit)
         return read_tree(self._name, self._run, self._parts.keys, limit)
 
     def why(self, task_id: str) -> Flow[Explanation]:
-        return explain_task(self._parts.keys, self._parts.settings, checked_id(task_id))
+        parts, task_id = self._parts, checked_id(task_id)
+        return explain_task(parts.keys, parts.settings, task_id, where=self._options())
+
+    def _options(self) -> str:
+        """Name the queue as on the command line, so that a hint can be pasted."""
+        run = [] if self._run == "default" else ["--run", self._run]
+        return shlex.join(["--queue", self._name, *run])
 
 
 def _checked_limit(limit: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from workstealing.errors import ConfigurationError
 from workstealing.inspecting.views import TaskRow
-from workstealing.queue import inspection_calls, listing_calls
+from workstealing.queue import inspection_calls, limit_calls, listing_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing_calls import CHUNK, TaskSummary
 from workstealing.queue.pause_calls import Pauses, first_paused, read_pauses
@@ -21,6 +21,7 @@ __all__ = (
     "MOST_ABILITIES",
     "PLACES",
     "list_tasks",
+    "notes_in_lines",
     "summaries",
 )
 
@@ -65,19 +66,32 @@ def summaries(
     return [one for one in found if _exists(one) or _REPLACED in one.id]
 
 
+def notes_in_lines(keys: QueueKeys, most: int) -> Flow[dict[str, str]]:
+    """Name some tasks in lines, and say of each what holds it back, if anything."""
+    if most <= 0:
+        return {}
+    line_of = yield from ask(listing_calls.first_in_lines(keys, most=most))
+    lines = tuple(dict.fromkeys(line_of.values()))
+    if not lines:
+        return {}
+    limit_of = yield from ask(limit_calls.limits_in_the_way(keys, lines))
+    return {
+        task_id: f"held back by limit {limit_of[line]}" if limit_of[line] else ""
+        for task_id, line in line_of.items()
+    }
+
+
 def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     ids: list[str] = []
     for inbox in keys.inboxes:
         if len(ids) < limit:
             ids += yield from ask(listing_calls.first_of(inbox, most=limit - len(ids)))
-    if len(ids) < limit:
-        call = listing_calls.first_in_lines(keys, most=limit - len(ids))
-        ids += yield from ask(call)
-    tasks = yield from summaries(keys, ids)
+    notes = yield from notes_in_lines(keys, limit - len(ids))
+    tasks = yield from summaries(keys, [*ids, *notes])
     pauses = yield from ask(read_pauses(keys))
     # A list may still hold the id of a task that was cancelled or taken.
     return tuple(
-        _not_begun(one, State.WAITING, "inbox", pauses)
+        _not_begun(one, State.WAITING, "inbox", pauses, notes.get(one.id, ""))
         for one in tasks
         if one.envelope and not one.worker
     )
@@ -160,9 +174,11 @@ def _paused(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     return tuple(found)
 
 
-def _not_begun(one: TaskSummary, state: State, place: str, pauses: Pauses) -> TaskRow:
+def _not_begun(
+    one: TaskSummary, state: State, place: str, pauses: Pauses, note: str = ""
+) -> TaskRow:
     reason = pauses.reason(preview_envelope(one.envelope).name)
-    return _waiting(one, State.PAUSED if reason else state, place, reason)
+    return _waiting(one, State.PAUSED if reason else state, place, reason or note)
 
 
 def _waiting(one: TaskSummary, state: State, place: str, note: str = "") -> TaskRow:

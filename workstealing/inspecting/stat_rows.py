@@ -31,6 +31,7 @@ PLACE_TITLES = (
     "delayed",
     "parked",
     "paused",
+    "held_back",
     "dead",
 )
 """Where a task can be before its outcome is final; fields of `QueueStat`."""

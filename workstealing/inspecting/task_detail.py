@@ -7,6 +7,7 @@ out to the person who asks "why does my task not run?".
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,16 +33,22 @@ Sentences = Flow[list[str]]
 
 
 def read_task(
-    keys: QueueKeys, settings: QueueSettings, task_id: str, most: int | None = None
+    keys: QueueKeys,
+    settings: QueueSettings,
+    task_id: str,
+    most: int | None = None,
+    *,
+    where: str,
 ) -> Flow[TaskDetail]:
     """Return a task; raise `TaskNotFound` if nothing is kept of it.
 
     An envelope or a result of more than *most* bytes is the beginning of its text.
+    *where* are the options that name the queue on the command line.
     """
     found = yield from _find(keys, task_id)
     if found.state is State.UNKNOWN:
         raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
-    sentences = yield from _explain(keys, settings, found)
+    sentences = yield from _explain(keys, settings, found, where)
     seen = found.trace
     outcome = preview_outcome(seen.outcome) if seen.outcome else None
     return TaskDetail(
@@ -56,11 +63,14 @@ def read_task(
 
 
 def explain_task(
-    keys: QueueKeys, settings: QueueSettings, task_id: str
+    keys: QueueKeys, settings: QueueSettings, task_id: str, *, where: str
 ) -> Flow[Explanation]:
-    """Explain where a task is, which worker has it, and why it is not running."""
+    """Explain where a task is, which worker has it, and why it is not running.
+
+    *where* are the options that name the queue on the command line.
+    """
     found = yield from _find(keys, task_id)
-    sentences = yield from _explain(keys, settings, found)
+    sentences = yield from _explain(keys, settings, found, where)
     return Explanation(task_id, found.state, tuple(sentences))
 
 
@@ -81,14 +91,16 @@ def _find(keys: QueueKeys, task_id: str) -> Flow[_FoundTask]:
     return _FoundTask(task_id, state, found.trace, found.begun_at_ms, found.progress)
 
 
-def _explain(keys: QueueKeys, settings: QueueSettings, found: _FoundTask) -> Sentences:
+def _explain(
+    keys: QueueKeys, settings: QueueSettings, found: _FoundTask, where: str
+) -> Sentences:
     seen = found.trace
     if found.state is State.UNKNOWN:
         return _unknown(found.id, settings)
     if found.state is State.DELAYED:
         return [*_delayed(seen), *_unique(seen), *_history(seen)]
     if found.state is State.PAUSED:
-        sentences = _paused(seen)
+        sentences = _paused(seen, where)
     elif found.state is State.WAITING and seen.line:
         sentences = yield from _in_line(keys, found)
     elif found.state is State.WAITING:
@@ -128,21 +140,23 @@ def _delayed(seen: Trace) -> list[str]:
     ]
 
 
-def _paused(seen: Trace) -> list[str]:
+def _paused(seen: Trace, where: str) -> list[str]:
     queue_is_paused = seen.pauses.queue_since_ms is not None
     reason, since_ms = seen.pauses.reason(seen.name), seen.paused_since_ms
     if not reason or since_ms is None:
         return [f"Task {seen.name} is being resumed: it returns to the inbox."]
-    command = "queue resume" if queue_is_paused else f"queue resume --task {seen.name}"
+    command = f"queue resume {where}"
+    if not queue_is_paused:
+        command += f" --task {shlex.quote(seen.name)}"
     ago = duration_ms(seen.now_ms - since_ms)
-    where = "It waits in the inbox."
+    place = f"It waits in {'its line' if seen.line else 'the inbox'}."
     if seen.worker:
-        where = f"It waits in the deque of {seen.worker}."
+        place = f"It waits in the deque of {seen.worker}."
     elif seen.is_aside:
-        where = "It was put aside, so that others run past it."
+        place = "It was put aside, so that others run past it."
     sentences = [
         f"It is not begun: {reason} since {timestamp(since_ms)}, for {ago}.",
-        where,
+        place,
         f"`workstealing {command}` lets it run.",
     ]
     return [*sentences, *_expiry(seen)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workstealing.inspecting.formatting import duration_ms, plural
-from workstealing.inspecting.listing import MOST_ABILITIES, summaries
+from workstealing.inspecting.listing import MOST_ABILITIES, notes_in_lines, summaries
 from workstealing.inspecting.views import TreeNode
 from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.inspection_calls import Counts
@@ -63,19 +63,21 @@ def _inbox(
         if len(waiting) < limit:
             call = listing_calls.first_of(inbox, most=limit - len(waiting))
             waiting += yield from ask(call)
-    if len(waiting) < limit and seen.in_lines:
-        call = listing_calls.first_in_lines(keys, most=limit - len(waiting))
-        waiting += yield from ask(call)
+    notes: dict[str, str] = {}
+    if seen.in_lines:
+        notes = yield from notes_in_lines(keys, limit - len(waiting))
     unassigned = max(0, seen.unfinished - seen.delayed - seen.assigned - seen.paused)
     files = [TreeNode(task_id) for task_id in waiting]
-    files += _more(unassigned - len(waiting), "unassigned")
+    files += [TreeNode(task_id, note) for task_id, note in notes.items()]
+    files += _more(unassigned - len(files), "unassigned")
     for task_id, holder in locks[:limit]:
         files += [TreeNode(task_id), TreeNode(f"{task_id}.lock", holder)]
     files += _more(seen.assigned - len(locks[:limit]), "with a .lock")
     for task_id, _ in latest[:limit]:
         files += [TreeNode(task_id), TreeNode(f"{task_id}.done")]
     files += _more(seen.outcomes - len(latest[:limit]), "with a .done")
-    return TreeNode("inbox", f"{unassigned:,} unassigned", tuple(files))
+    held = f", {seen.held_back:,} of them held back" if seen.held_back else ""
+    return TreeNode("inbox", f"{unassigned:,} unassigned{held}", tuple(files))
 
 
 def _outbox(seen: Counts, latest: EndedTasks, limit: int) -> TreeNode:

@@ -119,11 +119,14 @@ class QueueStat:
     input_ended: bool
     """Whether the input has ended: further tasks are refused."""
     waiting: int
-    """Tasks that no worker has yet."""
+    """Tasks that no worker has yet, and that one could begin now."""
     inbox: tuple[int, int, int]
     """Those by priority, including cancelled ones that were not skipped yet."""
     oldest_at_ms: int | None
-    """When the longest waiting of them was submitted; None if nothing waits."""
+    """When the longest waiting was submitted, also of those held back.
+
+    None if nothing waits. Of tasks with limits or fair keys, the first of 50 lines.
+    """
     assigned: int
     """Tasks in the deques of workers."""
     running: int
@@ -131,6 +134,8 @@ class QueueStat:
     parked: int
     paused: int
     """Tasks that were put aside because their name is paused."""
+    held_back: int
+    """Tasks that limits hold back; in more than a thousand lines, some of them."""
     dead: int
     outcomes: int
     """Tasks that ended and whose outcome is still kept."""

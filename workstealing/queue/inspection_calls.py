@@ -113,6 +113,8 @@ class Counts:
     """What of the queue is paused."""
     in_lines: int = 0
     """Waiting for their turn, or held back by a limit."""
+    held_back: int = 0
+    """Those of them that a limit holds back, in a thousand lines at most."""
 
     @property
     def unfinished(self) -> int:
@@ -203,9 +205,8 @@ def _milliseconds(score: Any) -> int | None:
 
 def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
-    parked, paused, input_ended, in_lines, stats, upkeep, leases, loads, able = reply[
-        9:18
-    ]
+    parked, paused, input_ended, in_lines, held_back, stats, upkeep = reply[9:16]
+    leases, loads, able, pauses = reply[16:]
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -222,8 +223,9 @@ def _counts(reply: Any) -> Counts:
         _numbers(loads),
         _numbers(able),
         int(paused),
-        Pauses.read(reply[18]),
+        Pauses.read(pauses),
         int(in_lines),
+        int(held_back),
     )
 
 

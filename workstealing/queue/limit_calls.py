@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import shown
-from workstealing.queue.steps import Call
+from workstealing.queue.steps import Call, RedisCommand
 
 __all__ = (
     "HeldBack",
@@ -16,6 +17,7 @@ __all__ = (
     "LimitUse",
     "describe_limits",
     "held_back",
+    "limits_in_the_way",
     "set_limit",
 )
 
@@ -116,6 +118,17 @@ def held_back(keys: QueueKeys, task_id: str) -> Call[HeldBack]:
         )
 
     return Call(script, script.keys(keys), script.arguments(id=task_id), parse)
+
+
+def limits_in_the_way(
+    keys: QueueKeys, lines: Sequence[bytes]
+) -> RedisCommand[dict[bytes, str]]:
+    """Read which limit each line waits for; empty if it waits for its turn."""
+
+    def parse(reply: Any) -> dict[bytes, str]:
+        return dict(zip(lines, (shown(one or "") for one in reply), strict=True))
+
+    return RedisCommand(("HMGET", keys.placed, *lines), parse)
 
 
 def _limit_states(reply: Any) -> tuple[LimitState, ...]:

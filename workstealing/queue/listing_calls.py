@@ -26,6 +26,7 @@ __all__ = (
     "first_in_lines",
     "first_of",
     "length",
+    "line_fronts",
     "list_running",
     "memory_usage",
     "parked_abilities",
@@ -81,6 +82,8 @@ class ScannedTask:
     is_dead: bool
     needs: str
     """The ability that it is parked for."""
+    is_aside: bool
+    """It was put aside, because its name is or was paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ def scan_tasks(
 
     def parse(reply: Any) -> ScannedStretch:
         now, following, size, *flat = reply
-        tasks = (flat[n : n + 6] for n in range(0, len(flat), 6))
+        tasks = (flat[n : n + 7] for n in range(0, len(flat), 7))
         scanned = tuple(
             ScannedTask(
                 shown(task_id),
@@ -179,8 +182,9 @@ def scan_tasks(
                 bool(delayed),
                 bool(dead),
                 shown(needs),
+                bool(aside),
             )
-            for task_id, envelope, lock, delayed, dead, needs in tasks
+            for task_id, envelope, lock, delayed, dead, needs, aside in tasks
         )
         return ScannedStretch(int(now), shown(following), int(size), scanned)
 
@@ -274,13 +278,20 @@ def first_of(key: str, *, most: int) -> RedisCommand[tuple[str, ...]]:
     return RedisCommand(("LRANGE", key, 0, most - 1), _names)
 
 
-def first_in_lines(keys: QueueKeys, *, most: int) -> RedisCommand[tuple[str, ...]]:
-    """Name some tasks that wait in lines."""
+def first_in_lines(keys: QueueKeys, *, most: int) -> RedisCommand[dict[str, bytes]]:
+    """Name some tasks that wait in lines, and the line of each."""
 
-    def parse(reply: Any) -> tuple[str, ...]:
-        return tuple(member.rpartition("\0")[2] for member in _names(reply))
+    def parse(reply: Any) -> dict[str, bytes]:
+        split = (raw(member).split(b"\0", 2) for member in reply)
+        return {shown(task_id): line for line, _, task_id in split}
 
     return RedisCommand(("ZRANGE", keys.lines, 0, most - 1), parse)
+
+
+def line_fronts(keys: QueueKeys, *, most: int) -> Call[tuple[str, ...]]:
+    """Name the first task of each of some lines."""
+    script = _script("line_fronts")
+    return Call(script, script.keys(keys), script.arguments(most=most), _names)
 
 
 def length(key: str) -> RedisCommand[int]:

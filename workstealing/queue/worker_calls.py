@@ -65,13 +65,15 @@ class Exchanged:
     """Until a delayed task, a rate or a schedule is due; -1 if none, or if it works."""
     pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
+    limited: int = 0
+    """Unfinished tasks that limits hold back, in a few lines at most."""
 
     @property
     def runnable(self) -> int:
         """Unfinished tasks that run or could be begun now."""
         if self.pauses.queue_since_ms is not None:
             return 0
-        return self.unfinished - self.delayed - self.held_back
+        return self.unfinished - self.delayed - self.held_back - self.limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +285,7 @@ def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
     _, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
-    delayed, held_back, due_schedules, next_in_ms, pauses = more
+    delayed, held_back, due_schedules, next_in_ms, pauses, limited = more
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
@@ -299,4 +301,5 @@ def _exchanged(reply: Any) -> Exchanged | None:
         due_schedules,
         next_in_ms,
         Pauses.read(pauses) if pauses else _NO_PAUSES,
+        limited,
     )

@@ -35,6 +35,7 @@ __all__ = (
     "Limit",
     "LineNames",
     "as_key",
+    "checked_limit_key",
     "checked_limit_name",
     "checked_line",
     "fair_line",
@@ -116,6 +117,17 @@ def numbers_text(concurrency: Any, rate: Any, period: Any) -> str:
         raise ConfigurationError(f"rate={rate} in what time? Give period=, in seconds")
     period_ms = round(checked_seconds(period, "period", most=366 * 86_400) * 1000)
     return f"{rate}/{max(1, period_ms)}"
+
+
+def checked_limit_key(key: Any) -> str:
+    """Return a key as it is written in Redis, for a value that an argument may have."""
+    value = key.value if isinstance(key, Enum) else key
+    if not isinstance(value, _PLAIN_KEYS):
+        raise ConfigurationError(
+            "the key of a limit must be a text or a number, as its argument is, not"
+            f" {type(value).__qualname__}"
+        )
+    return as_key(str(value))
 
 
 def checked_limit_name(name: Any) -> str:

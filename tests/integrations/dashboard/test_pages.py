@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
@@ -132,7 +133,8 @@ async def test_a_queue_shows_counts_workers_and_upkeep(
 
     words = _words((await browser.get(mill.path("/queue"))).text)
 
-    assert "2 waiting 0 assigned 1 running 0 delayed 0 parked 0 paused 0 dead" in words
+    assert "2 waiting 0 assigned 1 running 0 delayed 0 parked 0 paused" in words
+    assert "0 paused 0 held back 0 dead" in words
     assert "mill.0 running 0 1 0" in words
     assert "3 submitted, 0 done" in words
     assert "Upkeep" in words
@@ -611,3 +613,63 @@ async def test_schedules_are_shown_and_steered(
     assert "no such schedule" in (await steer("remove")).text
     assert (await steer("pause")).status_code == 404
     assert (await steer("explode")).status_code == 400
+
+
+async def test_each_button_of_a_schedule_does_what_it_says(
+    mill: Mill, browser: httpx.AsyncClient
+) -> None:
+    handle = await mill.queue.schedule(mill.echo, every=3600, name="hourly")
+
+    async def press(label: str) -> httpx.Response:
+        forms = _Forms()
+        forms.feed((await browser.get(mill.path("/schedules"))).text)
+        (form,) = (form for form in forms.found if label in form.label)
+        return await browser.post(form.path, data=form.fields, follow_redirects=True)
+
+    assert "The schedule is paused" in (await press("Pause")).text
+    assert (await handle.state()).paused
+    assert not await mill.queue.paused()
+    assert "goes on from its next tick" in (await press("Resume")).text
+    assert not (await handle.state()).paused
+    assert "hourly@" in (await press("Run")).text
+    assert "was removed" in (await press("Remove")).text
+    assert await mill.queue.schedules() == ()
+
+
+async def test_a_field_that_belongs_to_another_form_is_refused(
+    mill: Mill, browser: httpx.AsyncClient
+) -> None:
+    form = {"queue": mill.queue.name, "run": "default", "action": "pause"}
+
+    acted = await browser.post("/act", data={**form, "name": "hourly"})
+    steered = await browser.post("/steer", data={**form, "task": "echo"})
+
+    assert acted.status_code == steered.status_code == 400
+    assert "unknown field 'name'" in unescape(acted.text)
+    assert not await mill.queue.paused()
+
+
+@dataclass
+class _Form:
+    path: str
+    fields: dict[str, str] = field(default_factory=dict)
+    label: str = ""
+
+
+class _Forms(HTMLParser):
+    """The forms of a page, as a browser sends them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[_Form] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.found.append(_Form(given["action"]))
+        elif tag == "input":
+            self.found[-1].fields[given["name"]] = given["value"]
+
+    def handle_data(self, data: str) -> None:
+        if self.found:
+            self.found[-1].label += data

@@ -60,6 +60,21 @@ def test_tasks_are_counted_by_name_and_state(shop: Shop, queue: TaskQueue) -> No
     assert queue.count(state=["waiting", "delayed"], task="bake") == 4
 
 
+def test_paused_tasks_are_counted_as_paused(shop: Shop, queue: TaskQueue) -> None:
+    shop.bake.submit_many([()] * 3)
+    shop.sell.submit()
+    queue.pause("bake")
+    assert (queue.count(state="paused"), queue.count(state="waiting")) == (3, 1)
+
+    Worker(queue).run(until_empty=True)
+
+    assert (queue.count(state="paused"), queue.count(state="waiting")) == (3, 0)
+    assert queue.cancel_many(state="paused") == BulkResult(matched=3, changed=3)
+    shop.bake.submit()
+    queue.pause()
+    assert queue.count(state="paused") == 1
+
+
 def held(queue: TaskQueue, number: int) -> None:
     """Let a worker take tasks, and do nothing."""
     parts = internals_of(queue)

@@ -175,3 +175,77 @@ def test_a_limited_task_that_expires_gives_way(queue: TaskQueue) -> None:
     Worker(queue).run(until_empty=True)
 
     assert [one.state().state for one in (stale, fresh)] == ["expired", "done"]
+
+
+def test_what_a_limit_holds_back_is_shown_and_is_no_backlog(
+    queue: TaskQueue, redis_server: Server
+) -> None:
+    limit = Limit(concurrency=1, per="customer", name="customer")
+    task = queue.task(name="send", limit=limit)(send)
+    handles = task.submit_many([(42,), (42,), (42,), (7,)])
+    assert (len(take(queue)), take(queue)) == (2, [])
+
+    seen = Inspector(queue).stat()
+    assert (seen.waiting, seen.held_back, seen.assigned + seen.running) == (0, 2, 2)
+    assert (seen.backlog, seen.unfinished, seen.backlog_per_worker) == (2, 4, 2.0)
+    assert seen.oldest_at_ms is not None
+    assert seen.now_ms - 60_000 < seen.oldest_at_ms <= seen.now_ms
+
+    note = "held back by limit customer=42"
+    rows = {row.id: row.note for row in Inspector(queue).ls("inbox")}
+    assert rows == dict.fromkeys((handles[1].id, handles[2].id), note)
+    (run,) = Inspector(queue).tree().children
+    inbox = run.children[0]
+    assert inbox.note == "2 unassigned, 2 of them held back"
+    notes = {file.name: file.note for file in inbox.children}
+    assert {task_id: notes[task_id] for task_id in rows} == rows
+    where = ["--queue", queue.name, "--redis", redis_server.url]
+    shown = CliRunner().invoke(queue_command, ["stat", *where]).output
+    assert "held back" in shown
+
+
+def test_what_waits_for_its_turn_is_backlog(queue: TaskQueue) -> None:
+    limit = Limit(concurrency=1, per="customer", name="customer")
+    queue.task(name="send", limit=limit)(send).submit(42)
+    note = [row.note for row in Inspector(queue).ls("inbox")]
+
+    seen = Inspector(queue).stat()
+
+    assert (seen.waiting, seen.held_back, seen.backlog) == (1, 0, 1)
+    assert seen.oldest_at_ms is not None
+    assert note == [""]
+
+
+def test_a_rate_that_has_room_again_is_backlog_though_no_worker_looks(
+    queue: TaskQueue,
+) -> None:
+    limit = Limit(rate=1, period=0.3, name="slowly")
+    queue.task(name="send", limit=limit)(send).submit_many([(1,), (2,)])
+    assert (len(take(queue)), take(queue)) == (1, [])
+    assert Inspector(queue).stat().held_back == 1
+
+    time.sleep(0.35)
+
+    # An autoscaler that went to zero must come back.
+    assert Inspector(queue).stat().held_back == 0
+
+
+def test_only_limits_with_keys_tell_how_much_a_key_uses(queue: TaskQueue) -> None:
+    limits = [
+        Limit(concurrency=2, name="all"),
+        Limit(rate=9, period=60, name="slowly"),
+        Limit(concurrency=1, per="customer", name="customer"),
+    ]
+    queue.task(name="send", limit=limits)(send).submit(5)
+    take(queue)
+
+    used = {
+        limit.name: [use.key for use in limit.keys] for limit in queue.limits(key=5)
+    }
+
+    assert used == {"all": [], "slowly": [], "customer": ["5"]}
+    assert queue.limits("all", key="5")[0].keys == ()
+    assert queue.limits("customer", key=5) == queue.limits("customer", key="5")
+    assert queue.limits("customer", key=6)[0].keys[0].running == 0
+    with pytest.raises(ConfigurationError, match="must be a text or a number"):
+        queue.limits("customer", key=[5])

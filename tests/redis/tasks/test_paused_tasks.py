@@ -11,6 +11,7 @@ import pytest
 from workstealing import (
     AsyncTaskQueue,
     Inspector,
+    Limit,
     Recruiter,
     State,
     TaskQueue,
@@ -126,6 +127,18 @@ def test_every_view_says_what_is_paused(make_queue: Make) -> None:
     tree = repr(inspector.tree())
     assert "1 put aside" in tree
     assert "task echo is paused since" in tree
+
+
+def test_the_command_that_lets_a_task_run_names_its_queue(make_queue: Make) -> None:
+    queue = make_queue(run="second")
+    held = queue.task(name="echo", limit=Limit(concurrency=1))(echo).submit("a")
+    queue.pause("echo")
+
+    told = Inspector(queue).why(held.id).sentences
+
+    assert "It waits in its line." in told
+    named = f"--queue {queue.name} --run second --task echo"
+    assert f"`workstealing queue resume {named}` lets it run." in told
 
 
 def test_a_cancelled_one_does_not_come_back(make_queue: Make) -> None:

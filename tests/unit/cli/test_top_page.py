@@ -49,6 +49,7 @@ def _stat(
         delayed=5,
         parked=6,
         paused=0,
+        held_back=0,
         dead=7,
         outcomes=800,
         unfinished=1239,
@@ -87,7 +88,7 @@ def test_a_frame_shows_counts_rates_workers_and_upkeep() -> None:
         "thumbnails/default on localhost:6379/0 at 2027-01-15 08:00:00Z"
     )
     assert lines[2].split() == [
-        *("1,200", "30", "4", "5", "6", "0", "7", "800", "42", "s")
+        *("1,200", "30", "4", "5", "6", "0", "0", "7", "800", "42", "s")
     ]
     assert lines[4].split() == ["1,234", "99.9", "0.0", "0.0", "0.2", "0.0", "3.0"]
     assert [" ".join(line.split()) for line in lines[5:9]] == [

@@ -23,6 +23,7 @@ STAT = QueueStat(
     delayed=0,
     parked=0,
     paused=0,
+    held_back=0,
     dead=0,
     outcomes=0,
     unfinished=0,

@@ -40,6 +40,7 @@ BUILT: tuple[Call[object], ...] = (
     limit_calls.set_limit(KEYS, "l", "5"),
     listing_calls.count_parked(KEYS, ["x@1", "y@2"]),
     listing_calls.describe_workers(KEYS, ["v.0", "w.0"]),
+    listing_calls.line_fronts(KEYS, most=9),
     listing_calls.list_running(KEYS, ["v.0", "w.0"], most=9),
     listing_calls.memory_usage([KEYS.task, KEYS.lock]),
     listing_calls.ranked(KEYS.later, most=9, latest=True),

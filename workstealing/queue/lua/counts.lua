@@ -1,4 +1,4 @@
---- needs: clock
+--- needs: clock, count_blocked
 -- Count the tasks in each place, and read what else describes a queue.
 --
 -- KEY inboxes[3]    list  urgent, normal, low
@@ -17,13 +17,18 @@
 -- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
 -- KEY paused_tasks  hash  id -> its place among those put aside by a pause
 -- KEY lines         zset  line, sequence, id; of all tasks that wait in lines
+-- KEY turns[3]      zset  line -> its turn; urgent, normal, low
+-- KEY blocked       zset  limit key, turn, line; of lines that wait for room
+-- KEY refills       zset  limit key -> when it has room for lines that wait
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
--- waiting because of a pause, input ended, in lines; then stats, upkeep, workers with leases,
--- loads, abilities and pauses, each name, value, …
+-- waiting because of a pause, input ended, in lines, held back by limits (of a thousand lines
+-- at most); then stats, upkeep, workers with leases, loads, abilities and pauses, each name,
+-- value, …
 
+local now, most_lines = now_ms(), 1000
 return {
-  now_ms(),
+  now,
   redis.call('LLEN', inboxes[1]),
   redis.call('LLEN', inboxes[2]),
   redis.call('LLEN', inboxes[3]),
@@ -36,6 +41,7 @@ return {
   redis.call('HLEN', paused_tasks),
   redis.call('HEXISTS', control, 'input_ended'),
   redis.call('ZCARD', lines),
+  count_blocked(now, most_lines),
   redis.call('HGETALL', stats),
   redis.call('HGETALL', upkeep),
   redis.call('ZRANGE', workers, 0, 999, 'WITHSCORES'),

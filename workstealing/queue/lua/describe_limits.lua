@@ -3,6 +3,7 @@
 --
 -- KEY limits      hash  limit -> its numbers; then those of the code, if others
 -- KEY permits     hash  limit key -> how many tasks hold a permit
+-- KEY rates       zset  limit key -> when its bucket is full
 -- KEY blocked     zset  limit key, turn, line; of lines that wait for room
 -- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
 -- KEY turns[3]    zset  line -> its turn; urgent, normal, low
@@ -33,12 +34,21 @@ local function describe(use, limit_key)
   use[#use + 1] = count_held_back(limit_key)
 end
 
+local function is_in_use(limit_key)
+  return redis.call('HEXISTS', permits, limit_key) == 1 or #first_of(blocked, limit_key, 1) > 0
+    or redis.call('ZSCORE', rates, limit_key)
+end
+
 local names = name == '' and redis.call('HKEYS', limits) or {name}
 local reply = {}
 for _, limit in ipairs(names) do
   local numbers, use = redis.call('HGET', limits, limit), {}
   if numbers and key ~= '' then
-    describe(use, limit .. '=' .. key)
+    -- Only use shows whether a limit has keys. One that was named is taken to have some.
+    local is_bare = is_in_use(limit)
+    if is_in_use(limit .. '=' .. key) or name ~= '' and not is_bare then
+      describe(use, limit .. '=' .. key)
+    end
   elseif numbers then
     if redis.call('HEXISTS', permits, limit) == 1 or #first_of(blocked, limit, 1) > 0 then
       describe(use, limit)

@@ -1,5 +1,6 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
 --- needs: paused, take_order, refill, load, first_write, take_turns, permits, wake_workers
+--- needs: count_blocked
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
@@ -69,8 +70,8 @@
 -- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
 -- not due yet, waiting because of a pause, schedules that are due (looked at when the lease is
 -- renewed, or nothing is taken), ms until the next task, rate or schedule is due (-1: none, or
--- tasks were taken), pauses. Tasks is id, token, attempt, envelope, …; victims is
--- worker, load, …; pauses is name, since when, …
+-- tasks were taken), pauses, held back by limits (of a few lines at most). Tasks is id, token,
+-- attempt, envelope, …; victims is worker, load, …; pauses is name, since when, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -117,12 +118,14 @@ if renews and now - tonumber(redis.call('HGET', upkeep, 'claimed') or 0) > upkee
   is_overdue = 1
 end
 local unfinished, delayed, held_back, pauses = redis.call('HLEN', task), 0, 0, {}
+local limited, most_lines = 0, 10
 if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
   delayed = redis.call('ZCARD', later)
   if is_there(paused) then
     held_back, pauses = redis.call('HLEN', paused_tasks), redis.call('HGETALL', paused)
   end
+  if is_there(placed) then limited = count_blocked(now, most_lines) end
 end
 local due = 0
 if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end
@@ -136,4 +139,4 @@ if may_take and #tasks == 0 and (is_odd or has_ticks) then
   end
 end
 return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
-  next_in, pauses}
+  next_in, pauses, limited}

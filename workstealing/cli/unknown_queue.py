@@ -1,0 +1,37 @@
+"""What commands say of a queue that the server does not hold: which ones it does."""
+
+from __future__ import annotations
+
+from workstealing._printing import on_one_line
+from workstealing.client.task_queue import TaskQueue
+from workstealing.errors import RedisError
+from workstealing.inspecting import Inspector
+
+__all__ = ("no_such_queue", "queues_instead")
+
+_MOST_QUEUES = 20
+
+
+def no_such_queue(queue: TaskQueue) -> str:
+    """Say that there is no such queue; empty if there is one."""
+    inspector = Inspector(queue)
+    if inspector.stat().is_known:
+        return ""
+    name = f"{queue.name}/{queue.run}"
+    instead = queues_instead(inspector)
+    return f"there is no queue {name}, or it was never used; {instead}"
+
+
+def queues_instead(inspector: Inspector) -> str:
+    """Name the queues of the server, if it allows them to be listed."""
+    try:
+        found = inspector.queues()
+    except RedisError:
+        return "this server does not allow its queues to be listed"
+    if not found.names:
+        if found.is_all:
+            return "this server has no queues"
+        return "no queues were found among the first keys of this server"
+    names = [f"{queue}/{run}" for queue, run in found.names]
+    more = ", …" if len(names) > _MOST_QUEUES or not found.is_all else ""
+    return f"this server has: {', '.join(map(on_one_line, names[:_MOST_QUEUES]))}{more}"
