@@ -83,10 +83,19 @@ def _resume(**where: Any) -> None:
 @queue_options("NAME")
 @clear_errors()
 def _run(**where: Any) -> None:
-    """Submit the task of a schedule now, beside its ticks; print its id."""
+    """Submit the task of a schedule now, beside its ticks; print its id.
+
+    If it is unique and there is one like it, print the id of that one, with a warning.
+    """
     queue, words = chosen_queue(**where)
     name = single_word(words, "name of a schedule")
-    click.echo(queue.schedule_handle(name).run().id)
+    handle = queue.schedule_handle(name).run()
+    if not handle.is_new:
+        click.echo(
+            f"Warning: nothing was added: task {handle.id} has the same unique key",
+            err=True,
+        )
+    click.echo(handle.id)
 
 
 @schedule_command.command("rm")

@@ -21,9 +21,10 @@ from workstealing.errors import (
     ConfigurationError,
     DuplicateSchedule,
     InputEnded,
+    QueueFull,
     ScheduleNotFound,
 )
-from workstealing.queue import producer_calls, schedule_calls
+from workstealing.queue import schedule_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import number
 from workstealing.queue.schedule_calls import (
@@ -35,6 +36,7 @@ from workstealing.queue.schedule_calls import (
 )
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Flow, Pipeline, ask
+from workstealing.queue.unique_calls import UniqueRequest, submit_unique
 from workstealing.tasks.schedule import (
     Missed,
     ScheduleDefinition,
@@ -47,6 +49,7 @@ from workstealing.tasks.schedule import (
     tick_id,
 )
 from workstealing.tasks.signing import Signer
+from workstealing.tasks.submission import Submission
 
 __all__ = ("QueueSchedules", "ScheduleState", "schedule_definition")
 
@@ -257,22 +260,35 @@ class QueueSchedules:
                 )
             )
 
-    def run(self, name: str) -> Flow[str]:
-        """Submit its task at once, beside its ticks; return the id."""
+    def run(self, name: str) -> Flow[Submission]:
+        """Submit its task at once, beside its ticks, unless it is unique and there."""
         now_ms, row = yield from self._row(name)
         definition = self._read(name, row.definition)
         firing = self._firing(name, definition, now_ms, now_ms, is_late=True)
-        submitted = yield from ask(
-            producer_calls.submit(
-                self._keys,
-                self._settings,
-                [(firing.id, firing.envelope)],
-                priority=firing.priority,
-            )
+        request = UniqueRequest(
+            firing.id,
+            firing.envelope,
+            is_drawn=False,
+            priority=firing.priority,
+            key=firing.key,
+            ends=firing.ends,
+            window_ms=firing.window_ms,
+            line=firing.line,
+            limits=firing.limits,
         )
-        if submitted.verdict == "input_ended":
+        answer = yield from ask(submit_unique(self._keys, self._settings, request))
+        if answer.verdict == "input_ended":
             raise InputEnded(self._queue)
-        return firing.id
+        if answer.verdict == "full":
+            raise QueueFull(
+                f"queue '{self._queue}' is full: max_length="
+                f"{self._settings.max_length} tasks wait or run, so schedule '{name}'"
+                " was not run; try again later"
+            )
+        if answer.verdict == "new":
+            return Submission([firing.id])
+        ended = {} if answer.state == "live" else {0: answer.state}
+        return Submission([answer.detail], frozenset([0]), ended)
 
     def _row(self, name: str) -> Flow[tuple[int, ScheduleRow]]:
         call = schedule_calls.list_schedules(self._keys, name=name)
@@ -355,6 +371,9 @@ class QueueSchedules:
             due_ms,
             definition.line,
             definition.limits,
+            definition.unique,
+            definition.unique_ends,
+            definition.unique_ms,
         )
 
     def _written(self, name: str, definition: ScheduleDefinition) -> bytes:

@@ -160,6 +160,12 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
     """Where its tasks wait, if they have limits or a fair key."""
     limits: dict[str, str] = {}
     """The numbers of these limits."""
+    unique: str = ""
+    """The unique key of its tasks, if they have one."""
+    unique_ends: Literal["s", "d", "w"] = "d"
+    """When the key is free, as scripts write it: started, done, after a window."""
+    unique_ms: _Milliseconds = 0
+    """How long that window is."""
     payload: msgspec.Raw
 
     def encode(self) -> bytes:
