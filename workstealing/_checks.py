@@ -97,7 +97,7 @@ def checked_number(
     if not _is_within(exact, zero, most):
         bound = f"0{unit} or more" if zero else f"above 0{unit}"
         raise ConfigurationError(
-            f"{what} must be {bound}{_limit(most)}, not {_shown(number)}"
+            f"{what} must be {bound}{_limit(most, exact)}, not {_shown(number)}"
         )
     return exact
 
@@ -150,7 +150,9 @@ def checked_seconds(
         raise error(f"{what} must be seconds, not {duration!r}")
     if not _is_within(exact, zero, most):
         bound = "0 seconds or more" if zero else "above 0 seconds"
-        raise error(f"{what} must be {bound}{_limit(most)}, not {_shown(duration)}")
+        raise error(
+            f"{what} must be {bound}{_limit(most, exact)}, not {_shown(duration)}"
+        )
     return exact
 
 
@@ -338,8 +340,10 @@ def _is_within(number: float, zero: bool, most: float) -> bool:
     return is_enough and number <= most and number < math.inf
 
 
-def _limit(most: float) -> str:
-    return "" if most == math.inf else f", and at most {most:.0f}"
+def _limit(most: float, given: float) -> str:
+    if most < math.inf:
+        return f", and at most {most:.0f}"
+    return "" if math.isfinite(given) else " and finite"
 
 
 def _shown(number: Any) -> str:

@@ -336,6 +336,16 @@ class TaskNotFound(WorkStealingError):
 class ScheduleNotFound(WorkStealingError):
     """There is no schedule of that name in this run of the queue."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"there is no schedule '{self.name}' in this run of the queue; one of the"
+            " code is known once a worker or a recruit has begun"
+        )
+
 
 class TaskFailed(WorkStealingError):
     """The task raised and is not tried again; it is kept as a dead letter."""

@@ -184,6 +184,8 @@ class QueueSchedules:
 
     def put(self, name: str, definition: ScheduleDefinition) -> Flow[None]:
         """Write a schedule that came at run time, in the place of an earlier one."""
+        if name in self._code:
+            raise _declared(name)
         seen = yield from ask(schedule_calls.due_schedules(self._keys, most=0))
         verdict = yield from ask(
             schedule_calls.put_schedule(
@@ -194,10 +196,7 @@ class QueueSchedules:
             )
         )
         if verdict == "declared":
-            raise DuplicateSchedule(
-                f"a schedule '{name}' is declared by @queue.every: change that one, or"
-                " give this one another name="
-            )
+            raise _declared(name)
 
     def states(self) -> Flow[tuple[ScheduleState, ...]]:
         """Describe all schedules, in the order of their names."""
@@ -220,7 +219,7 @@ class QueueSchedules:
         """Let it rest; False if it did already."""
         verdict = yield from ask(schedule_calls.pause_schedule(self._keys, name))
         if verdict in ("unknown", "removed"):
-            raise _not_found(name)
+            raise ScheduleNotFound(name)
         return verdict == "ok"
 
     def resume(self, name: str) -> Flow[bool]:
@@ -235,7 +234,7 @@ class QueueSchedules:
             tick = 0
         verdict = yield from ask(schedule_calls.resume_schedule(self._keys, name, tick))
         if verdict == "unknown":
-            raise _not_found(name)
+            raise ScheduleNotFound(name)
         return verdict != "already"
 
     def remove(self, name: str) -> Flow[bool]:
@@ -294,7 +293,7 @@ class QueueSchedules:
         call = schedule_calls.list_schedules(self._keys, name=name)
         page = yield from ask(call)
         if not page.rows:
-            raise _not_found(name)
+            raise ScheduleNotFound(name)
         return page.now_ms, page.rows[0]
 
     def _declaration(
@@ -473,10 +472,10 @@ def _changed(
     return msgspec.structs.replace(former, sig="", **fields)
 
 
-def _not_found(name: str) -> ScheduleNotFound:
-    return ScheduleNotFound(
-        f"there is no schedule '{name}' in this run of the queue; one of the code is"
-        " known once a worker or a recruit has begun"
+def _declared(name: str) -> DuplicateSchedule:
+    return DuplicateSchedule(
+        f"a schedule '{name}' is declared by @queue.every: change that one, or give"
+        " this one another name="
     )
 
 

@@ -17,6 +17,7 @@ from workstealing.client.task import (
     Arguments,
     AsyncTask,
     Task,
+    args_and_kwargs,
     definition_of,
     options_of,
 )
@@ -191,16 +192,14 @@ class _AnyEvery(Generic[Q]):
         self._queue: Any = queue
         self._name = name
         self._keep = keep
-        by_name = isinstance(arguments, Mapping)
-        self._args: Any = () if by_name else arguments
-        self._kwargs: Any = arguments if by_name else {}
+        self._args, self._kwargs = args_and_kwargs(arguments)
         self._times = times
 
     def _add(self, function: Any) -> Any:
         task = function
         if not isinstance(function, Task | AsyncTask):
             task = self._queue.task(function)
-        name = checked_schedule_name(self._name or task.name)
+        name = checked_schedule_name(task.name if self._name is None else self._name)
         definition = scheduled_task(
             self._queue, task, self._args, self._kwargs, **self._times
         )

@@ -417,12 +417,22 @@ def test_bad_input_is_refused_where_it_is_written(make_queue: Make) -> None:
         queue.schedule(add.options(id="x"), 1, every=60, name="s")
     with pytest.raises(ConfigurationError, match="release must be"):
         make_queue(release=-1)
+    for text in ("1", b"1", 1):
+        with pytest.raises(ConfigurationError, match="must be a tuple by position"):
+            queue.every(60, arguments=text)(add)  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match="must be a tuple by position"):
+            add.submit_many([text])  # type: ignore[list-item]
+    with pytest.raises(ConfigurationError, match="the name of a schedule must be"):
+        queue.every(60, name="", arguments=(1,))(add)
+    make_queue(release=None)
     queue.every(60, arguments=(1,))(add)
     with pytest.raises(DuplicateSchedule, match="another name="):
         queue.every(90, arguments=(1,))(add)
-    WorkStealer(queue).recruited()
     with pytest.raises(DuplicateSchedule, match=r"@queue\.every"):
         queue.schedule(add, 1, every=60, name="add")
+    WorkStealer(queue).recruited()
+    with pytest.raises(DuplicateSchedule, match=r"@queue\.every"):
+        make_queue().schedule(add, 1, every=60, name="add")
     queue.end_input()
     with pytest.raises(InputEnded):
         queue.schedule_handle("add").run()

@@ -149,6 +149,10 @@ def test_again_is_about_a_task_that_can_be_named() -> None:
 
     with pytest.raises(ConfigurationError, match="again=True is about a task that has"):
         task.options(again=True).submit(7)
+    with pytest.raises(ConfigurationError, match="again must be True or False"):
+        task.options(again="yes")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="fair_weight= goes with fair_key="):
+        task.options(fair_weight=3)
 
 
 def test_a_debounced_task_takes_no_other_delay() -> None:
