@@ -133,6 +133,7 @@ def checked_seconds(
     zero: bool = False,
     most: float = math.inf,
     error: type[ConfigurationError] = ConfigurationError,
+    kinds: str = "seconds",
 ) -> float:
     """Return a finite duration, a number or a timedelta, in seconds.
 
@@ -142,12 +143,13 @@ def checked_seconds(
         zero: 0 makes sense, too.
         most: the longest that makes sense.
         error: the class to raise.
+        kinds: what it may be, in words.
     """
     exact = _as_float(
         duration.total_seconds() if isinstance(duration, timedelta) else duration
     )
     if exact is None:
-        raise error(f"{what} must be seconds, not {duration!r}")
+        raise error(f"{what} must be {kinds}, not {duration!r}")
     if not _is_within(exact, zero, most):
         bound = "0 seconds or more" if zero else "above 0 seconds"
         raise error(

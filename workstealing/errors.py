@@ -19,7 +19,7 @@ WorkStealingError
 ├── Conflict                another recruit does the same work; nothing is wrong
 ├── InvalidDuty             a job returned something other than a Duty or None
 ├── HookFailed              a user's function raised inside a job; the cause is kept
-├── KeyFailed               the key of a limit cannot be told; nothing was submitted
+├── KeyFailed               the key of a task cannot be told; nothing was submitted
 ├── NotPermitted            this principal may not call the task
 ├── PayloadInvalid          arguments that do not match the task; names the field
 ├── PayloadTooLarge         more bytes than the queue accepts
@@ -216,7 +216,9 @@ class HookFailed(WorkStealingError):
 
 
 class KeyFailed(WorkStealingError):
-    """The key of a limit or of fairness cannot be told; nothing was submitted.
+    """The key of a limit, of fairness or of a unique task cannot be told.
+
+    Nothing was submitted.
 
     If a function of the user raised, `__cause__` is its error.
     """

@@ -101,7 +101,7 @@ def _run(**where: Any) -> None:
     If it is unique and there is one like it, print the id of that one, with a warning.
     """
     queue, words = chosen_queue(**where)
-    name = single_word(words, "name of a schedule")
+    name = single_word(words, "the name of one schedule")
     handle = queue.schedule_handle(name).run()
     if not handle.is_new:
         click.echo(

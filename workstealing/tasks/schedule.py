@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
-from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
@@ -318,12 +317,8 @@ def checked_timing(every: Any, zone: Any = None) -> Timing:
                 "timezone= is for cron expressions: an interval is the same in every"
                 " zone"
             )
-        if isinstance(every, bool) or not isinstance(every, Real | timedelta):
-            raise ConfigurationError(
-                "every must be seconds, a timedelta or a cron expression, not"
-                f" {every!r}"
-            )
-        every_ms = round(checked_seconds(every, "every") * 1000)
+        kinds = "seconds, a timedelta or a cron expression"
+        every_ms = round(checked_seconds(every, "every", kinds=kinds) * 1000)
         if not _SHORTEST_MS <= every_ms <= _LONGEST_MS:
             raise ConfigurationError(
                 f"every must be from 1 second to 366 days, not {every}"
