@@ -218,9 +218,7 @@ class HookFailed(WorkStealingError):
 class KeyFailed(WorkStealingError):
     """The key of a limit, of fairness or of a unique task cannot be told.
 
-    Nothing was submitted.
-
-    If a function of the user raised, `__cause__` is its error.
+    Nothing was submitted. If a function of the user raised, `__cause__` is its error.
     """
 
 

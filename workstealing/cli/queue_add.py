@@ -95,7 +95,7 @@ def add_command(
         click.echo(
             "Warning: no worker is alive. The embedded server, and the task with it, is"
             " gone when no process of this folder uses it any more. Start a worker"
-            " first, or set REDIS_URL.",
+            " first, or set REDIS_URL",
             err=True,
         )
 

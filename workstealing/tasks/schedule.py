@@ -294,9 +294,9 @@ def checked_missed(missed: Any) -> Missed:
         if missed == word:
             return word
     near = did_you_mean(missed, _MISSED) if isinstance(missed, str) else None
-    meant = f" Did you mean {near!r}?" if near else ""
+    meant = f". Did you mean {near!r}?" if near else ""
     words = ", ".join(map(repr, _MISSED))
-    raise ConfigurationError(f"missed must be one of {words}, not {missed!r}.{meant}")
+    raise ConfigurationError(f"missed must be one of {words}, not {missed!r}{meant}")
 
 
 def checked_jitter(jitter: Any) -> int:
