@@ -10,6 +10,7 @@ import pytest
 
 from workstealing import Contract, Limit, Registry
 from workstealing.errors import ConfigurationError, KeyFailed
+from workstealing.queue.limit_calls import HeldBack
 from workstealing.tasks.definition import TaskDefinition, define
 from workstealing.tasks.submission import SubmitOptions, lines_of
 
@@ -196,3 +197,11 @@ def test_tasks_that_share_a_limit_give_it_the_same_numbers() -> None:
 
     with pytest.raises(ConfigurationError, match="share the limit mail"):
         registry.add(define(send, "c", limit=Limit(concurrency=2, name="mail")))
+
+
+def test_who_is_held_back_by_a_rate_is_told_when_the_next_may_begin() -> None:
+    held = HeldBack(0, "mail", most=1, running=0, refill_ms=59_496)
+
+    assert held.reason == (
+        "held back by limit mail: 1 has begun; the next may begin in 59.5 s"
+    )
