@@ -97,7 +97,7 @@ def checked_number(
     if not _is_within(exact, zero, most):
         bound = f"0{unit} or more" if zero else f"above 0{unit}"
         raise ConfigurationError(
-            f"{what} must be {bound}{_limit(most)}, not {_shown(number)}"
+            f"{what} must be {bound}{_limit(most, exact)}, not {_shown(number)}"
         )
     return exact
 
@@ -133,6 +133,7 @@ def checked_seconds(
     zero: bool = False,
     most: float = math.inf,
     error: type[ConfigurationError] = ConfigurationError,
+    kinds: str = "seconds",
 ) -> float:
     """Return a finite duration, a number or a timedelta, in seconds.
 
@@ -142,15 +143,18 @@ def checked_seconds(
         zero: 0 makes sense, too.
         most: the longest that makes sense.
         error: the class to raise.
+        kinds: what it may be, in words.
     """
     exact = _as_float(
         duration.total_seconds() if isinstance(duration, timedelta) else duration
     )
     if exact is None:
-        raise error(f"{what} must be seconds, not {duration!r}")
+        raise error(f"{what} must be {kinds}, not {duration!r}")
     if not _is_within(exact, zero, most):
         bound = "0 seconds or more" if zero else "above 0 seconds"
-        raise error(f"{what} must be {bound}{_limit(most)}, not {_shown(duration)}")
+        raise error(
+            f"{what} must be {bound}{_limit(most, exact)}, not {_shown(duration)}"
+        )
     return exact
 
 
@@ -338,8 +342,10 @@ def _is_within(number: float, zero: bool, most: float) -> bool:
     return is_enough and number <= most and number < math.inf
 
 
-def _limit(most: float) -> str:
-    return "" if most == math.inf else f", and at most {most:.0f}"
+def _limit(most: float, given: float) -> str:
+    if most < math.inf:
+        return f", and at most {most:.0f}"
+    return "" if math.isfinite(given) else " and finite"
 
 
 def _shown(number: Any) -> str:

@@ -19,7 +19,7 @@ WorkStealingError
 ├── Conflict                another recruit does the same work; nothing is wrong
 ├── InvalidDuty             a job returned something other than a Duty or None
 ├── HookFailed              a user's function raised inside a job; the cause is kept
-├── KeyFailed               the key of a limit cannot be told; nothing was submitted
+├── KeyFailed               the key of a task cannot be told; nothing was submitted
 ├── NotPermitted            this principal may not call the task
 ├── PayloadInvalid          arguments that do not match the task; names the field
 ├── PayloadTooLarge         more bytes than the queue accepts
@@ -216,9 +216,9 @@ class HookFailed(WorkStealingError):
 
 
 class KeyFailed(WorkStealingError):
-    """The key of a limit or of fairness cannot be told; nothing was submitted.
+    """The key of a limit, of fairness or of a unique task cannot be told.
 
-    If a function of the user raised, `__cause__` is its error.
+    Nothing was submitted. If a function of the user raised, `__cause__` is its error.
     """
 
 
@@ -335,6 +335,16 @@ class TaskNotFound(WorkStealingError):
 
 class ScheduleNotFound(WorkStealingError):
     """There is no schedule of that name in this run of the queue."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"there is no schedule '{self.name}' in this run of the queue; one of the"
+            " code is known once a worker or a recruit has begun"
+        )
 
 
 class TaskFailed(WorkStealingError):

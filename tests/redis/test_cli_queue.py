@@ -85,6 +85,9 @@ def test_add_says_that_an_id_has_ended_and_can_use_it_again(
     assert "--again" in told.stderr
     assert again.stderr == ""
     assert cli.queue.handle("mine").state().state == "waiting"
+    nameless = run_cli("queue", "add", "app:echo", "text=hi", "--again")
+    assert nameless.returncode == 2
+    assert "--again is about a task that has ended: name it by --id" in nameless.stderr
 
 
 def test_replay_says_which_task_has_the_unique_key_of_a_dead_letter(
@@ -213,7 +216,7 @@ def test_a_queue_is_looked_at_by_name_or_by_application(
         (["ls", "cellar", "--queue", "q"], "a worker, got 'cellar'"),
         (["ls", "inbox", "dead", "--queue", "q"], "give one place, not 2"),
         (["ls", "--limit", "0", "--queue", "q"], "limit must be 1 to 1000"),
-        (["cat", "--queue", "q"], "give one id of a task, not none"),
+        (["cat", "--queue", "q"], "give the id of one task"),
         (["why", "a b", "--queue", "q"], "the id of a task must be"),
         (["cancel", "--queue", "q"], "give the ids of tasks, or --task, --state and"),
         (["reopen", "x", "--queue", "q"], "unexpected: x"),

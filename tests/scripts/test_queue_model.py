@@ -718,13 +718,14 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(sorted(LIMITS)), most=few, is_reset=st.booleans())
     def set_limit(self, name: str, most: int, is_reset: bool) -> None:
-        numbers = "" if is_reset else str(most)
+        given = f"{most}/3600000" if "/" in LIMITS[name] else str(most)
+        numbers = "" if is_reset else given
         is_known = name in self.state.get("limits", {})
         call = set_limit(self.queue.keys, name, numbers)
         assert self.perform(call).is_known == is_known
         in_force = self.state.get("limits", {}).get(name)
         if is_known:
-            assert in_force == (LIMITS[name] if is_reset else f"{most} {LIMITS[name]}")
+            assert in_force == (LIMITS[name] if is_reset else f"{given} {LIMITS[name]}")
 
     @precondition(lambda self: self.outcomes)
     @rule(number=numbers, most=few, dead=st.booleans())

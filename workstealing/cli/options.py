@@ -139,7 +139,7 @@ def single_word(words: tuple[str, ...], what: str, default: str | None = None) -
     if not words and default is not None:
         return default
     if len(words) != 1:
-        raise BadInput(f"give one {what}, not {len(words) or 'none'}")
+        raise BadInput(f"give {what}, not {len(words)}" if words else f"give {what}")
     return words[0]
 
 

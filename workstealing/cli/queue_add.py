@@ -70,6 +70,8 @@ def add_command(
     """
     payload, texts = _payload(words)
     task = imported_object(where, "APP:TASK, like app:resize", Task, AsyncTask)
+    if again and task_id is None and definition_of(task).unique is None:
+        raise BadInput("--again is about a task that has ended: name it by --id")
     task = task.options(
         id=task_id, priority=priority, delay=delay, expires=expires, again=again
     )
@@ -81,9 +83,11 @@ def add_command(
             click.echo(printable(error.traceback.rstrip()), err=True)
         raise
     if not is_new:
+        there = "one like it, which is unique, is there"
+        if task_id is not None:
+            there = f"there is a task {task_id} already, whatever its arguments"
         click.echo(
-            f"Warning: nothing was added: there is a task {task_id} already, whatever"
-            " its arguments; see `workstealing queue why`.",
+            f"Warning: nothing was added: {there}; see `workstealing queue why`",
             err=True,
         )
     click.echo(added)
@@ -91,7 +95,7 @@ def add_command(
         click.echo(
             "Warning: no worker is alive. The embedded server, and the task with it, is"
             " gone when no process of this folder uses it any more. Start a worker"
-            " first, or set REDIS_URL.",
+            " first, or set REDIS_URL",
             err=True,
         )
 

@@ -65,7 +65,7 @@ def queue_command() -> None:
 def _ls(limit: int, as_json: bool, **where: Any) -> None:
     """List the tasks in one place."""
     queue, words = chosen_queue(**where)
-    place = single_word(words, "place", "inbox")
+    place = single_word(words, "one place", "inbox")
     tasks = Inspector(queue).ls(place, limit)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(task) for task in tasks]))
@@ -82,7 +82,7 @@ def _ls(limit: int, as_json: bool, **where: Any) -> None:
 def _cat(**where: Any) -> None:
     """Show a task: its envelope, outcome, result and traceback."""
     queue, words = chosen_queue(**where)
-    task = Inspector(queue).cat(single_word(words, "id of a task"))
+    task = Inspector(queue).cat(single_word(words, "the id of one task"))
     click.echo(on_one_line(f"{task.id}: {task.state.value}. {task.summary}"))
     for title, value in (
         ("envelope", task.envelope),
@@ -120,7 +120,7 @@ def _tree(limit: int, **where: Any) -> None:
 def _why(**where: Any) -> None:
     """Explain where a task is, which worker has it, and why it is not running."""
     queue, words = chosen_queue(**where)
-    explained = Inspector(queue).why(single_word(words, "id of a task"))
+    explained = Inspector(queue).why(single_word(words, "the id of one task"))
     click.echo(f"{on_one_line(explained.id)}: {explained.state.value}")
     for sentence in explained.sentences:
         click.echo(f"  {on_one_line(sentence)}")

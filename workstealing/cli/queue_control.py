@@ -188,6 +188,8 @@ def replay_command(every: bool, yes: bool, **where: Any) -> None:
         noun="dead letter",
     )
     click.echo(f"{done.changed:,} replayed")
+    for reason in done.refused:
+        click.echo(str(reason), err=True)
 
 
 @click.command("drop")

@@ -10,6 +10,7 @@ import click
 
 from workstealing._printing import on_one_line
 from workstealing.cli.options import (
+    BadInput,
     chosen_queue,
     clear_errors,
     queue_options,
@@ -37,7 +38,7 @@ def limits_command() -> None:
 def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
     """List limits, and the keys that hold tasks back."""
     queue, words = chosen_queue(**where)
-    name = single_word(words, "limit") if words else None
+    name = single_word(words, "the name of one limit") if words else None
     found = queue.limits(name, key=key)
     if not found:
         click.echo(no_such_queue(queue) or "no limits", err=True)
@@ -62,8 +63,10 @@ def _set_limit(
     concurrency: int | None, rate: int | None, period: float | None, **where: Any
 ) -> None:
     """Set other numbers than the code has; they stay until `limits reset`."""
+    if (concurrency is None) == (rate is None) or (rate is None) != (period is None):
+        raise BadInput("give --concurrency, or --rate and --period")
     queue, words = chosen_queue(**where)
-    name = single_word(words, "limit")
+    name = single_word(words, "the name of one limit")
     queue.set_limit(name, concurrency=concurrency, rate=rate, period=period)
     click.echo(on_one_line(_described(*queue.limits(name))))
 
@@ -74,7 +77,7 @@ def _set_limit(
 def _reset_limit(**where: Any) -> None:
     """Go back to the numbers of the code."""
     queue, words = chosen_queue(**where)
-    name = single_word(words, "limit")
+    name = single_word(words, "the name of one limit")
     queue.reset_limit(name)
     click.echo(on_one_line(_described(*queue.limits(name))))
 

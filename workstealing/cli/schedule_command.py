@@ -75,19 +75,41 @@ def _resume(**where: Any) -> None:
     """Let schedules go on from their next tick.
 
     What `schedule rm` has removed is declared again by code that has it, when a worker
-    or a recruit of that code begins.
+    or a recruit of that code begins. Exits with 1 if one was not paused.
     """
-    _for_each(where, lambda one: "resumed" if one.resume() else "was not paused")
+
+    def resume(one: ScheduleHandle) -> str:
+        if not one.resume():
+            raise click.ClickException(f"{one.name} is not paused")
+        try:
+            one.state()
+        except ScheduleNotFound:
+            return (
+                "it was removed, and does not tick yet: a worker or a recruit that has"
+                " it in its code brings it back when it starts"
+            )
+        return "resumed"
+
+    _for_each(where, resume)
 
 
 @schedule_command.command("run")
 @queue_options("NAME")
 @clear_errors()
 def _run(**where: Any) -> None:
-    """Submit the task of a schedule now, beside its ticks; print its id."""
+    """Submit the task of a schedule now, beside its ticks; print its id.
+
+    If it is unique and there is one like it, print the id of that one, with a warning.
+    """
     queue, words = chosen_queue(**where)
-    name = single_word(words, "name of a schedule")
-    click.echo(queue.schedule_handle(name).run().id)
+    name = single_word(words, "the name of one schedule")
+    handle = queue.schedule_handle(name).run()
+    if not handle.is_new:
+        click.echo(
+            f"Warning: nothing was added: task {handle.id} has the same unique key",
+            err=True,
+        )
+    click.echo(handle.id)
 
 
 @schedule_command.command("rm")
@@ -101,7 +123,7 @@ def _rm(**where: Any) -> None:
 
     def remove(one: ScheduleHandle) -> str:
         if not one.remove():
-            raise ScheduleNotFound(f"there is no schedule '{one.name}'")
+            raise ScheduleNotFound(one.name)
         return "removed"
 
     _for_each(where, remove)
@@ -113,14 +135,14 @@ def _for_each(where: dict[str, Any], act: Callable[[ScheduleHandle], str]) -> No
         raise BadInput("give the name of at least one schedule")
     # All names are checked first: a mistyped one must not leave the work half done.
     handles = [queue.schedule_handle(name) for name in dict.fromkeys(words)]
-    missed = []
+    failures = []
     for handle in handles:
         try:
             click.echo(f"{handle.name}: {act(handle)}")
-        except ScheduleNotFound:
-            missed.append(handle.name)
-    if missed:
-        raise click.ClickException(f"no such schedule: {', '.join(missed)}")
+        except (ScheduleNotFound, click.ClickException) as error:
+            failures.append(str(error))
+    if failures:
+        raise click.ClickException("\n".join(failures))
 
 
 def _as_json(state: ScheduleState) -> dict[str, Any]:

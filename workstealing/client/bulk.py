@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from workstealing._checks import checked_name, checked_seconds
 from workstealing.client.queue_internals import QueueInternals
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, NotUnique
 from workstealing.queue import inspection_calls, listing_calls, producer_calls
 from workstealing.queue.listing_calls import CHUNK, ScannedTask, TaskSummary
 from workstealing.queue.pause_calls import Pauses
@@ -68,6 +68,8 @@ class BulkResult:
     """Those that were cancelled, replayed, dropped or purged."""
     asked: int = 0
     """Running tasks that were asked to stop."""
+    refused: tuple[NotUnique, ...] = ()
+    """Why dead letters were not replayed: other tasks have their unique keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class BulkChanges:
         self._tell = on_progress
         self._seen = self._total = 0
         self._matched = self._changed = self._asked = 0
+        self._refused: list[NotUnique] = []
 
     def count(self, chosen: Selection) -> Flow[int]:
         """Count the tasks that are chosen."""
@@ -151,7 +154,9 @@ class BulkChanges:
 
     def _change(self, chosen: Selection, act: _Act) -> Flow[BulkResult]:
         yield from self._walk(chosen, act)
-        return BulkResult(self._matched, self._changed, self._asked)
+        return BulkResult(
+            self._matched, self._changed, self._asked, tuple(self._refused)
+        )
 
     def _walk(self, chosen: Selection, act: _Act) -> Flow[None]:
         keys = self._keys
@@ -292,15 +297,34 @@ class BulkChanges:
         return (yield from self._end_letters(found, drop=True))
 
     def _end_letters(self, found: Sequence[_Found], *, drop: bool) -> Flow[int]:
-        calls = [producer_calls.replay(self._keys, one.id, drop=drop) for one in found]
-        done: list[bool] = yield Pipeline(calls)
-        self._changed += sum(done)
+        calls = [
+            _not_raising(producer_calls.replay(self._keys, one.id, drop=drop))
+            for one in found
+        ]
+        answers: list[bool | NotUnique] = yield Pipeline(calls)
+        for answer in answers:
+            if isinstance(answer, NotUnique):
+                self._refused.append(answer)
+            else:
+                self._changed += answer
         return len(found)
 
     def _forget(self, found: Sequence[_Found]) -> Flow[int]:
         ids = [one.id for one in found]
         self._changed += yield from ask(producer_calls.forget(self._keys, ids))
         return len(found)
+
+
+def _not_raising(call: Call[bool]) -> Call[bool | NotUnique]:
+    """Return a call that answers with the error of one task, for others go on."""
+
+    def parse(reply: Any) -> bool | NotUnique:
+        try:
+            return call.parse(reply)
+        except NotUnique as error:
+            return error
+
+    return Call(call.script, call.keys, call.arguments, parse)
 
 
 def _checked_states(state: States, among: frozenset[State]) -> frozenset[State]:

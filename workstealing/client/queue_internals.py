@@ -532,13 +532,20 @@ class QueueInternals(Generic[D_co]):
             done = yield from ask(limit_calls.set_limit(self.keys, name, numbers))
             if not done.is_known:
                 raise self._unknown_limit(name)
+            if done.is_other_kind:
+                kind, wanted = "run at once", "concurrency"
+                if "/" not in numbers:
+                    kind, wanted = "begin in a time", "rate and period"
+                raise ConfigurationError(
+                    f"{name} is a limit on how many {kind}: give {wanted}"
+                )
             if not done.has_more:
                 return
 
     def _unknown_limit(self, name: str) -> ConfigurationError:
         return ConfigurationError(
-            f"queue '{self._queue}' has no limit {name}: one is known once a task with"
-            " it was submitted; limits() names them"
+            f"queue '{self._queue}' has no limit {name}: a limit is known once a task"
+            " with it was submitted"
         )
 
     def wait(self, timeout: float | None) -> Flow[Counts]:

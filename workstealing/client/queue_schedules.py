@@ -21,9 +21,10 @@ from workstealing.errors import (
     ConfigurationError,
     DuplicateSchedule,
     InputEnded,
+    QueueFull,
     ScheduleNotFound,
 )
-from workstealing.queue import producer_calls, schedule_calls
+from workstealing.queue import schedule_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import number
 from workstealing.queue.schedule_calls import (
@@ -35,6 +36,7 @@ from workstealing.queue.schedule_calls import (
 )
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Flow, Pipeline, ask
+from workstealing.queue.unique_calls import UniqueRequest, submit_unique
 from workstealing.tasks.schedule import (
     Missed,
     ScheduleDefinition,
@@ -47,6 +49,7 @@ from workstealing.tasks.schedule import (
     tick_id,
 )
 from workstealing.tasks.signing import Signer
+from workstealing.tasks.submission import Submission
 
 __all__ = ("QueueSchedules", "ScheduleState", "schedule_definition")
 
@@ -185,6 +188,8 @@ class QueueSchedules:
 
     def put(self, name: str, definition: ScheduleDefinition) -> Flow[None]:
         """Write a schedule that came at run time, in the place of an earlier one."""
+        if name in self._code:
+            raise _declared(name)
         seen = yield from ask(schedule_calls.due_schedules(self._keys, most=0))
         verdict = yield from ask(
             schedule_calls.put_schedule(
@@ -195,10 +200,7 @@ class QueueSchedules:
             )
         )
         if verdict == "declared":
-            raise DuplicateSchedule(
-                f"a schedule '{name}' is declared by @queue.every: change that one, or"
-                " give this one another name="
-            )
+            raise _declared(name)
 
     def states(self) -> Flow[tuple[ScheduleState, ...]]:
         """Describe all schedules, in the order of their names."""
@@ -221,7 +223,7 @@ class QueueSchedules:
         """Let it rest; False if it did already."""
         verdict = yield from ask(schedule_calls.pause_schedule(self._keys, name))
         if verdict in ("unknown", "removed"):
-            raise _not_found(name)
+            raise ScheduleNotFound(name)
         return verdict == "ok"
 
     def resume(self, name: str) -> Flow[bool]:
@@ -236,7 +238,7 @@ class QueueSchedules:
             tick = 0
         verdict = yield from ask(schedule_calls.resume_schedule(self._keys, name, tick))
         if verdict == "unknown":
-            raise _not_found(name)
+            raise ScheduleNotFound(name)
         return verdict != "already"
 
     def remove(self, name: str) -> Flow[bool]:
@@ -261,30 +263,41 @@ class QueueSchedules:
                 )
             )
 
-    def run(self, name: str) -> Flow[str]:
-        """Submit its task at once, beside its ticks; return the id."""
+    def run(self, name: str) -> Flow[Submission]:
+        """Submit its task at once, beside its ticks, unless it is unique and there."""
         now_ms, row = yield from self._row(name)
         definition = self._read(name, row.definition)
         firing = self._firing(name, definition, now_ms, now_ms, is_late=True)
-        submitted = yield from ask(
-            producer_calls.submit(
-                self._keys,
-                self._settings,
-                [(firing.id, firing.envelope)],
-                priority=firing.priority,
-                lines=[firing.line] if firing.line else (),
-                limits=firing.limits,
-            )
+        request = UniqueRequest(
+            firing.id,
+            firing.envelope,
+            is_drawn=False,
+            priority=firing.priority,
+            key=firing.key,
+            ends=firing.ends,
+            window_ms=firing.window_ms,
+            line=firing.line,
+            limits=firing.limits,
         )
-        if submitted.verdict == "input_ended":
+        answer = yield from ask(submit_unique(self._keys, self._settings, request))
+        if answer.verdict == "input_ended":
             raise InputEnded(self._queue)
-        return firing.id
+        if answer.verdict == "full":
+            raise QueueFull(
+                f"queue '{self._queue}' is full: max_length="
+                f"{self._settings.max_length} tasks wait or run, so schedule '{name}'"
+                " was not run; try again later"
+            )
+        if answer.verdict == "new":
+            return Submission([firing.id])
+        ended = {} if answer.state == "live" else {0: answer.state}
+        return Submission([answer.detail], frozenset([0]), ended)
 
     def _row(self, name: str) -> Flow[tuple[int, ScheduleRow]]:
         call = schedule_calls.list_schedules(self._keys, name=name)
         page = yield from ask(call)
         if not page.rows:
-            raise _not_found(name)
+            raise ScheduleNotFound(name)
         return page.now_ms, page.rows[0]
 
     def _declaration(
@@ -361,6 +374,9 @@ class QueueSchedules:
             due_ms,
             definition.line,
             definition.limits,
+            definition.unique,
+            definition.unique_ends,
+            definition.unique_ms,
         )
 
     def _written(self, name: str, definition: ScheduleDefinition) -> bytes:
@@ -460,10 +476,10 @@ def _changed(
     return msgspec.structs.replace(former, sig="", **fields)
 
 
-def _not_found(name: str) -> ScheduleNotFound:
-    return ScheduleNotFound(
-        f"there is no schedule '{name}' in this run of the queue; one of the code is"
-        " known once a worker or a recruit has begun"
+def _declared(name: str) -> DuplicateSchedule:
+    return DuplicateSchedule(
+        f"a schedule '{name}' is declared by @queue.every: change that one, or give"
+        " this one another name="
     )
 
 

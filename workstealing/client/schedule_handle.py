@@ -17,6 +17,7 @@ from workstealing.client.task import (
     Arguments,
     AsyncTask,
     Task,
+    args_and_kwargs,
     definition_of,
     options_of,
 )
@@ -28,6 +29,7 @@ from workstealing.tasks.schedule import (
     checked_schedule_name,
 )
 from workstealing.tasks.submission import SubmitOptions, lines_of
+from workstealing.tasks.unique import unique_key
 
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
@@ -102,9 +104,15 @@ class ScheduleHandle(_AnyScheduleHandle):
         self._internals.driver.run(flow)
 
     def run(self) -> TaskHandle[Any]:
-        """Submit its task now, beside its ticks."""
-        flow = self._internals.schedules.run(self.name)
-        return TaskHandle(self._internals, self._internals.driver.run(flow), Any)
+        """Submit its task now, beside its ticks.
+
+        If it is unique and another has its key, that one is kept: the handle is that of
+        the other, and `is_new` is False.
+        """
+        done = self._internals.driver.run(self._internals.schedules.run(self.name))
+        return TaskHandle(
+            self._internals, done.ids[0], Any, not done.known, done.ended.get(0)
+        )
 
     def remove(self) -> bool:
         """Remove it, for the code of now and all older code; False if there is none."""
@@ -153,11 +161,16 @@ class AsyncScheduleHandle(_AnyScheduleHandle):
         await self._internals.driver.run(flow)
 
     async def run(self) -> AsyncTaskHandle[Any]:
-        """Submit its task now, beside its ticks."""
-        task_id = await self._internals.driver.run(
-            self._internals.schedules.run(self.name)
+        """Submit its task now, beside its ticks.
+
+        If it is unique and another has its key, that one is kept: the handle is that of
+        the other, and `is_new` is False.
+        """
+        flow = self._internals.schedules.run(self.name)
+        done = await self._internals.driver.run(flow)
+        return AsyncTaskHandle(
+            self._internals, done.ids[0], Any, not done.known, done.ended.get(0)
         )
-        return AsyncTaskHandle(self._internals, task_id, Any)
 
     async def remove(self) -> bool:
         """Remove it, for the code of now and all older code; False if there is none."""
@@ -179,16 +192,14 @@ class _AnyEvery(Generic[Q]):
         self._queue: Any = queue
         self._name = name
         self._keep = keep
-        by_name = isinstance(arguments, Mapping)
-        self._args: Any = () if by_name else arguments
-        self._kwargs: Any = arguments if by_name else {}
+        self._args, self._kwargs = args_and_kwargs(arguments)
         self._times = times
 
     def _add(self, function: Any) -> Any:
         task = function
         if not isinstance(function, Task | AsyncTask):
             task = self._queue.task(function)
-        name = checked_schedule_name(self._name or task.name)
+        name = checked_schedule_name(task.name if self._name is None else self._name)
         definition = scheduled_task(
             self._queue, task, self._args, self._kwargs, **self._times
         )
@@ -252,6 +263,12 @@ def scheduled_task(
             "a schedule names its tasks and says when they are due: leave out id=,"
             " delay= and at= of options()"
         )
+    unique = known.unique
+    if unique is not None and unique.debounce is not None:
+        raise ConfigurationError(
+            f"debounce= says when task '{known.name}' is due, and so does a schedule:"
+            " make it unique without debounce=, or schedule another task"
+        )
     times_given = (context.deadline, options.expires)
     if context.logging is not None or any(isinstance(t, datetime) for t in times_given):
         raise ConfigurationError(
@@ -274,6 +291,9 @@ def scheduled_task(
         restart=known.restart,
         line=lines[0] if lines else "",
         limits=limits,
+        unique="" if unique is None else unique_key(unique, known.signature, payload),
+        unique_ends="d" if unique is None else unique.ends,
+        unique_ms=0 if unique is None else unique.window_ms,
         **times,
     )
 

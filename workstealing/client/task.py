@@ -43,6 +43,7 @@ __all__ = (
     "AsyncTask",
     "OnGiveUp",
     "Task",
+    "args_and_kwargs",
     "check_arguments",
     "definition_of",
     "options_of",
@@ -132,6 +133,12 @@ class _AnyTask(Generic[P, R]):
         """
         if unknown:
             refuse_options(".options()", unknown, _OPTIONS)
+        if fair_weight is not None and fair_key is None:
+            names = self._definition.line_names
+            if names is None or names.fair_key is None:
+                raise ConfigurationError(
+                    f"task '{self.name}': fair_weight= goes with fair_key="
+                )
         if retries:
             checked_restart(self._definition.restart, True, retries)
         options = SubmitOptions(
@@ -173,8 +180,8 @@ class _AnyTask(Generic[P, R]):
         encode = self._definition.signature.encode
         payloads = [
             encode(arguments, _NO_NAMES)
-            if type(arguments) is tuple or not isinstance(arguments, Mapping)
-            else encode((), arguments)
+            if type(arguments) is tuple
+            else encode(*args_and_kwargs(arguments))
             for arguments in tasks
         ]
         return self._internals.submit(self._definition, payloads, self._options, ids)
@@ -325,6 +332,19 @@ def with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
         task.submit(context.id, reason)
 
     return {**options, "on_give_up": submit_listener}
+
+
+def args_and_kwargs(arguments: Arguments) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return the arguments of one task by position, and by name: one is empty."""
+    if isinstance(arguments, Mapping):
+        return (), arguments
+    # A string is a sequence too, of letters.
+    if isinstance(arguments, str | bytes) or not isinstance(arguments, Sequence):
+        raise ConfigurationError(
+            "the arguments of a task must be a tuple by position or a dict by name, not"
+            f" {arguments!r}: one argument is written (x,)"
+        )
+    return arguments, _NO_NAMES
 
 
 def check_arguments(

@@ -11,6 +11,8 @@ __all__ = ("SCHEDULE_TITLES", "schedule_row")
 
 _TITLES = "schedule task every next last fired passed from note"
 SCHEDULE_TITLES = tuple(_TITLES.split())
+# Workers look once a second.
+_LATE_MS = 10_000
 
 
 def schedule_row(state: ScheduleState, now_ms: int) -> dict[str, str]:
@@ -30,9 +32,15 @@ def schedule_row(state: ScheduleState, now_ms: int) -> dict[str, str]:
         f"{state.fired:,}",
         f"{state.passed:,}",
         state.origin,
-        state.problem,
+        state.problem or _overdue(state, now_ms),
     )
     return dict(zip(SCHEDULE_TITLES, cells, strict=True))
+
+
+def _overdue(state: ScheduleState, now_ms: int) -> str:
+    if state.next is None or now_ms - _ms(state.next) <= _LATE_MS:
+        return ""
+    return "overdue: nobody fires it"
 
 
 def _relative(moment: datetime | None, now_ms: int) -> str:

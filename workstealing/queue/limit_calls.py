@@ -59,6 +59,8 @@ class LimitSet:
 
     is_known: bool
     has_more: bool
+    is_other_kind: bool
+    """It limits how many begin and not how many run at once, or the reverse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,9 @@ class HeldBack:
             return ""
         use = f"{self.running:,} of {self.most:,} running"
         if self.refill_ms >= 0:
-            use = f"{self.most:,} have begun, the next may in {self.refill_ms:,} ms"
+            have = "has" if self.most == 1 else "have"
+            use = f"{self.most:,} {have} begun; the next may begin in"
+            use += f" {self.refill_ms / 1000:,.1f} s"
         return f"held back by limit {self.limit_key}: {use}"
 
 
@@ -92,7 +96,8 @@ def set_limit(
     script = _script("set_limit")
 
     def parse(reply: Any) -> LimitSet:
-        return LimitSet(*map(bool, reply))
+        known, more = map(int, reply)
+        return LimitSet(known > 0, bool(more), known > 1)
 
     arguments = script.arguments(name=name, numbers=numbers, most=most)
     return Call(script, script.keys(keys), arguments, parse)

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import number, raw, shown, text
 from workstealing.queue.steps import Argument, Call
+from workstealing.queue.unique_calls import UniqueEnd
 
 __all__ = (
     "DeclaredSchedules",
@@ -74,6 +75,11 @@ class Firing:
     """Where it waits, if it has limits or a fair key."""
     limits: Mapping[str, str] = field(default_factory=dict)
     """The numbers of these limits."""
+    key: str = ""
+    """Its unique key; empty if it has none."""
+    ends: UniqueEnd = "d"
+    """When the key is free: it is started, it has ended, its window is over."""
+    window_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,9 @@ def fire(
             envelope=task.envelope,
             priority=task.priority,
             due=task.due_ms,
+            key=task.key,
+            ends=task.ends,
+            window_ms=task.window_ms,
             in_line=task.line,
             its_limits=[part for limit in task.limits.items() for part in limit],
         ),

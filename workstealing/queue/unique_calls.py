@@ -11,9 +11,12 @@ from workstealing.queue.replies import text
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
 
-__all__ = ("UniqueRequest", "UniqueVerdict", "submit_unique")
+__all__ = ("UniqueEnd", "UniqueRequest", "UniqueVerdict", "submit_unique")
 
 _script = queue_scripts(__package__)
+
+UniqueEnd = Literal["s", "d", "w"]
+"""When a unique key is free: its task is started, has ended, its window is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class UniqueRequest:
     """How long replacing it may put it off in all; 0 is for ever."""
     key: str = ""
     """Its unique key; empty if it has none, and only its id is to be used again."""
-    ends: Literal["s", "d", "w"] = "d"
+    ends: UniqueEnd = "d"
     """When the key is free: it is started, it has ended, its window is over."""
     window_ms: int = 0
     on_conflict: str = "keep"

@@ -261,7 +261,7 @@ def _check_stopped(running: asyncio.Future[_Ended], limit: float | None) -> None
     if not running.done():
         raise TimeoutError(
             f"it still runs after its {limit:.3g} s and was left behind; the job counts"
-            " as busy until it ends. A coroutine must not swallow its cancellation."
+            " as busy until it ends. A coroutine must not swallow its cancellation"
         )
     if running.cancelled():
         raise TimeoutError(f"it was cancelled after its {limit:.3g} s")

@@ -8,7 +8,6 @@ task, in the process that submits it.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +23,14 @@ from workstealing._checks import (
     checked_number,
     checked_seconds,
     checked_whole,
-    did_you_mean,
 )
 from workstealing.errors import ConfigurationError, KeyFailed
+from workstealing.tasks.json_values import canonical_value
+from workstealing.tasks.key_functions import (
+    ask_key_function,
+    check_key_argument,
+    check_key_function,
+)
 from workstealing.tasks.signature import Signature
 
 __all__ = (
@@ -67,10 +71,10 @@ class Limit:
     """Tasks that may begin in each period."""
     period: float | timedelta | None = None
     """Seconds."""
-    per: KeySource | None = None
-    """What has a limit of its own: each value of an argument, by its name, or of a
-    function of the arguments. None limits the task as a whole. A key of None is not
-    limited."""
+    per: KeySource | Sequence[str] | None = None
+    """What has a limit of its own: each value of an argument, by its name, of several
+    arguments, or of a function that is called with the arguments that it names. None
+    limits the task as a whole. A key of None is not limited."""
     name: str | None = None
     """Tasks that name the same limit share it. Made of the task and `per` unless
     given."""
@@ -79,8 +83,10 @@ class Limit:
         numbers_text(self.concurrency, self.rate, self.period)
         if self.name is not None:
             checked_limit_name(self.name)
-        if self.per is not None and not isinstance(self.per, str):
-            _refuse_uncallable(self.per, "per")
+        if self.per is not None:
+            _refuse_source(self.per, "per")
+        if isinstance(self.per, list):
+            object.__setattr__(self, "per", tuple(self.per))
 
     @property
     def numbers(self) -> str:
@@ -91,7 +97,7 @@ class Limit:
         """Return the limit with the name that it has by default."""
         if self.name is not None:
             return self
-        per = self.per if isinstance(self.per, str) else _name_of(self.per)
+        per = _name_of(self.per)
         name = f"{task}/{per}" if per else task
         name = f"{name}:rate" if self.rate else name
         name = name.replace("=", "-")
@@ -157,7 +163,7 @@ class LineNames:
                     f"task '{task}': limit= takes a Limit or a list of them, not"
                     f" {one!r}"
                 )
-            _check_source(one.per, "per", task, signature)
+            _check_source(one.per, "per", signature)
         limits = tuple(one.named(task) for one in limits)
         names = [one.name for one in limits]
         for name in names:
@@ -165,14 +171,14 @@ class LineNames:
                 raise ConfigurationError(
                     f"task '{task}' has two limits named {name}: give each its name="
                 )
-        _check_source(fair_key, "fair_key", task, signature)
+        _check_source(fair_key, "fair_key", signature)
         if weight is not None:
             if fair_key is None:
                 raise ConfigurationError(
                     f"task '{task}': fair_weight= goes with fair_key="
                 )
             if callable(weight):
-                _check_source(weight, "fair_weight", task, signature)
+                check_key_function(weight, "fair_weight", signature)
             else:
                 checked_number(weight, "fair_weight", most=HEAVIEST)
         if not limits and fair_key is None:
@@ -196,13 +202,13 @@ class LineNames:
 
         *fair_key* and *weight* are what the caller says of a submission.
         """
-        decode = signature.decode
-        if signature.whole is None:
-            positional = signature.positional
-        else:
-            positional = (signature.whole,)
         return [
-            self._line(_Values(decode(payload), positional), priority, fair_key, weight)
+            self._line(
+                _Values(signature, signature.decode(payload)),
+                priority,
+                fair_key,
+                weight,
+            )
             for payload in payloads
         ]
 
@@ -218,65 +224,60 @@ class LineNames:
             if limit.per is None:
                 keys.append(str(limit.name))
             else:
-                key = self._key(limit.per, values, f"of limit {limit.name}")
+                key = values.key(limit.per, "per")
                 if key is not None:
                     keys.append(f"{limit.name}={key}")
         fair = fair_key
         if fair is None and self.fair_key is not None:
-            fair = self._key(self.fair_key, values, "of fair_key=")
+            fair = values.key(self.fair_key, "fair_key")
         if fair is not None and weight is None and self.fair_weight is not None:
             weight = self._weight(values)
         if fair is None and not keys:
             return ""
         return _joined_line(priority, fair, weight, keys)
 
-    def _key(self, source: KeySource, values: _Values, what: str) -> str | None:
-        if isinstance(source, str):
-            value = values.by_name[source]
-        else:
-            value = self._asked(source, values, what)
-        if isinstance(value, Enum):
-            value = value.value
-        if value is None:
-            return None
-        if not isinstance(value, _PLAIN_KEYS):
-            raise KeyFailed(
-                f"task '{self.task}': the key {what} must be a text or a number, not"
-                f" {type(value).__qualname__}: give a function that returns one"
-            )
-        return as_key(str(value))
-
     def _weight(self, values: _Values) -> float:
         if not callable(self.fair_weight):
             return float(self.fair_weight or 1)
-        weight = self._asked(self.fair_weight, values, "of fair_weight=")
+        weight = values.asked(self.fair_weight, "fair_weight")
         try:
             return checked_number(weight, "the weight", most=HEAVIEST)
         except ConfigurationError as error:
             raise KeyFailed(f"task '{self.task}': {error}") from error
-
-    def _asked(self, function: Callable[..., Any], values: _Values, what: str) -> Any:
-        try:
-            return values.given_to(function)
-        except Exception as error:
-            raise KeyFailed(
-                f"task '{self.task}': the function {what} raised"
-                f" {type(error).__qualname__}: {error}; nothing was submitted"
-            ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Values:
     """The arguments of one submission, as the task will get them."""
 
+    signature: Signature
     by_name: Mapping[str, Any]
-    positional: tuple[str, ...]
 
-    def given_to(self, function: Callable[..., Any]) -> Any:
-        """Call a function as the task is called."""
-        args = [self.by_name[name] for name in self.positional]
-        rest = self.by_name.keys() - set(self.positional)
-        return function(*args, **{name: self.by_name[name] for name in rest})
+    def key(self, source: KeySource | Sequence[str], option: str) -> str | None:
+        """Return the key that they have; None if it is not limited."""
+        if callable(source):
+            value = self._plain(self.asked(source, option), option)
+        elif isinstance(source, str):
+            value = self._plain(self.by_name[source], option)
+        else:
+            each = [self._plain(self.by_name[name], option) for name in source]
+            value = canonical_value(each).decode()
+        return None if value is None else as_key(str(value))
+
+    def asked(self, function: Callable[..., Any], option: str) -> Any:
+        """Call a function with those that it names."""
+        return ask_key_function(function, option, self.signature, self.by_name)
+
+    def _plain(self, value: Any, option: str) -> Any:
+        if isinstance(value, Enum):
+            value = value.value
+        if value is not None and not isinstance(value, _PLAIN_KEYS):
+            raise KeyFailed(
+                f"task '{self.signature.task}': the key of {option}= must be a text or"
+                f" a number, not {type(value).__qualname__}: give a function that"
+                " returns one"
+            )
+        return value
 
 
 def fair_line(priority: int, fair_key: str, weight: float | None) -> str:
@@ -307,47 +308,40 @@ def as_key(text: str) -> str:
     return f"sha256:{digest[:32]}"
 
 
-def _check_source(source: Any, option: str, task: str, signature: Signature) -> None:
+def _check_source(source: Any, option: str, signature: Signature) -> None:
     """Refuse a key that no submission of the task could have."""
     if source is None:
         return
-    if isinstance(source, str):
-        if source not in signature.parameters:
-            near = did_you_mean(source, signature.parameters)
-            meant = f" Did you mean '{near}'?" if near else ""
-            raise ConfigurationError(
-                f"task '{task}': {option}= names the argument '{source}', which it does"
-                f" not have.{meant}"
-            )
+    if callable(source):
+        check_key_function(source, option, signature)
         return
-    _refuse_uncallable(source, option)
-    try:
-        rest = set(signature.parameters).difference(signature.positional)
-        inspect.signature(source).bind(*signature.positional, **dict.fromkeys(rest))
-    except TypeError as error:
-        raise ConfigurationError(
-            f"task '{task}': the function of {option}= is called with the arguments of"
-            f" the task, and does not take them: {error}"
-        ) from error
-    except ValueError:
-        # A function in C that does not say what it takes.
-        return
+    _refuse_source(source, option)
+    for name in (source,) if isinstance(source, str) else source:
+        check_key_argument(name, option, signature.parameters, signature.task)
 
 
-def _refuse_uncallable(source: Any, option: str) -> None:
-    if not callable(source):
+def _refuse_source(source: Any, option: str) -> None:
+    if callable(source) or isinstance(source, str):
+        return
+    if option != "per":
         raise ConfigurationError(
             f"{option}= takes the name of an argument or a function, not {source!r}"
         )
-    if inspect.iscoroutinefunction(source):
+    if (
+        not isinstance(source, (list, tuple))
+        or not source
+        or not all(isinstance(name, str) for name in source)
+    ):
         raise ConfigurationError(
-            f"{option}= takes a plain function: it is called when a task is submitted,"
-            " and cannot be awaited there"
+            "per= takes the name of an argument, several names or a function, not"
+            f" {source!r}"
         )
 
 
-def _name_of(function: Any) -> str:
-    if function is None:
+def _name_of(source: Any) -> str:
+    if source is None:
         return ""
-    name = str(getattr(function, "__name__", type(function).__name__))
+    if isinstance(source, (str, tuple)):
+        return source if isinstance(source, str) else "+".join(source)
+    name = str(getattr(source, "__name__", type(source).__name__))
     return "key" if name == "<lambda>" else name

@@ -75,7 +75,8 @@ class Registry:
                 if own[name] != theirs[name] and other.name != definition.name:
                     raise ConfigurationError(
                         f"tasks '{other.name}' and '{definition.name}' share the limit"
-                        f" {name} and give it other numbers: give both the same Limit"
+                        f" {name} and give it different numbers: give both the same"
+                        " Limit"
                     )
 
     def contract(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = (
     "LATE_MS",
     "MOST_MISSED",
+    "PROMPT_MS",
     "DueTicks",
     "Missed",
     "ScheduleDefinition",
@@ -55,6 +57,8 @@ __all__ = (
 Missed = Literal["skip", "once", "all"]
 """What becomes of ticks that nobody was there to fire."""
 
+PROMPT_MS = 5000
+"""A tick that is not later than this was not missed: somebody fires all such ticks."""
 LATE_MS = 300_000
 """With `missed="skip"`, a tick that is later than this was missed."""
 MOST_MISSED = 100
@@ -160,6 +164,12 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
     """Where its tasks wait, if they have limits or a fair key."""
     limits: dict[str, str] = {}
     """The numbers of these limits."""
+    unique: str = ""
+    """The unique key of its tasks, if they have one."""
+    unique_ends: Literal["s", "d", "w"] = "d"
+    """When the key is free, as scripts write it: started, done, after a window."""
+    unique_ms: _Milliseconds = 0
+    """How long that window is."""
     payload: msgspec.Raw
 
     def encode(self) -> bytes:
@@ -229,7 +239,7 @@ def due_ticks(timing: Timing, missed: Missed, tick: int, now_ms: int) -> DueTick
     if not following:
         ticks += _newest(timing, ticks[-1], now_ms)
         following = timing.after(now_ms)
-    if missed == "all":
+    if missed == "all" or now_ms - tick <= PROMPT_MS:
         fire = ticks[-MOST_MISSED:]
     elif missed == "skip" and now_ms - ticks[-1] > LATE_MS:
         fire = []
@@ -284,9 +294,9 @@ def checked_missed(missed: Any) -> Missed:
         if missed == word:
             return word
     near = did_you_mean(missed, _MISSED) if isinstance(missed, str) else None
-    meant = f" Did you mean {near!r}?" if near else ""
+    meant = f". Did you mean {near!r}?" if near else ""
     words = ", ".join(map(repr, _MISSED))
-    raise ConfigurationError(f"missed must be one of {words}, not {missed!r}.{meant}")
+    raise ConfigurationError(f"missed must be one of {words}, not {missed!r}{meant}")
 
 
 def checked_jitter(jitter: Any) -> int:
@@ -307,11 +317,11 @@ def checked_timing(every: Any, zone: Any = None) -> Timing:
                 "timezone= is for cron expressions: an interval is the same in every"
                 " zone"
             )
-        seconds = checked_seconds(every, "every")
-        every_ms = round(seconds * 1000)
+        kinds = "seconds, a timedelta or a cron expression"
+        every_ms = round(checked_seconds(every, "every", kinds=kinds) * 1000)
         if not _SHORTEST_MS <= every_ms <= _LONGEST_MS:
             raise ConfigurationError(
-                f"every must be from 1 second to 366 days, not {seconds:g} s"
+                f"every must be from 1 second to 366 days, not {every}"
             )
         return Timing(every_ms=every_ms)
     if not isinstance(zone, str | None):
@@ -328,9 +338,7 @@ def _cron_timing(cron: str, zone: str) -> Timing:
     # From a fixed day: whether it is refused must not depend on when.
     for _ in timing.ticks_after(_SOME_DAY_MS):
         return timing
-    raise ConfigurationError(
-        f"the cron expression {cron!r} never comes: no such day in fifty years"
-    )
+    raise _never(cron)
 
 
 def _cron(expression: str, start: datetime) -> Iterator[datetime]:
@@ -340,11 +348,23 @@ def _cron(expression: str, start: datetime) -> Iterator[datetime]:
     try:
         return CronSim(expression, start)
     except CronSimError as error:
+        if "day-of-month" in str(error):
+            fields = expression.split()
+            with suppress(CronSimError):
+                # If other months have such a day, only its own do not.
+                CronSim(" ".join([*fields[:-2], "*", *fields[-1:]]), start)
+                raise _never(expression) from error
         raise ConfigurationError(
             f"{expression!r} is not a cron expression: {str(error).lower()}; five"
             " fields are minute, hour, day, month and day of the week, such as"
-            " '*/5 * * * *'"
+            " '*/5 * * * *'; names such as @daily are not supported"
         ) from error
+
+
+def _never(cron: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"the cron expression {cron!r} never happens: there is no such day"
+    )
 
 
 def _local(moment_ms: int, zone: str) -> datetime:

@@ -151,10 +151,11 @@ class Signature:
         """Write arguments as a payload that a worker will accept."""
         names = self.positional
         if len(args) > len(names):
+            noun = "argument" if len(names) == 1 else "arguments"
             raise PayloadInvalid(
                 self.task,
                 "",
-                f"takes {len(names)} positional arguments, not {len(args)}",
+                f"takes {len(names)} positional {noun}, not {len(args)}",
             )
         # No strict=: a keyword costs 200 ns, and this is done for each task of a batch.
         values = dict(zip(names, args))  # noqa: B905

@@ -159,6 +159,9 @@ class SubmitOptions:
             )
         if self.fair_weight is not None:
             checked_number(self.fair_weight, "fair_weight", most=HEAVIEST)
+        for what, flag in (("again", self.again), ("log", self.log)):
+            if not isinstance(flag, bool):
+                raise ConfigurationError(f"{what} must be True or False, not {flag!r}")
         self._check_expiry()
 
     def expiry_ms(self, now_ms: int, own: float | None) -> int | None:

@@ -11,7 +11,6 @@ work twice.
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,9 +18,14 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from workstealing._checks import checked_seconds, did_you_mean, milliseconds
-from workstealing.errors import ConfigurationError
+from workstealing._checks import checked_seconds, milliseconds
+from workstealing.errors import ConfigurationError, KeyFailed
 from workstealing.tasks.json_values import NOT_JSON, canonical_value
+from workstealing.tasks.key_functions import (
+    ask_key_function,
+    check_key_argument,
+    check_key_function,
+)
 from workstealing.tasks.signature import Signature
 
 __all__ = ("Unique", "checked_unique", "unique_key")
@@ -91,7 +95,7 @@ class Unique:
         ):
             raise ConfigurationError(
                 "debounce= means until='started' and on_conflict='replace': leave both"
-                " away"
+                " out"
             )
         if self.longest is not None:
             longest = checked_seconds(self.longest, "longest", most=_LONGEST_SECONDS)
@@ -134,12 +138,10 @@ def checked_unique(unique: Any, signature: Signature) -> Unique | None:
             f"unique must be a Unique, such as Unique(until='started'), not {unique!r}"
         )
     if callable(unique.by):
-        # What a function takes that is no argument must have a default.
-        _wanted(unique.by, _known(signature), signature.task)
+        check_key_function(unique.by, "by", signature)
     elif unique.by != _ALL and signature.parameters:
         for name in unique.by:
-            if name not in signature.parameters:
-                raise _no_argument(name, signature.parameters, signature.task)
+            check_key_argument(name, "by", signature.parameters, signature.task)
     return unique
 
 
@@ -150,7 +152,7 @@ def unique_key(unique: Unique, signature: Signature, payload: bytes) -> str:
     try:
         encoded = canonical_value(value)
     except NOT_JSON as error:
-        raise ConfigurationError(
+        raise KeyFailed(
             f"task '{signature.task}' cannot be unique by {_shown(unique.by)}: no form"
             f" in JSON: {error}"
         ) from error
@@ -161,16 +163,9 @@ def unique_key(unique: Unique, signature: Signature, payload: bytes) -> str:
 def _value(unique: Unique, signature: Signature, arguments: Mapping[str, Any]) -> Any:
     by, task = unique.by, signature.task
     if callable(by):
-        wanted = _wanted(by, _known(signature), task)
-        try:
-            value = by(**{name: arguments[name] for name in wanted})
-        except Exception as error:
-            raise ConfigurationError(
-                f"task '{task}' cannot be unique by {_shown(by)}, which raised"
-                f" {type(error).__qualname__}: {error}"
-            ) from error
+        value = ask_key_function(by, "by", signature, arguments)
         if value is None:
-            raise ConfigurationError(
+            raise KeyFailed(
                 f"task '{task}' cannot be unique by {_shown(by)}, which returned None:"
                 " return what tells tasks apart"
             )
@@ -181,38 +176,11 @@ def _value(unique: Unique, signature: Signature, arguments: Mapping[str, Any]) -
         whole = arguments[signature.whole]
         arguments = _DECODE(canonical_value(whole))
     for name in by:
-        if name not in arguments:
-            raise _no_argument(name, tuple(arguments), task)
+        check_key_argument(name, "by", tuple(arguments), task)
     return [arguments[name] for name in by]
 
 
 _DECODE = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-def _known(signature: Signature) -> tuple[str, ...]:
-    return signature.parameters if signature.whole is None else (signature.whole,)
-
-
-def _wanted(by: Callable[..., Any], known: Sequence[str], task: str) -> list[str]:
-    """Return the arguments that a function is called with."""
-    try:
-        parameters = inspect.signature(by).parameters.values()
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"task '{task}' cannot be unique by {_shown(by)}, whose parameters cannot"
-            f" be read: {error}"
-        ) from error
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        return list(known)
-    for one in parameters:
-        if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL):
-            raise ConfigurationError(
-                f"task '{task}' cannot be unique by {_shown(by)}: it is called with"
-                f" arguments by name, and takes '{one}'"
-            )
-        if one.name not in known and one.default is one.empty:
-            raise _no_argument(one.name, known, task)
-    return [one.name for one in parameters if one.name in known]
 
 
 def _names(by: Any) -> str | tuple[str, ...]:
@@ -229,15 +197,6 @@ def _names(by: Any) -> str | tuple[str, ...]:
             f" not {by!r}"
         )
     return tuple(sorted(set(names)))
-
-
-def _no_argument(name: str, known: Sequence[str], task: str) -> ConfigurationError:
-    near = did_you_mean(name, known)
-    meant = f" Did you mean '{near}'?" if near else ""
-    return ConfigurationError(
-        f"task '{task}' cannot be unique by '{name}', which is none of its arguments:"
-        f" {', '.join(known) or 'it has none'}.{meant}"
-    )
 
 
 def _shown(by: Any) -> str:

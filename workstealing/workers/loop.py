@@ -372,7 +372,7 @@ class WorkerLoop:
         logger.warning(
             "worker %s lost its lease of %g s, and its tasks to other workers, after"
             " %.1f s of silence; it joins again. If Redis could be reached, a task held"
-            " the interpreter (the GIL) or the machine was suspended.",
+            " the interpreter (the GIL) or the machine was suspended",
             self._identity.name,
             self._lease.seconds,
             silence,

@@ -77,10 +77,10 @@ def test_a_limit_is_changed_from_the_command_line(
     take(queue)
     take(queue)
 
-    def run(*words: str) -> str:
+    def run(*words: str, code: int = 0) -> str:
         where = ["--queue", queue.name, "--redis", redis_server.url]
         result = CliRunner().invoke(queue_command, ["limits", *words, *where])
-        assert result.exit_code == 0, result.output
+        assert result.exit_code == code, result.output
         return result.output
 
     assert run("ls") == "mail: 1 at once\n  mail: 1 running, 2 held back\n"
@@ -88,8 +88,14 @@ def test_a_limit_is_changed_from_the_command_line(
         "mail: 2 at once, set by an operator\n"
     )
     assert len(take(queue)) == 1
-    assert run("set", "mail", "--rate", "5", "--period", "60") == (
-        "mail: 5 in 60 s, set by an operator\n"
+    assert run("set", "mail", "--rate", "5", "--period", "60", code=2) == (
+        "Error: mail is a limit on how many run at once: give concurrency\n"
+    )
+    for words in ((), ("--rate", "5"), ("--concurrency", "5", "--period", "1")):
+        told = run("set", "mail", *words, code=2)
+        assert told == "Error: give --concurrency, or --rate and --period\n"
+    assert run("set", "--concurrency", "5", code=2) == (
+        "Error: give the name of one limit\n"
     )
     assert run("reset", "mail") == "mail: 1 at once\n"
     assert '"is_overridden": false' in run("ls", "mail", "--json")
@@ -120,9 +126,11 @@ def test_asyncio_has_the_same_limits(redis_server: Server, key_prefix: str) -> N
         task = queue.task(name="send", limit=limit, fair_key="customer")(send)
         await task.submit(1)
         await task.options(fair_key="other", fair_weight=2).submit(1)
-        await queue.set_limit("mail", concurrency=3)
+        with pytest.raises(ConfigurationError, match="begin in a time: give rate and"):
+            await queue.set_limit("mail", concurrency=3)
+        await queue.set_limit("mail", rate=3, period=60)
         (state,) = await queue.limits("mail")
-        assert (state.concurrency, state.is_overridden) == (3, True)
+        assert (state.rate, state.is_overridden) == (3, True)
         await queue.reset_limit("mail")
         assert [one.rate for one in await queue.limits()] == [5]
         await queue.close()

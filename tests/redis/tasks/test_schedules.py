@@ -17,6 +17,7 @@ from workstealing import (
     ClientContext,
     Limit,
     TaskQueue,
+    Unique,
     Worker,
     WorkStealer,
 )
@@ -432,12 +433,80 @@ def test_bad_input_is_refused_where_it_is_written(make_queue: Make) -> None:
         queue.schedule(add.options(id="x"), 1, every=60, name="s")
     with pytest.raises(ConfigurationError, match="release must be"):
         make_queue(release=-1)
+    for text in ("1", b"1", 1):
+        with pytest.raises(ConfigurationError, match="must be a tuple by position"):
+            queue.every(60, arguments=text)(add)  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match="must be a tuple by position"):
+            add.submit_many([text])  # type: ignore[list-item]
+    with pytest.raises(ConfigurationError, match="the name of a schedule must be"):
+        queue.every(60, name="", arguments=(1,))(add)
+    make_queue(release=None)
     queue.every(60, arguments=(1,))(add)
     with pytest.raises(DuplicateSchedule, match="another name="):
         queue.every(90, arguments=(1,))(add)
-    WorkStealer(queue).recruited()
     with pytest.raises(DuplicateSchedule, match=r"@queue\.every"):
         queue.schedule(add, 1, every=60, name="add")
+    WorkStealer(queue).recruited()
+    with pytest.raises(DuplicateSchedule, match=r"@queue\.every"):
+        make_queue().schedule(add, 1, every=60, name="add")
     queue.end_input()
     with pytest.raises(InputEnded):
         queue.schedule_handle("add").run()
+
+
+@pytest.mark.parametrize("until", ["started", "done", 60])
+def test_a_tick_is_passed_over_while_a_task_has_its_unique_key(
+    make_queue: Make, until: Any
+) -> None:
+    queue = make_queue()
+
+    @queue.every(3600, name="sync", arguments=("eu",))
+    @queue.task(name="sync", unique=Unique(until=until))
+    def sync(region: str) -> str:
+        return region
+
+    run_flow = internals_of(queue).driver.run
+    schedules = internals_of(queue).schedules
+    run_flow(schedules.declare())
+    submitted = sync.submit("eu")
+    handle = queue.schedule_handle("sync")
+    come(queue, "sync")
+    run_flow(schedules.fire_due())
+    state = handle.state()
+    assert (state.fired, state.passed, ids(queue)) == (0, 1, [submitted.id])
+    run = handle.run()
+    assert (run.id, run.is_new) == (submitted.id, False)
+
+    submitted.cancel()
+    come(queue, "sync")
+    run_flow(schedules.fire_due())
+    is_free = until != 60
+    assert handle.state().fired == is_free
+    if is_free:
+        # The task of the tick has the key now.
+        again = sync.submit("eu")
+        assert (again.is_new, again.id) == (False, handle.state().last_id)
+        assert sync.submit("us").is_new
+
+
+def test_run_of_a_schedule_keeps_to_the_limits_of_its_task(make_queue: Make) -> None:
+    queue = make_queue()
+
+    @queue.every(3600, name="sync")
+    @queue.task(name="sync", limit=Limit(concurrency=1, name="one"))
+    def sync() -> None: ...
+
+    internals = internals_of(queue)
+    internals.driver.run(internals.schedules.declare())
+    assert queue.schedule_handle("sync").run().is_new
+    assert [limit.name for limit in queue.limits()] == ["one"]
+
+
+def test_a_debounced_task_has_no_schedule(make_queue: Make) -> None:
+    queue = make_queue()
+
+    @queue.task(name="sync", unique=Unique(debounce=5))
+    def sync() -> None: ...
+
+    with pytest.raises(ConfigurationError, match="debounce= says when task 'sync'"):
+        queue.every(60)(sync)

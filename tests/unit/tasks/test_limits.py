@@ -10,6 +10,7 @@ import pytest
 
 from workstealing import Contract, Limit, Registry
 from workstealing.errors import ConfigurationError, KeyFailed
+from workstealing.queue.limit_calls import HeldBack
 from workstealing.tasks.definition import TaskDefinition, define
 from workstealing.tasks.submission import SubmitOptions, lines_of
 
@@ -55,7 +56,7 @@ async def later(customer: int, text: str, *, urgent: bool) -> str:
         ({"limit": 5}, "takes a Limit or a list of them"),
         ({"limit": Limit(concurrency=1, per="custmer")}, "Did you mean 'customer'"),
         ({"limit": [Limit(concurrency=1), Limit(concurrency=2)]}, "two limits named"),
-        ({"limit": Limit(concurrency=1, per=lambda one: one)}, "does not take them"),
+        ({"limit": Limit(concurrency=1, per=lambda one: one)}, "none of its arguments"),
         ({"fair_key": later}, "cannot be awaited"),
         ({"fair_key": "tenant"}, "names the argument 'tenant'"),
         ({"fair_key": 5}, "or a function, not 5"),
@@ -79,7 +80,7 @@ def test_a_line_is_named_by_priority_fair_key_weight_and_limit_keys() -> None:
             Limit(rate=10, period=timedelta(minutes=1), per="customer"),
             Limit(concurrency=50, name="mail"),
         ],
-        fair_key=lambda customer, text, urgent: f"{text}-{urgent}",
+        fair_key=lambda urgent, text: f"{text}-{urgent}",
         fair_weight=2,
         priority=0,
     )
@@ -94,6 +95,25 @@ def test_a_line_is_named_by_priority_fair_key_weight_and_limit_keys() -> None:
         "send/customer:rate": "10/60000",
         "mail": "50",
     }
+
+
+def test_several_arguments_make_one_key() -> None:
+    limit = Limit(concurrency=1, per=["customer", "text"])
+    task = define(send, "send", limit=limit)
+
+    assert line(task, 42, "x") == '1\t\t\tsend/customer+text=[42,"x"]'
+    with pytest.raises(ConfigurationError, match="several names or a function"):
+        Limit(concurrency=1, per=[])
+    with pytest.raises(ConfigurationError, match="Did you mean 'customer'"):
+        define(send, "send", limit=Limit(concurrency=1, per=["custmer"]))
+
+
+def test_a_weight_takes_the_arguments_that_it_names() -> None:
+    task = define(send, "send", fair_key="customer", fair_weight=lambda text: len(text))
+
+    assert line(task, 7, "four") == "1\t7\t4"
+    with pytest.raises(ConfigurationError, match="arguments by name, and takes"):
+        define(send, "send", fair_key=lambda customer, /: customer)
 
 
 def test_a_task_without_limits_has_no_line() -> None:
@@ -117,7 +137,7 @@ def test_a_key_of_none_is_not_limited() -> None:
     task = define(
         send,
         "send",
-        limit=Limit(concurrency=1, per=lambda customer, _, urgent: None),
+        limit=Limit(concurrency=1, per=lambda customer: None),
     )
 
     assert line(task, 1) == ""
@@ -177,3 +197,11 @@ def test_tasks_that_share_a_limit_give_it_the_same_numbers() -> None:
 
     with pytest.raises(ConfigurationError, match="share the limit mail"):
         registry.add(define(send, "c", limit=Limit(concurrency=2, name="mail")))
+
+
+def test_who_is_held_back_by_a_rate_is_told_when_the_next_may_begin() -> None:
+    held = HeldBack(0, "mail", most=1, running=0, refill_ms=59_496)
+
+    assert held.reason == (
+        "held back by limit mail: 1 has begun; the next may begin in 59.5 s"
+    )

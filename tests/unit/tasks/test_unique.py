@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workstealing import Contract, TaskQueue, Unique
-from workstealing.errors import ConfigurationError, NotATask
+from workstealing.errors import ConfigurationError, KeyFailed, NotATask
 from workstealing.tasks.definition import define
 from workstealing.tasks.unique import unique_key
 
@@ -57,6 +57,21 @@ def test_a_function_takes_the_arguments_that_it_names() -> None:
 
     assert key(parity, 7) == key(parity, 9, "june") != key(parity, 8)
     assert key(lambda **all_: sorted(all_), 7) == key(lambda **all_: sorted(all_), 8)
+
+
+def test_a_function_takes_a_payload_as_a_whole_whatever_its_name() -> None:
+    unique = Unique(by=lambda payload: payload.customer)
+    contract = Contract("bill", Bill, unique=unique)
+
+    def implementation(wanted: Bill) -> None:
+        """Do nothing."""
+
+    made = contract.implemented_by(implementation)
+    may, june = (
+        unique_key(unique, made.signature, made.signature.encode_payload(one))
+        for one in (Bill(7), Bill(7, "june"))
+    )
+    assert may == june
 
 
 def test_a_contract_says_how_its_task_is_unique() -> None:
@@ -110,8 +125,14 @@ def test_what_makes_no_sense_is_refused(options: Any, problem: str) -> None:
             "custommer",
             "which is none of its arguments: customer, month",
         ),
-        (["customer", "year"], "by 'year', which is none of its arguments"),
-        (lambda year: year, "by 'year', which is none of its arguments"),
+        (
+            ["customer", "year"],
+            "names the argument 'year', which is none of its arguments",
+        ),
+        (
+            lambda year: year,
+            "names the argument 'year', which is none of its arguments",
+        ),
         (lambda customer, /: customer, "called with arguments by name"),
         (lambda *all_: all_, "called with arguments by name"),
         (dict.get, "called with arguments by name"),
@@ -135,11 +156,11 @@ def test_a_function_that_fails_is_told_when_the_task_is_submitted() -> None:
     def fails(customer: int) -> int:
         return 1 // customer
 
-    with pytest.raises(ConfigurationError, match="raised ZeroDivisionError: integer"):
+    with pytest.raises(KeyFailed, match="raised ZeroDivisionError: integer"):
         key(fails, 0)
-    with pytest.raises(ConfigurationError, match="returned None: return what tells"):
+    with pytest.raises(KeyFailed, match="returned None: return what tells"):
         key(lambda customer: None, 0)
-    with pytest.raises(ConfigurationError, match="no form in JSON: an object has"):
+    with pytest.raises(KeyFailed, match="no form in JSON: an object has"):
         key(lambda customer: object(), 0)
 
 
@@ -149,6 +170,10 @@ def test_again_is_about_a_task_that_can_be_named() -> None:
 
     with pytest.raises(ConfigurationError, match="again=True is about a task that has"):
         task.options(again=True).submit(7)
+    with pytest.raises(ConfigurationError, match="again must be True or False"):
+        task.options(again="yes")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="fair_weight= goes with fair_key="):
+        task.options(fair_weight=3)
 
 
 def test_a_debounced_task_takes_no_other_delay() -> None:

@@ -1,8 +1,8 @@
---- needs: clock, wake_workers, enqueue, known_limits, first_write
+--- needs: clock, wake_workers, enqueue, known_limits, first_write, unique_keys
 -- Fire one tick of a schedule: go on to the next tick, and submit the task of this one.
 -- Nothing happens if somebody else has done it, or has changed the schedule. A queue that
 -- is full takes it all the same: a schedule submits few. One whose input has ended does
--- not, and the tick is missed.
+-- not, and the tick is missed; so is one of a unique task while another has its key.
 --
 -- KEY ticks       zset  schedule -> its next tick
 -- KEY schedules   hash  schedule -> definition
@@ -21,6 +21,9 @@
 -- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
 -- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
 -- KEY limits      hash  limit -> its numbers; then those of the code, if others
+-- KEY uniques         hash  unique key -> id
+-- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
+-- KEY unique_windows  zset  unique key -> when its window ends
 -- ARG name        str
 -- ARG expected    str  the tick that the caller has seen
 -- ARG definition  str  that the caller has seen
@@ -31,6 +34,10 @@
 -- ARG envelope    str
 -- ARG priority    int  0 urgent, 1 normal, 2 low
 -- ARG due         int  ms since the epoch; 0: at once
+-- ARG key         str  its unique key; empty: none
+-- ARG ends        str  s: the key is free when it is started, d: when it has ended,
+--                      w: after a window
+-- ARG window_ms   int  of w
 -- ARG in_line     str  that it waits in; empty: none
 -- ARGS its_limits str  of the line, name and numbers each
 --
@@ -41,6 +48,7 @@ if redis.call('HGET', schedules, name) ~= definition then return 'moved' end
 local now = now_ms()
 local is_new = tick > 0 and redis.call('HEXISTS', control, 'input_ended') == 0
   and redis.call('HEXISTS', task, id) == 0 and redis.call('HEXISTS', done, id) == 0
+  and not key_holder(key, now)
 if tick > 0 and not is_new then missed = missed + 1 end
 first_write('ZADD', ticks, following, name)
 local last, at, fired, before =
@@ -49,6 +57,7 @@ if is_new then
   -- Its jitter may be over by now.
   if due <= now then due = 0 end
   redis.call('HSET', task, id, envelope)
+  take_key(id, priority, key, ends, window_ms, now, now)
   enqueue(id, priority, in_line, due)
   know_limits(its_limits_at)
   if due == 0 then wake_workers(1) end

@@ -16,11 +16,13 @@
 -- ARG numbers  str  as limits has them; empty: those of the code
 -- ARG most     int  lines that get their turn at most
 --
--- Reply: 1 if there is such a limit; then 1 if lines are left that wait for it.
+-- Reply: 1 if there is such a limit, 2 if it is one of the other kind; then 1 if lines are left that wait for it.
 
 local known = redis.call('HGET', limits, name)
 if not known then return {0, 0} end
 local of_code = string.match(known, ' (%S+)$') or known
+local is_rate, was_rate = string.find(numbers, '/') ~= nil, string.find(of_code, '/') ~= nil
+if numbers ~= '' and is_rate ~= was_rate then return {2, 0} end
 first_write('HSET', limits, name, numbers == '' and of_code or numbers .. ' ' .. of_code)
 
 local waiting, number = {}, 0

@@ -1,4 +1,4 @@
---- needs: clock, wake_workers, put_into_inbox, withdraw, uniques, unique_windows, ending
+--- needs: clock, wake_workers, put_into_inbox, withdraw, uniques, unique_keys, ending
 --- needs: enqueue, known_limits
 -- Put one task that is unique into the queue, unless another has its unique key; or one
 -- whose id is to be used again although a task of that id has ended. Sent twice, it changes
@@ -78,16 +78,6 @@ local function standing(other)
   return 'live', written
 end
 
--- The task that has the unique key. A key whose task is gone, because a key of ours was
--- lost, is free.
-local function has_key()
-  local other = key ~= '' and redis.call('HGET', uniques, key)
-  if not other then return nil end
-  local window_ends = redis.call('ZSCORE', unique_windows, key)
-  if window_ends then return tonumber(window_ends) > now and other or nil end
-  return redis.call('HEXISTS', unique_of, other) == 1 and other or nil
-end
-
 -- Change when a task that waits is due. One that waits for a worker already need not be
 -- moved to be run at once.
 local function reschedule(other, holder)
@@ -119,7 +109,7 @@ if state then
   if mark ~= seen then return {'ended', mark} end
 end
 
-local other, other_holder, first = has_key(), nil, now
+local other, other_holder, first = key_holder(key, now), nil, now
 if other and is_drawn and other == id then return {'new'} end
 local its_state = other and standing(other)
 if its_state == 'live' then
@@ -161,15 +151,7 @@ if state then
   free_uniques({id}, 'ended')
 end
 if other then cancel_waiting(other, other_holder, replaced) end
-if key ~= '' then
-  redis.call('HSET', uniques, key, id)
-  redis.call('HSET', unique_of, id, ends .. priority .. ':' .. string.format('%d', first) .. ':' .. key)
-  if ends == 'w' then
-    redis.call('ZADD', unique_windows, now + window_ms, key)
-  else
-    redis.call('ZREM', unique_windows, key)
-  end
-end
+take_key(id, priority, key, ends, window_ms, first, now)
 if longest_ms > 0 then due = math.min(due, first + longest_ms) end
 if due > now then
   enqueue(id, priority, in_line, due)
@@ -179,5 +161,4 @@ else
 end
 know_limits(its_limits_at)
 redis.call('HINCRBY', stats, 'submitted', 1)
-expire_windows(now, 10)
 return {'new'}
