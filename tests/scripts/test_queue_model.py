@@ -29,6 +29,7 @@ from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.limit_calls import set_limit
 from workstealing.queue.pause_calls import pause, resume
 from workstealing.queue.producer_calls import cancel, replay, submit
+from workstealing.queue.schedule_calls import DueSchedule, Firing, fire
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
 from workstealing.queue.unique_calls import (
@@ -125,6 +126,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.deaths: dict[str, int] = {}
         self.cancelling: set[str] = set()
         self.frozen: set[str] = set()
+        self.tick = 1
 
     @initialize(
         retention=st.sampled_from([3_600_000, 3_600_000, 0]),
@@ -144,6 +146,9 @@ class QueueMachine(RuleBasedStateMachine):
         lines: list[str],
     ) -> None:
         self.queue = self.make_queue(retention_ms=retention)
+        client, keys = self.queue.client, self.queue.keys
+        client.zadd(keys.ticks, {"s": self.tick})
+        client.hset(keys.schedules, "s", "{}")
         self.state = self.queue.state()
         for name in names:
             self.join(name, ABILITIES[:1])
@@ -154,6 +159,30 @@ class QueueMachine(RuleBasedStateMachine):
             self.exchange(keep, 1, keep, [], False, False)
 
     # -- producers
+
+    @rule(behind=st.integers(0, 2), priority=st.integers(0, 2), lines=lines)
+    def fire(self, behind: int, priority: int, lines: list[str]) -> None:
+        """Fire a tick, or one that others have fired meanwhile."""
+        tick = self.tick - behind
+        name, line = f"k{tick}", f"{priority}{lines[0]}" if lines[0] else ""
+        envelope = self.envelope(name, priority)
+        firing = Firing(tick, name, envelope, priority, 0, line, LIMITS)
+        due = DueSchedule(b"s", str(tick), b"{}")
+        call = fire(
+            self.queue.keys,
+            due,
+            expected=str(tick),
+            following=tick + 1,
+            firing=firing,
+        )
+        before = self.state
+        assert self.perform(call) == ("moved" if behind else "fired")
+        if behind:
+            assert self.state == before, "a tick is fired once"
+        else:
+            self.tick += 1
+            self.tasks[name] = envelope
+            self.ended["submitted"] += 1
 
     @rule(
         names=st.lists(ids, min_size=1, max_size=4),
@@ -489,13 +518,13 @@ class QueueMachine(RuleBasedStateMachine):
         hand = self.holder(number)
         name = hand.name
         tasks = [hand.held.pop(task_id) for task_id in list(hand.held)[first:]]
-        before = self.deque(name)
+        before, waited = self.deque(name), set(self.in_lines())
         reply = self.perform(release(self.queue.keys, name, tasks))
         after = self.deque(name)
         back = after[: len(after) - len(before)]
         assert after[len(back) :] == before
         assert back == [task.id for task in tasks if task.id in back]
-        in_line = [task.id for task in tasks if task.id in self.in_lines()]
+        in_line = {task.id for task in tasks} & set(self.in_lines()) - waited
         assert reply == len(back) + len(in_line)
         hand.is_unsure = hand.is_unsure or is_lost
 
