@@ -23,7 +23,7 @@ def test_workers_that_are_killed_while_paused_lose_and_double_nothing(
     redis_server: Server, make_story: Make, processes: Any, name: str | None
 ) -> None:
     story = make_story(redis_server)
-    handles = story.pause.submit_many([(n, 0.001) for n in range(1_500)])
+    handles = story.pause.submit_many([(n, 0.004) for n in range(1_500)])
     victims = [processes.start(story) for _ in range(3)]
     wait_until(lambda: done(story) > 200, 20, "some to be done")
 

@@ -302,12 +302,10 @@ class BulkChanges:
             for one in found
         ]
         answers: list[bool | NotUnique] = yield Pipeline(calls)
-        for answer in answers:
-            if isinstance(answer, NotUnique):
-                self._refused.append(answer)
-            else:
-                self._changed += answer
-        return len(found)
+        refused = [answer for answer in answers if isinstance(answer, NotUnique)]
+        self._refused += refused
+        self._changed += sum(answer is True for answer in answers)
+        return len(found) - len(refused)
 
     def _forget(self, found: Sequence[_Found]) -> Flow[int]:
         ids = [one.id for one in found]

@@ -83,8 +83,8 @@ class TaskEnded:
     attempt: int
     worker: str
     outcome: str
-    """`done`, `failed`, `dead`, `forged`, `cancelled`, `retry`; `back` if it was
-    interrupted and handed back, or snoozed; `lost` if another worker has it."""
+    """`done`, `failed`, `dead`, `forged`, `cancelled`, `expired`, `retry`; `back` if it
+    was interrupted and handed back, or snoozed; `lost` if another worker has it."""
     wait: float | None
     """As of `TaskStarted`."""
     seconds: float | None

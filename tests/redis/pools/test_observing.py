@@ -316,7 +316,7 @@ def test_a_worker_in_this_thread_is_observed_too(observed: Any, seen: Seen) -> N
     assert len(seen.all("TaskSubmitted")) == 2
 
 
-def test_a_task_cancelled_before_it_was_begun_ends_without_a_start(
+def test_a_task_that_expired_ends_without_a_start(
     observed: Any, pools: Pools, seen: Seen
 ) -> None:
     from workstealing import ClientContext
@@ -327,7 +327,7 @@ def test_a_task_cancelled_before_it_was_begun_ends_without_a_start(
     Worker(observed.observed).run(until_empty=True)
 
     (ended,) = seen.wait("TaskEnded", id=handle.id)
-    assert (ended["outcome"], ended["seconds"]) == ("cancelled", None)
+    assert (ended["outcome"], ended["seconds"]) == ("expired", None)
     assert seen.all("TaskStarted") == []
 
 

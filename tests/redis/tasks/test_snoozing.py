@@ -20,7 +20,7 @@ from workstealing import (
     WorkerPool,
 )
 from workstealing._logs import flush_logs
-from workstealing.errors import ConfigurationError, TaskCancelled, TaskFailed
+from workstealing.errors import ConfigurationError, TaskExpired, TaskFailed
 from workstealing.tasks.outcome import State
 
 
@@ -80,7 +80,7 @@ def test_the_deadline_of_its_caller_ends_the_snoozing(queue: TaskQueue) -> None:
     handle = for_ever.options(context=ClientContext(deadline=0.2)).submit()
     drain(queue)
 
-    with pytest.raises(TaskCancelled, match="deadline has passed"):
+    with pytest.raises(TaskExpired, match="it was not to be begun after"):
         handle.result(timeout=5)
 
 

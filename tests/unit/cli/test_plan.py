@@ -86,7 +86,7 @@ def test_a_rate_of_one_is_shown_without_an_interval() -> None:
     ("option", "value", "message"),
     [
         ("--calls-night", "0", "Error: --calls-night must be above 0"),
-        ("--stale", "nan", "Error: --stale must be above 0, not nan"),
+        ("--stale", "nan", "Error: --stale must be above 0 and finite, not nan"),
         ("--stale", "1e9", "Error: --horizon must be longer than --stale:"),
         ("--batch", "-3", "Error: --batch must be 1 to"),
         ("--batch", "many", "'many' is not a valid integer"),
