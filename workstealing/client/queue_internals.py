@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -629,15 +629,24 @@ def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:
 def _parts(payloads: Sequence[bytes]) -> list[slice]:
     """Divide a submission, so that no part of it holds the server for long."""
     parts: list[slice] = []
-    start = size = 0
-    for position, payload in enumerate(payloads):
-        size += len(payload)
-        if position > start and (size > _CHUNK_BYTES or position - start >= _CHUNK):
-            parts.append(slice(start, position))
-            start, size = position, len(payload)
-    if payloads:
-        parts.append(slice(start, len(payloads)))
+    for start in range(0, len(payloads), _CHUNK):
+        end = min(start + _CHUNK, len(payloads))
+        # Mostly they are short, and looking at each one would be felt.
+        if sum(map(len, payloads[start:end])) > _CHUNK_BYTES:
+            parts += _short_parts(payloads, start, end)
+        else:
+            parts.append(slice(start, end))
     return parts
+
+
+def _short_parts(payloads: Sequence[bytes], start: int, end: int) -> Iterator[slice]:
+    size = 0
+    for position in range(start, end):
+        size += len(payloads[position])
+        if position > start and size > _CHUNK_BYTES:
+            yield slice(start, position)
+            start, size = position, len(payloads[position])
+    yield slice(start, end)
 
 
 def _joined(

@@ -54,6 +54,7 @@ __all__ = (
 P = ParamSpec("P")
 R = TypeVar("R")
 Self = TypeVar("Self", bound="_AnyTask[Any, Any]")
+H = TypeVar("H", bound=TaskHandle[Any] | AsyncTaskHandle[Any])
 
 Arguments = Sequence[Any] | Mapping[str, Any]
 """The arguments of one task, by position or by name."""
@@ -167,6 +168,17 @@ class _AnyTask(Generic[P, R]):
         ids = None if options.id is None else [options.id]
         return self._internals.submit(self._definition, [payload], options, ids)
 
+    def _handles(self, handle: type[H], done: Submission) -> list[H]:
+        internals, result_type, known = self._internals, self._result_type, done.known
+        if not known:
+            return [handle(internals, one, result_type, True) for one in done.ids]
+        return [
+            handle(
+                internals, one, result_type, place not in known, done.ended.get(place)
+            )
+            for place, one in enumerate(done.ids)
+        ]
+
     def _many(
         self, tasks: Iterable[Arguments], ids: Sequence[str] | None
     ) -> Flow[Submission]:
@@ -223,18 +235,8 @@ class Task(_AnyTask[P, R]):
             tasks: the arguments of each, as a tuple by position or a dict by name.
             ids: their dedupe keys, if they have any.
         """
-        result_type = self._result_type
         done = self._internals.driver.run(self._many(tasks, ids))
-        return [
-            TaskHandle(
-                self._internals,
-                task_id,
-                result_type,
-                place not in done.known,
-                done.ended.get(place),
-            )
-            for place, task_id in enumerate(done.ids)
-        ]
+        return self._handles(TaskHandle, done)
 
     def _submitted(self, flow: Flow[Submission]) -> TaskHandle[R]:
         done = self._internals.driver.run(flow)
@@ -280,18 +282,8 @@ class AsyncTask(_AnyTask[P, R]):
             tasks: the arguments of each, as a tuple by position or a dict by name.
             ids: their dedupe keys, if they have any.
         """
-        result_type = self._result_type
         done = await self._internals.driver.run(self._many(tasks, ids))
-        return [
-            AsyncTaskHandle(
-                self._internals,
-                task_id,
-                result_type,
-                place not in done.known,
-                done.ended.get(place),
-            )
-            for place, task_id in enumerate(done.ids)
-        ]
+        return self._handles(AsyncTaskHandle, done)
 
     async def _submitted(self, flow: Flow[Submission]) -> AsyncTaskHandle[R]:
         done, result_type = await self._internals.driver.run(flow), self._result_type
