@@ -239,3 +239,20 @@ def taken_in_turns(queue: Any, worker: str) -> list[list[str]]:
         turns.append(ids(tasks))
         queue.report(worker, "done", *tasks)
     return turns
+
+
+def test_who_gets_nothing_is_told_when_something_is_due(queue: Any) -> None:
+    queue.join("w")
+    queue.submit("a", delay_ms=60_000)
+
+    assert 0 < queue.exchange("w", want=1).next_in_ms <= 60_000
+    assert queue.exchange("w", want=0).next_in_ms == -1
+
+
+def test_a_tick_that_nobody_fires_makes_no_worker_hurry(queue: Any) -> None:
+    queue.join("w")
+    queue.client.zadd(queue.keys.ticks, {"not ours": 1})
+
+    seen = queue.exchange("w", want=1)
+
+    assert (seen.due_schedules, seen.next_in_ms) == (1, -1)

@@ -373,3 +373,13 @@ def test_a_scan_tells_what_a_pause_has_put_aside(queue: Any) -> None:
         "one": True,
         "two": False,
     }
+
+
+def test_upkeep_wakes_nobody_for_a_paused_queue(queue: Any) -> None:
+    put(queue, "x", "1")
+    queue.do(pause(queue.keys, None))
+    queue.client.delete(queue.keys.bell)
+
+    queue.do(survey(queue.keys))
+
+    assert queue.client.llen(queue.keys.bell) == 0

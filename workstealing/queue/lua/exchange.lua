@@ -131,10 +131,13 @@ local due = 0
 if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end
 local next_in = -1
 if may_take and #tasks == 0 and (is_odd or has_ticks) then
+  -- What is due already, and was left, may stay so: nobody hurries for that.
+  local after_now = '(' .. string.format('%d', now)
   for _, key in ipairs({later, refills, ticks}) do
-    local first = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+    local first = tonumber(redis.call('ZRANGE', key, after_now, '+inf', 'BYSCORE',
+      'LIMIT', 0, 1, 'WITHSCORES')[2])
     if first and (next_in < 0 or first - now < next_in) then
-      next_in = math.max(0, math.ceil(first - now))
+      next_in = math.ceil(first - now)
     end
   end
 end

@@ -45,7 +45,9 @@ for _, ability in ipairs(redis.call('SRANDMEMBER', parked_abilities, most)) do
   if redis.call('HEXISTS', abilities, ability) == 1 then wanted[#wanted + 1] = ability end
 end
 local resuming, pauses = {}, redis.call('HGETALL', paused)
+local is_queue_paused = false
 for n = 1, #pauses, 2 do
+  if pauses[n] == '*' then is_queue_paused = true end
   if pauses[n + 1] == '0' then resuming[#resuming + 1] = pauses[n] end
 end
 local due_at
@@ -57,7 +59,7 @@ first_write('HSET', upkeep, 'claimed', now, 'looked', now, 'doubted', doubted)
 -- A wake-up may have been lost; another one does no harm.
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 for _, key in ipairs(turns) do waiting = waiting + redis.call('ZCARD', key) end
-wake_workers(waiting)
+if not is_queue_paused then wake_workers(waiting) end
 return {now, dead, rich, living, wanted, redis.call('HGETALL', upkeep),
   due_at and math.max(0, due_at - now) or -1, resuming,
   redis.call('ZCOUNT', ticks, '-inf', now)}
