@@ -11,7 +11,7 @@ PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
 
-.PHONY: demo quick test check measure bench docs matrix clean
+.PHONY: demo quick test check measure bench docs matrix servers clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -48,8 +48,12 @@ docs: .venv/docs-ready
 matrix:
 	PYTHON="$(PYTHON)" TESTERS=$(TESTERS) sh .ci/matrix
 
+# The tests that need a server, on every server; SERVERS="redis-6.2 valkey" chooses.
+servers: .venv/test-ready
+	$(BIN)/python .ci/servers.py $(SERVERS)
+
 clean:
-	rm -rf .venv .venv-3.*
+	rm -rf .venv .venv-3.* .servers
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python >= 3.10 is needed: make PYTHON=/path/to/python"; exit 1; }

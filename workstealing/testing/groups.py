@@ -72,8 +72,7 @@ class ClusterOfThree(_ServerGroup):
             # Different epochs from the start: the nodes need not resolve conflicts.
             _ask(node, "CLUSTER", "SET-CONFIG-EPOCH", index + 1)
             _ask(
-                node,
-                *("CLUSTER", "ADDSLOTSRANGE", borders[index], borders[index + 1] - 1),
+                node, "CLUSTER", "ADDSLOTS", *range(borders[index], borders[index + 1])
             )
             if index:
                 _ask(self.nodes[0], "CLUSTER", "MEET", HOST, node.port)

@@ -169,7 +169,9 @@ class Server:
         else:
             arguments += ["--unixsocket", str(self.address), "--unixsocketperm", "700"]
         for name, value in self._options.items():
-            arguments += ["--" + name.replace("_", "-"), str(value)]
+            # Servers before 7.0 take the words of a value only one by one.
+            words = str(value).split() or [""]
+            arguments += ["--" + name.replace("_", "-"), *words]
         return arguments
 
     def _end(self, with_signal: signal.Signals) -> None:

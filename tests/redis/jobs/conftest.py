@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
+from redis.exceptions import ResponseError
 
 from workstealing import Duty
 from workstealing.drivers.sync_driver import Driver
@@ -25,6 +26,21 @@ def any_redis(request: pytest.FixtureRequest) -> Redis:
 )
 def any_async_redis(request: pytest.FixtureRequest) -> AsyncRedis:
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def field_expiry(any_redis: Redis) -> None:
+    """The server expires fields of hashes by itself, or the test is skipped."""
+    if not expires_fields(any_redis):
+        pytest.skip("the server has no HPEXPIREAT: Redis 7.4 and Valkey 9 have")
+
+
+def expires_fields(client: Redis) -> bool:
+    try:
+        client.hpexpireat("no such key", 1, "field")
+    except ResponseError:
+        return False
+    return True
 
 
 class SteppedSlice:

