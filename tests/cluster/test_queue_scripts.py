@@ -57,29 +57,11 @@ from workstealing.queue.worker_calls import (
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.testing import Server
 
+from .conftest import StrictDriver
+
 SETTINGS = QueueSettings()
 RUNS = [f"run-{number}" for number in range(6)]
 """Enough runs that their slots are spread over all three nodes."""
-
-
-class StrictDriver(Driver):
-    """Runs scripts with a first line that makes the server refuse keys of two slots."""
-
-    def __init__(self, client: RedisCluster) -> None:
-        super().__init__(client)
-        self.performed: set[str] = set()
-
-    def _send(self, step: Step) -> Any:
-        if not isinstance(step, Call):
-            return super()._send(step)
-        self.performed.add(step.script.name)
-        return self.client.execute_command(
-            "EVAL",
-            f"#!lua\n{step.script.text}",
-            len(step.keys),
-            *step.keys,
-            *step.arguments,
-        )
 
 
 class FullDriver(Driver):
@@ -98,11 +80,6 @@ class FullDriver(Driver):
             return super()._send(step)
         finally:
             self.client.config_set("maxmemory", 0)
-
-
-@pytest.fixture
-def strict(cluster_client: RedisCluster) -> StrictDriver:
-    return StrictDriver(cluster_client)
 
 
 def test_the_strict_driver_does_refuse_keys_of_two_slots(
@@ -127,12 +104,9 @@ def test_all_keys_of_a_run_live_in_one_slot(
     assert len({cluster_client.keyslot(name) for name in names}) == 1
 
 
-@pytest.mark.parametrize("driver", [Driver, StrictDriver], ids=["as it is", "strictly"])
 @pytest.mark.parametrize("run", RUNS[:3])
-def test_tasks_live_on_a_cluster(
-    cluster_client: RedisCluster, key_prefix: str, run: str, driver: type[Driver]
-) -> None:
-    Story(driver(cluster_client), QueueKeys(key_prefix, run)).tell()
+def test_tasks_live_on_a_cluster(any_driver: Driver, key_prefix: str, run: str) -> None:
+    Story(any_driver, QueueKeys(key_prefix, run)).tell()
 
 
 def test_the_story_leaves_no_script_out(strict: StrictDriver, key_prefix: str) -> None:

@@ -30,6 +30,8 @@ from workstealing.jobs import (
 from workstealing.jobs.job_keys import slot_of
 from workstealing.queue.steps import Call
 
+from ..conftest import StrictDriver
+
 LUA = Path(workstealing.jobs.__file__).parent / "lua"
 ROWS = [str(row) for row in range(10, 70)]
 
@@ -193,19 +195,15 @@ def test_entries_of_lost_consumers_are_handled_or_buried(
 
 
 def test_every_script_names_keys_of_one_slot(
-    cluster_client: RedisCluster, key_prefix: str, monkeypatch: pytest.MonkeyPatch
+    cluster_client: RedisCluster,
+    strict: StrictDriver,
+    key_prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # With `#!lua` in front the server refuses keys of two slots, and undeclared ones.
     send = Driver._send
-    seen: set[str] = set()
 
     def strictly(driver: Driver, step: Any) -> Any:
-        if not isinstance(step, Call):
-            return send(driver, step)
-        seen.add(step.script.name)
-        text = f"#!lua\n{step.script.text}"
-        rest = (len(step.keys), *step.keys, *step.arguments)
-        return cluster_client.execute_command("EVAL", text, *rest)
+        return strict._send(step) if isinstance(step, Call) else send(driver, step)
 
     monkeypatch.setattr(Driver, "_send", strictly)
 
@@ -217,7 +215,7 @@ def test_every_script_names_keys_of_one_slot(
     test_entries_of_lost_consumers_are_handled_or_buried(
         cluster_client, f"{key_prefix}-6"
     )
-    assert seen == {
+    assert strict.performed == {
         path.stem
         for path in LUA.glob("*.lua")
         if path.stem.startswith(
