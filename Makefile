@@ -11,7 +11,7 @@ PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
 
-.PHONY: demo quick test check measure bench docs matrix servers clean
+.PHONY: demo quick test check measure bench docs pictures matrix servers clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -43,6 +43,10 @@ bench: .venv/test-ready
 # The site, in site/; a link that leads nowhere is an error.
 docs: .venv/docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The pictures of the README and the docs, from pictures/.
+pictures: .venv/test-ready
+	$(BIN)/python -m pictures
 
 # The tests again, on every other Python from 3.10 to 3.13 that is found.
 matrix:

@@ -1,7 +1,8 @@
 """Brings pages that live outside docs/ into the site: README, changelog, examples.
 
-Links between pages are written so that they work in the repository; here they are made
-to work in the site too. mkdocs calls the functions that begin with `on_`.
+Links between pages, and pictures for light and dark ones, are written so that they work
+in the repository; here they are made to work in the site too. mkdocs calls the functions
+that begin with `on_`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-__all__ = ("on_files", "on_page_markdown", "pages", "relinked")
+__all__ = ("on_files", "on_page_markdown", "pages", "relinked", "repainted")
 
 ROOT = Path(__file__).parents[1]
 _LINK = re.compile(r"\]\(([^)#\s:]+)(#[^)\s]*)?\)")
+_PICTURE = re.compile(
+    r"<picture>\s*<source [^>]*srcset=\"(?P<dark>[^\"]+)\"[^>]*>\s*"
+    r"<img alt=\"(?P<alt>[^\"]+)\" src=\"(?P<light>[^\"]+)\"[^>]*>\s*</picture>"
+)
 _OUTSIDE = {
     "index.md": "README.md",
     "changelog.md": "CHANGELOG.md",
@@ -56,6 +61,24 @@ def relinked(text: str, page: str, known: dict[str, str]) -> str:
     return _LINK.sub(link, text)
 
 
+def repainted(text: str, page: str, known: dict[str, str]) -> str:
+    """Return the text of a page with pictures that follow the colours of the site.
+
+    A reader may choose other ones than those of his system, which `<picture>` follows.
+    """
+    here = PurePosixPath(known[page]).parent
+
+    def images(match: re.Match[str]) -> str:
+        folder = PurePosixPath("docs") / PurePosixPath(page).parent
+        return "\n".join(
+            f"![{match['alt']}]({os.path.relpath(here / match[theme], folder)}"
+            f"#only-{theme})"
+            for theme in ("light", "dark")
+        )
+
+    return _PICTURE.sub(images, text)
+
+
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     """Add the pages from outside."""
     from mkdocs.structure.files import File
@@ -68,5 +91,6 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
 
 
 def on_page_markdown(text: str, page: Page, **_: Any) -> str:
-    """Make the links of a page those of the site."""
-    return relinked(text, page.file.src_uri, pages())
+    """Make the links and pictures of a page those of the site."""
+    known = pages()
+    return repainted(relinked(text, page.file.src_uri, known), page.file.src_uri, known)

@@ -1,0 +1,5 @@
+"""Draws the pictures of the README and the docs: `make pictures`.
+
+One file per picture, each with a function `draw(theme)` that returns an SVG;
+`canvas.py` has what they draw with. Every picture is written for light and dark pages.
+"""
