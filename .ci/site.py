@@ -1,8 +1,8 @@
 """Brings pages that live outside docs/ into the site: README, changelog, examples.
 
 Links between pages, and pictures for light and dark ones, are written so that they work
-in the repository; here they are made to work in the site too. mkdocs calls the functions
-that begin with `on_`.
+in the repository; here they are made to work in the site too. mkdocs calls the
+functions that begin with `on_`.
 """
 
 from __future__ import annotations
