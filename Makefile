@@ -11,7 +11,7 @@ PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
 
-.PHONY: demo quick test check measure bench docs pictures matrix servers clean
+.PHONY: demo quick test check measure bench docs pictures matrix servers mutations clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -55,6 +55,10 @@ matrix:
 # The tests that need a server, on every server; SERVERS="redis-6.2 valkey" chooses.
 servers: .venv/test-ready
 	$(BIN)/python .ci/servers.py $(SERVERS)
+
+# Whether the tests notice when a rule of the queue is taken away.
+mutations: .venv/test-ready
+	$(BIN)/python .ci/mutations.py
 
 clean:
 	rm -rf .venv .venv-3.* .servers

@@ -52,6 +52,21 @@ def test_the_tasks_of_the_dead_wait_again_in_order(queue: Any) -> None:
     assert queue.again(call) == Rescued(0)
 
 
+def test_what_a_dead_worker_no_longer_holds_stays_where_it_is(queue: Any) -> None:
+    queue.join("v", "w")
+    queue.submit(*"abcd")
+    queue.take("w", 1, keep=1)
+    assert queue.deque("w") == ["b"]
+    # As if something had gone wrong: the dead worker has them too, but not the locks.
+    queue.client.hset(queue.keys.running("v"), "a", 1)
+    queue.client.rpush(queue.keys.deque("v"), "b")
+    queue.end_lease("v")
+
+    assert queue.do(reassigning(queue, "v")) == Rescued(0)
+    assert queue.deque("w") == ["b"]
+    assert queue.waiting() == ["c", "d"]
+
+
 def test_much_is_given_back_in_parts(queue: Any) -> None:
     queue.join("v", "w")
     for start in range(0, 3000, 1000):

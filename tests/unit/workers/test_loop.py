@@ -270,6 +270,38 @@ def test_after_a_lost_lease_it_drops_what_it_holds_and_joins_again() -> None:
     assert scene.loop.stats.lost_leases == 1
 
 
+def test_after_a_lost_lease_nothing_waits_that_others_may_run() -> None:
+    scene = Scene(exchanged("a"), None, exchanged())
+    scene.work = lambda: None  # type: ignore[method-assign]
+    is_busy: list[bool] = []
+    answered = scene._exchange
+
+    def looked_at() -> Exchanged | None:
+        is_busy.append(scene.in_flight.is_busy())
+        return answered()
+
+    scene._exchange = looked_at  # type: ignore[method-assign]
+    scene.loop.run()
+
+    assert is_busy[:3] == [False, True, False]
+
+
+def test_an_exchange_that_is_not_to_renew_the_lease_is_no_sign_of_life() -> None:
+    scene = Scene(exchanged("a"), exchanged("b"), exchanged("c"))
+    silences: list[float] = []
+    answered = scene._exchange
+
+    def later() -> Exchanged | None:
+        silences.append(scene.lease.silence)
+        scene.clock.advance(0.1)
+        return answered()
+
+    scene._exchange = later  # type: ignore[method-assign]
+    scene.loop.run()
+
+    assert silences[:3] == pytest.approx([0.0, 0.0, 0.1])
+
+
 @pytest.mark.parametrize(
     "answer", [None, RedisReadOnly("it is a replica"), RedisUnavailable("away")]
 )
