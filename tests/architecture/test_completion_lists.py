@@ -31,7 +31,7 @@ QUEUE = {
 }
 TASK = {
     *("name", "version", "queue", "options"),
-    *("submit", "submit_in", "submit_at", "submit_many"),
+    *("submit", "submit_in", "submit_at", "submit_many", "s"),
 }
 HANDLE = {
     *("id", "is_new", "found_ended", "state", "result", "cancel", "events"),

@@ -334,6 +334,6 @@ def _cancel_members(internals: QueueInternals[Any], ids: Sequence[str]) -> Flow[
         verdicts: list[Cancelled] = yield Pipeline(cancels)
         for (task_id, _), verdict in zip(live, verdicts, strict=True):
             if verdict == "moved":
-                verdict = yield from internals.cancel(task_id)  # noqa: PLW2901
+                verdict = yield from internals.cancel(task_id)
             number += verdict in ("asked", "cancelled")
     return number

@@ -225,7 +225,7 @@ class _Submission:
             group = NewGroup(
                 ids.group if members else "",
                 len(members),
-                is_first=place == 0,
+                place=place,
                 is_last=place == len(slices) - 1,
             )
             call = submit_steps(

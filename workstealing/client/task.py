@@ -219,11 +219,14 @@ class Task(_AnyTask[P, R]):
     queue: TaskQueue
     _internals: QueueInternals[Driver]
 
+    # A function whose arguments have defaults fits both: then it is complete.
     @overload
-    def s(self, *args: P.args, **kwargs: P.kwargs) -> Step[R]: ...
+    def s(  # type: ignore[overload-overlap]
+        self, *args: P.args, **kwargs: P.kwargs
+    ) -> Step[R]: ...
     @overload
     def s(
-        self: Task[Concatenate[X, Q], R], *args: Q.args, **kwargs: Q.kwargs
+        self: Callable[Concatenate[X, Q], Any], *args: Q.args, **kwargs: Q.kwargs
     ) -> Link[X, R]: ...
     def s(self, *args: Any, **kwargs: Any) -> Any:
         """Return the task with its arguments, for a chain or a group.
@@ -280,11 +283,14 @@ class AsyncTask(_AnyTask[P, R]):
     queue: AsyncTaskQueue
     _internals: QueueInternals[AsyncDriver]
 
+    # A function whose arguments have defaults fits both: then it is complete.
     @overload
-    def s(self, *args: P.args, **kwargs: P.kwargs) -> AsyncStep[R]: ...
+    def s(  # type: ignore[overload-overlap]
+        self, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncStep[R]: ...
     @overload
     def s(
-        self: AsyncTask[Concatenate[X, Q], R], *args: Q.args, **kwargs: Q.kwargs
+        self: Callable[Concatenate[X, Q], Any], *args: Q.args, **kwargs: Q.kwargs
     ) -> AsyncLink[X, R]: ...
     def s(self, *args: Any, **kwargs: Any) -> Any:
         """Return the task with its arguments, for a chain or a group.

@@ -40,7 +40,7 @@ class GroupProgress:
         """Read what Redis keeps of a group; None if that is nothing."""
         if not reply:
             return None
-        left, total, failed, _ = map(int, text(reply).split(":"))
+        left, total, failed, *_ = map(int, text(reply).split(":"))
         return cls(total, left, failed)
 
     def __str__(self) -> str:
@@ -80,7 +80,8 @@ class NewGroup:
     id: str = ""
     """Empty: there is none, only a chain."""
     members: int = 0
-    is_first: bool = True
+    place: int = 0
+    """Of this call among all that it takes."""
     is_last: bool = True
 
 
@@ -103,7 +104,7 @@ def submit_steps(
         script.arguments(
             group=group.id,
             members=group.members,
-            is_first=int(group.is_first),
+            place=group.place,
             is_last=int(group.is_last),
             whole=whole,
             most=settings.max_length,

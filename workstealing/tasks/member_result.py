@@ -17,11 +17,11 @@ from workstealing.tasks.outcome import ErrorReport, TaskOutcome
 
 __all__ = ("MemberResult", "argument_of", "member_results", "with_argument")
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 class MemberResult(
-    msgspec.Struct, Generic[R], frozen=True, kw_only=True, omit_defaults=True
+    msgspec.Struct, Generic[R_co], frozen=True, kw_only=True, omit_defaults=True
 ):
     """What came of one member of a group.
 
@@ -36,7 +36,7 @@ class MemberResult(
 
     id: str
     state: Literal["done", "failed", "dead", "cancelled", "expired", "unknown"]
-    value: R | None = None
+    value: R_co | None = None
     error: ErrorReport | None = None
     reason: str = ""
     refusal: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class MemberResult(
         """Whether it returned something."""
         return self.state == "done"
 
-    def result(self) -> R:
+    def result(self) -> R_co:
         """Return what it returned, or raise what its handle would raise."""
         if self.state == "done":
             value: Any = self.value

@@ -55,7 +55,7 @@
 -- KEY aside           zset  task name, sequence, id of all that were put aside by a pause
 -- KEY followers       hash  id -> what waits for its end, or needs its outcome
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
--- KEY groups          hash  group -> members left, all, failed, ms that it is remembered
+-- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
 -- ARG worker         str
 -- ARG incarnation    str

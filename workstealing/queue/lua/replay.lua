@@ -25,7 +25,7 @@
 -- KEY unique_windows  zset  unique key -> when its window ends
 -- KEY followers       hash  id -> what waits for its end, or needs its outcome
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
--- KEY groups          hash  group -> members left, all, failed, ms that it is remembered
+-- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY outbox          zset  id -> when its outcome expires
 -- KEY later           zset  id -> when it is due
 -- KEY awaited         hash  id -> channels to publish its outcome on
@@ -49,10 +49,11 @@ else
 end
 local group = mark and not drop and string.sub(mark, 2)
 if group and redis.call('HEXISTS', steps, group) == 1 then
-  local left, total, failed, kept_ms = read_group(redis.call('HGET', groups, group))
+  local left, total, failed, kept_ms, calls = read_group(redis.call('HGET', groups, group))
   if left then
     redis.call('HSET', followers, id, 'g' .. group)
-    redis.call('HSET', groups, group, write_group(left + 1, total, failed - 1, kept_ms))
+    local row = write_group(left + 1, total, failed - 1, kept_ms, calls)
+    redis.call('HSET', groups, group, row)
   end
 end
 redis.call('HDEL', history, id)

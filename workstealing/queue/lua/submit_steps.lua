@@ -23,11 +23,11 @@
 -- KEY limits       hash  limit -> its numbers; then those of the code, if others
 -- KEY followers    hash  id -> what waits for its end, or needs its outcome
 -- KEY steps        hash  id of a step that waits -> how it is put into the queue
--- KEY groups       hash  group -> members left, all, failed, ms that it is remembered
+-- KEY groups       hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times  zset  group -> when it is forgotten, or given up if it is not all there
 -- ARG group         str   empty: a chain
 -- ARG members       int   that the group has in all
--- ARG is_first      flag
+-- ARG place         int   of this call, from 0
 -- ARG is_last       flag
 -- ARG whole         int   tasks of all calls
 -- ARG most          int   tasks that the queue holds at most; 0: any number
@@ -39,14 +39,28 @@
 --
 -- Reply: 'ok', 'full', 'input_ended', or 'over' if the group was given up.
 
-local first = ARGV[its_steps_at]
--- All of a call are known, or none.
-if redis.call('HEXISTS', task, first) == 1 or redis.call('HEXISTS', done, first) == 1
-    or redis.call('HEXISTS', followers, first) == 1 then
-  return 'ok'
+-- All of a call are known, or none. A group knows which calls have come; a chain is known as
+-- long as one of its steps is.
+local function is_known()
+  for n = 0, count - 1 do
+    local i = its_steps_at + 8 * n
+    if n > 0 and ARGV[i + 7] ~= '1' then return false end
+    for _, key in ipairs({task, done, followers}) do
+      if redis.call('HEXISTS', key, ARGV[i]) == 1 then return true end
+    end
+  end
+  return false
 end
-if not is_first then
-  if redis.call('HEXISTS', groups, group) == 0 then return 'over' end
+
+local left, failed, kept_ms, calls, _
+if group ~= '' then
+  left, _, failed, kept_ms, calls = read_group(redis.call('HGET', groups, group))
+end
+if calls and calls > place then return 'ok' end
+if place > 0 then
+  if calls ~= place then return 'over' end
+elseif is_known() then
+  return 'ok'
 elseif redis.call('HEXISTS', control, 'input_ended') == 1 then
   return 'input_ended'
 elseif most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + whole > most then
@@ -70,12 +84,11 @@ for n = 0, count - 1 do
   end
 end
 if group ~= '' then
-  if is_first then
-    redis.call('HSET', groups, group, write_group(members, members, 0, retention_ms))
-  end
+  redis.call('HSET', groups, group, write_group(left or members, members, failed or 0,
+    kept_ms or retention_ms, place + 1))
   if not is_last then
     redis.call('ZADD', group_times, now + patience_ms, group)
-  elseif not is_first then
+  elseif place > 0 then
     redis.call('ZREM', group_times, group)
   end
 end

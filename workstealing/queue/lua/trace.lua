@@ -14,7 +14,7 @@
 -- KEY paused_tasks  hash  id -> its place among those put aside by a pause
 -- KEY priorities    hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY steps         hash  id of a step that waits -> how it is put into the queue
--- KEY groups        hash  group -> members left, all, failed, ms that it is remembered
+-- KEY groups        hash  group -> members left, all, failed, ms it is remembered, calls
 -- ARG id  str
 --
 -- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop,

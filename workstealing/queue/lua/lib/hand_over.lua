@@ -7,12 +7,13 @@
 local shortest_ms = 60000 -- that a group is remembered after its end
 
 local function read_group(text)
-  local left, total, failed, kept_ms = string.match(text or '', '^(%d+):(%d+):(%d+):(%d+)$')
-  return tonumber(left), tonumber(total), tonumber(failed), tonumber(kept_ms)
+  local left, total, failed, kept_ms, calls =
+    string.match(text or '', '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
+  return tonumber(left), tonumber(total), tonumber(failed), tonumber(kept_ms), tonumber(calls)
 end
 
-local function write_group(left, total, failed, kept_ms)
-  return string.format('%d:%d:%d:%d', left, total, failed, kept_ms)
+local function write_group(left, total, failed, kept_ms, calls)
+  return string.format('%d:%d:%d:%d:%d', left, total, failed, kept_ms, calls)
 end
 
 -- Put a step into the queue, as an ordinary task.
@@ -82,10 +83,11 @@ local function hand_over(ids, failures)
       end
       local is_next = true
       if kind == 'g' then
-        local left, total, failed, kept_ms = read_group(redis.call('HGET', groups, after))
+        local left, total, failed, kept_ms, calls =
+          read_group(redis.call('HGET', groups, after))
         if left then
           left, failed = left - 1, failed + (failure and 1 or 0)
-          redis.call('HSET', groups, after, write_group(left, total, failed, kept_ms))
+          redis.call('HSET', groups, after, write_group(left, total, failed, kept_ms, calls))
           if left == 0 then
             redis.call('ZADD', group_times, now_ms() + math.max(kept_ms, shortest_ms), after)
           end
