@@ -20,6 +20,7 @@ from workstealing.client.queue_internals import check_payloads
 from workstealing.errors import (
     ConfigurationError,
     GroupIncomplete,
+    KeyFailed,
     NotReplicated,
     PayloadInvalid,
 )
@@ -321,11 +322,15 @@ class _Submission:
         return msgspec.structs.replace(envelope, after=after)
 
     def _line(self, plan: PlannedStep) -> str:
-        try:
+        if not plan.into:
             lines, limits = lines_of(plan.definition, [plan.payload], plan.options)
-        except PayloadInvalid as error:
-            if not plan.into:
-                raise
+            self.limits.update(limits)
+            return lines[0] if lines else ""
+        signature = plan.definition.signature.without_first()
+        known = replace(plan.definition, signature=signature)
+        try:
+            lines, limits = lines_of(known, [plan.payload], plan.options)
+        except (KeyFailed, KeyError) as error:
             raise ConfigurationError(
                 f"task '{plan.definition.name}' has limits or a fair key that depend on"
                 f" its arguments, and '{plan.into}' is not known before the step"
