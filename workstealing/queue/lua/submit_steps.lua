@@ -75,8 +75,8 @@ for n = 0, count - 1 do
   redis.call('HSET', task, id, ARGV[i + 1])
   if ARGV[i + 6] ~= '' then redis.call('HSET', followers, id, ARGV[i + 6]) end
   if ARGV[i + 7] == '1' then
-    local place = string.format('%d:%d:%d:%d:', priority, delay_ms, due, retention_ms)
-    redis.call('HSET', steps, id, place .. line)
+    local how = string.format('%d:%d:%d:%d:', priority, delay_ms, due, retention_ms)
+    redis.call('HSET', steps, id, how .. line)
   else
     if delay_ms > 0 then due = now + delay_ms end
     enqueue(id, priority, line, due)
