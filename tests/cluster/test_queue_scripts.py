@@ -87,7 +87,7 @@ class FullDriver(Driver):
     """Runs scripts on a server that is out of memory, but those that may not be."""
 
     MAY_BE_REFUSED = (
-        *("submit", "submit_unique", "log", "note"),
+        *("submit", "submit_steps", "submit_unique", "log", "note"),
         *("declare_schedules", "put_schedule", "pause_schedule", "remove_schedule"),
     )
 

@@ -27,7 +27,13 @@ from workstealing.errors import (
 from workstealing.queue.composition_calls import NewGroup, NewStep, submit_steps
 from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.definition import TaskDefinition
-from workstealing.tasks.envelope import After, Envelope, EnvelopeTemplate, member_id
+from workstealing.tasks.envelope import (
+    MOST_MEMBERS,
+    After,
+    Envelope,
+    EnvelopeTemplate,
+    member_id,
+)
 from workstealing.tasks.hooks import TaskCall
 from workstealing.tasks.submission import (
     SubmitOptions,
@@ -150,6 +156,11 @@ def _check(
         raise ConfigurationError(
             f"all steps of a chain or group are tasks of one queue, not of {names}:"
             " submit to the other queue from within the last step"
+        )
+    if members is not None and len(members) > MOST_MEMBERS:
+        raise ConfigurationError(
+            f"a group has {MOST_MEMBERS:,} members at most, not {len(members):,}: give"
+            " each member more to do"
         )
     if len(steps) > _LONGEST_CHAIN:
         raise ConfigurationError(

@@ -29,6 +29,7 @@ from workstealing.tasks.retry import Restart
 
 __all__ = (
     "LATEST_MS",
+    "MOST_MEMBERS",
     "NORMAL",
     "PRIORITIES",
     "After",
@@ -40,6 +41,8 @@ __all__ = (
 PRIORITIES = 3
 """Priorities are 0 (urgent) to 2 (whenever)."""
 NORMAL = 1
+MOST_MEMBERS = 100_000
+"""Members of a group: what came of them is one argument of the step after it."""
 # Beyond that the numbers of Lua, and of many a JSON reader, are no longer exact.
 LATEST_MS = 2**53
 """The largest time, in milliseconds since 1970."""
@@ -47,6 +50,7 @@ LATEST_MS = 2**53
 _Priority = Annotated[int, Meta(ge=0, lt=PRIORITIES)]
 _Version = Annotated[int, Meta(ge=1, le=LARGEST)]
 _Count = Annotated[int, Meta(ge=0, le=LARGEST)]
+_Members = Annotated[int, Meta(ge=0, le=MOST_MEMBERS)]
 _Seconds = Annotated[float, Meta(gt=0)]
 _Milliseconds = Annotated[int, Meta(ge=0, le=LATEST_MS)]
 _Id = Annotated[str, Meta(max_length=LONGEST_NAME)]
@@ -64,7 +68,7 @@ class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The step before it."""
     group: _Id = ""
     """Or else the group before it, whose members are `<group>-0`, `<group>-1`, …"""
-    members: _Count = 0
+    members: _Members = 0
     """How many the group has."""
     into: str = ""
     """The argument that takes the result; none if it is empty."""

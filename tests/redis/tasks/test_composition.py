@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -378,6 +379,22 @@ def test_middlewares_are_told_of_every_step(make_queue: Make) -> None:
     assert handle.result(timeout=5) == 6
 
 
+def test_context_variables_of_the_caller_reach_every_step(make_queue: Make) -> None:
+    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+    queue = make_queue(carry=[tenant])
+
+    @queue.task(name="who")
+    def who(others: list[str]) -> list[str]:
+        return [*others, tenant.get()]
+
+    tenant.set("ann")
+    handle = (who.s([]) | who.s()).submit()
+    tenant.set("bob")
+    Worker(queue).run(until_empty=True)
+
+    assert handle.result(timeout=5) == ["ann", "ann"]
+
+
 def test_a_queue_with_too_little_room_takes_all_of_it_or_nothing(
     make_queue: Make,
 ) -> None:
@@ -412,6 +429,7 @@ def test_mistakes_are_refused_before_anything_is_submitted(
         (lambda: group(tasks.double.s()), "all of their arguments"),  # type: ignore[call-overload]
         (lambda: tasks.add.options(id="x").s(1, 2), "options\\(id=…\\)"),
         (lambda: unique.s(1), "unique="),
+        (lambda: group([tasks.tidy.s()] * 100_001).submit(), "100,000 members"),
     ):
         with pytest.raises(ConfigurationError, match=words):
             compose()
