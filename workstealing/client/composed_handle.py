@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from workstealing._checks import checked_timeout
+from workstealing._checks import checked_id, checked_timeout
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.errors import RedisUnavailable, ResultTimeout, TaskNotFound
 from workstealing.queue import inspection_calls, producer_calls
@@ -15,6 +15,7 @@ from workstealing.queue.composition_calls import GroupProgress, read_group
 from workstealing.queue.inspection_calls import Trace
 from workstealing.queue.producer_calls import Cancelled, RequestedOutcome
 from workstealing.queue.steps import Flow, Pipeline, Sleep, ask
+from workstealing.tasks.envelope import member_id
 from workstealing.tasks.member_result import MemberResult, member_results
 from workstealing.tasks.signature import decode_result
 
@@ -30,6 +31,8 @@ __all__ = (
     "ChainHandle",
     "GroupChainHandle",
     "GroupHandle",
+    "async_group_handle",
+    "group_handle",
 )
 
 M = TypeVar("M")
@@ -237,6 +240,29 @@ class AsyncGroupChainHandle(AsyncChainHandle[R], Generic[M, R]):
         verdict = await super().cancel()
         await self.group.cancel()
         return verdict
+
+
+def group_handle(internals: QueueInternals[Driver], group: str) -> GroupHandle[Any]:
+    """Return the handle of a group that any process has submitted."""
+    ids = internals.driver.run(_member_ids(internals, group))
+    members = [TaskHandle[Any](internals, one, Any) for one in ids]
+    return GroupHandle(internals, group, members, [Any] * len(ids))
+
+
+async def async_group_handle(
+    internals: QueueInternals[AsyncDriver], group: str
+) -> AsyncGroupHandle[Any]:
+    """Return the handle of a group that any process has submitted."""
+    ids = await internals.driver.run(_member_ids(internals, group))
+    members = [AsyncTaskHandle[Any](internals, one, Any) for one in ids]
+    return AsyncGroupHandle(internals, group, members, [Any] * len(ids))
+
+
+def _member_ids(internals: QueueInternals[Any], group: str) -> Flow[list[str]]:
+    seen = yield from ask(read_group(internals.keys, checked_id(group)))
+    if seen is None:
+        raise TaskNotFound(f"there is no group {group}, or it was forgotten")
+    return [member_id(group, place) for place in range(seen.total)]
 
 
 def _progress(

@@ -10,7 +10,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from workstealing.errors import BadEnvelope, BadOutcome, UnknownEnvelope
+from workstealing.errors import (
+    BadEnvelope,
+    BadOutcome,
+    UnknownEnvelope,
+    WorkStealingError,
+)
 from workstealing.tasks.attempt import Attempt, Delivery, Report, Unfed, Unroutable
 from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.hooked_runner import HookedRunner
@@ -44,6 +49,12 @@ class ObservedRunner(TaskRunner):
         if isinstance(prepared, Report) and prepared.verdict != "cancelled":
             self._emit_unbegun(delivery, prepared)
         return prepared
+
+    def _refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
+        """Report and emit a step whose argument is gone."""
+        report = super()._refused_unfed(delivery, error)
+        self._emit_unbegun(delivery, report)
+        return report
 
     def cancelled(self, delivery: Delivery, *reason: str) -> Report:
         """Report and emit a task that was cancelled before it was begun."""

@@ -308,10 +308,14 @@ class TaskRunner:
         except RedisError as error:
             return self._not_begun(delivery, error)
         except WorkStealingError as error:
-            return self._refused(delivery, error, time.time_ns())
+            return self._refused_unfed(delivery, error)
         fed = self.prepare(msgspec.structs.replace(delivery, argument=argument))
         assert not isinstance(fed, Unfed), "it has its argument"
         return fed
+
+    def _refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
+        """Report a step whose argument is gone."""
+        return self._refused(delivery, error, time.time_ns())
 
     def cancelled(
         self, delivery: Delivery, reason: str = "before it was begun"

@@ -164,6 +164,19 @@ def test_a_step_is_put_into_the_queue_with_its_own_priority_line_and_delay(
     assert not queue.limits()[0].keys
 
 
+def test_another_process_finds_a_group_by_its_id(
+    tasks: Tasks, make_queue: Make
+) -> None:
+    handle = group(tasks.add.s(n, 1) for n in range(3)).submit()
+    found = make_queue().group_handle(handle.id)
+    assert found.progress() == handle.progress()
+    tasks.work()
+
+    assert [one.value for one in found.results(timeout=5)] == [1, 2, 3]
+    with pytest.raises(TaskNotFound, match="no group nobody"):
+        tasks.queue.group_handle("nobody")
+
+
 def test_a_group_ends_although_members_fail(tasks: Tasks) -> None:
     members = [tasks.add.s(1, 2), tasks.fail.s(3), tasks.add.s(3, 4)]
     handle = (group(members) | tasks.total.s(extra=100)).submit()
@@ -283,7 +296,8 @@ def test_an_asyncio_queue_composes_as_well(
             assert (await second.group.progress()).left == 3
             worker = Worker(queue.sync())
             await asyncio.to_thread(worker.run, until_empty=True)
-            (only,) = await third.results(timeout=5)
+            found = await queue.group_handle(third.id)
+            (only,) = await found.results(timeout=5)
             return (
                 await first.result(timeout=5),
                 await second.result(timeout=5),
