@@ -24,6 +24,28 @@ from workstealing.recruiting.slice import time_left
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
     from workstealing.client.bulk import BulkResult
+    from workstealing.client.composed_handle import (
+        AsyncChainHandle,
+        AsyncGroupChainHandle,
+        AsyncGroupHandle,
+        ChainHandle,
+        GroupChainHandle,
+        GroupHandle,
+    )
+    from workstealing.client.composition import (
+        AsyncChain,
+        AsyncGroup,
+        AsyncGroupChain,
+        AsyncLink,
+        AsyncStep,
+        Chain,
+        Group,
+        GroupChain,
+        Link,
+        Step,
+        chain,
+        group,
+    )
     from workstealing.client.event_watch import TaskEvent
     from workstealing.client.gathering import async_gather_results, gather_results
     from workstealing.client.handle import AsyncTaskHandle, TaskHandle
@@ -39,6 +61,7 @@ if TYPE_CHECKING:
     from workstealing.pool.pool import Pool
     from workstealing.pool.work import PoolStats, StopReport, Work
     from workstealing.pool.work_deques import WorkDeques
+    from workstealing.queue.composition_calls import GroupProgress
     from workstealing.queue.inspection_calls import Counts
     from workstealing.queue.limit_calls import LimitState, LimitUse
     from workstealing.queue.pause_calls import Pauses
@@ -50,6 +73,7 @@ if TYPE_CHECKING:
     from workstealing.tasks.contract import Contract
     from workstealing.tasks.hooks import Middleware, NewResult, TaskCall
     from workstealing.tasks.limits import Limit
+    from workstealing.tasks.member_result import MemberResult
     from workstealing.tasks.outcome import State, TaskState
     from workstealing.tasks.output_capture import LogRecord
     from workstealing.tasks.policy import PUBLIC, AccessPolicy
@@ -68,10 +92,18 @@ __all__ = (
     "INJECTED",
     "PUBLIC",
     "AccessPolicy",
+    "AsyncChain",
+    "AsyncChainHandle",
+    "AsyncGroup",
+    "AsyncGroupChain",
+    "AsyncGroupChainHandle",
+    "AsyncGroupHandle",
     "AsyncInspector",
     "AsyncJob",
+    "AsyncLink",
     "AsyncRecruiter",
     "AsyncScheduleHandle",
+    "AsyncStep",
     "AsyncTask",
     "AsyncTaskClient",
     "AsyncTaskHandle",
@@ -80,6 +112,8 @@ __all__ = (
     "Autoscale",
     "Breaker",
     "BulkResult",
+    "Chain",
+    "ChainHandle",
     "ClientContext",
     "Contract",
     "Counts",
@@ -87,6 +121,11 @@ __all__ = (
     "ExecutionContext",
     "Forecast",
     "GiveUp",
+    "Group",
+    "GroupChain",
+    "GroupChainHandle",
+    "GroupHandle",
+    "GroupProgress",
     "Inspector",
     "Job",
     "JobStats",
@@ -94,8 +133,10 @@ __all__ = (
     "Limit",
     "LimitState",
     "LimitUse",
+    "Link",
     "LogRecord",
     "LoggingChannel",
+    "MemberResult",
     "MemoryChannel",
     "Middleware",
     "NewResult",
@@ -115,6 +156,7 @@ __all__ = (
     "ScheduleState",
     "Snooze",
     "State",
+    "Step",
     "StopReport",
     "StoreGate",
     "Task",
@@ -133,10 +175,12 @@ __all__ = (
     "WorkerPool",
     "WorkerStats",
     "async_gather_results",
+    "chain",
     "connect",
     "connect_async",
     "current_context",
     "gather_results",
+    "group",
     "plan",
     "time_left",
 )
@@ -146,6 +190,28 @@ _MODULES = {
     "workstealing.client.bulk": ("BulkResult",),
     "workstealing.client.gathering": ("async_gather_results", "gather_results"),
     "workstealing.client.event_watch": ("TaskEvent",),
+    "workstealing.client.composed_handle": (
+        "AsyncChainHandle",
+        "AsyncGroupChainHandle",
+        "AsyncGroupHandle",
+        "ChainHandle",
+        "GroupChainHandle",
+        "GroupHandle",
+    ),
+    "workstealing.client.composition": (
+        "AsyncChain",
+        "AsyncGroup",
+        "AsyncGroupChain",
+        "AsyncLink",
+        "AsyncStep",
+        "Chain",
+        "Group",
+        "GroupChain",
+        "Link",
+        "Step",
+        "chain",
+        "group",
+    ),
     "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
     "workstealing.client.task_log": ("LoggingChannel", "MemoryChannel"),
     "workstealing.client.queue_schedules": ("ScheduleState",),
@@ -160,6 +226,7 @@ _MODULES = {
     "workstealing.pool.pool": ("Pool",),
     "workstealing.pool.autoscale": ("Autoscale",),
     "workstealing.pool.work": ("PoolStats", "StopReport", "Work"),
+    "workstealing.queue.composition_calls": ("GroupProgress",),
     "workstealing.queue.inspection_calls": ("Counts",),
     "workstealing.queue.pause_calls": ("Pauses",),
     "workstealing.queue.limit_calls": ("LimitState", "LimitUse"),
@@ -172,6 +239,7 @@ _MODULES = {
     "workstealing.tasks.contract": ("Contract",),
     "workstealing.tasks.limits": ("Limit",),
     "workstealing.tasks.hooks": ("Middleware", "NewResult", "TaskCall"),
+    "workstealing.tasks.member_result": ("MemberResult",),
     "workstealing.tasks.outcome": ("State", "TaskState"),
     "workstealing.tasks.output_capture": ("LogRecord",),
     "workstealing.tasks.policy": ("PUBLIC", "AccessPolicy"),

@@ -30,6 +30,7 @@ WorkStealingError
 ├── BadOutcome              not an outcome: broken JSON, a missing or wrong field
 ├── UnknownTask             no task of that name and version is registered here
 ├── QueueFull               the queue is at its `max_length`
+├── GroupIncomplete         a group was given up before all of it was submitted
 ├── InputEnded              the input of the queue was ended; it can be reopened
 ├── TaskNotFound            no task of that id, or its outcome has expired
 ├── ScheduleNotFound        no schedule of that name
@@ -74,6 +75,7 @@ __all__ = (
     "DuplicateJob",
     "DuplicateSchedule",
     "DuplicateTask",
+    "GroupIncomplete",
     "HookFailed",
     "InputEnded",
     "InvalidDuty",
@@ -412,6 +414,21 @@ class TaskExpired(WorkStealingError):
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
         return on_one_line(f"task {self.task_id} expired{why}")
+
+
+class GroupIncomplete(WorkStealingError):
+    """A group was given up before all of its members were submitted."""
+
+    def __init__(self, group: str, submitted: int, members: int) -> None:
+        super().__init__(group, submitted, members)
+        self.group, self.submitted, self.members = group, submitted, members
+
+    def __str__(self) -> str:
+        return (
+            f"group {self.group} was given up: a minute passed after {self.submitted}"
+            f" of its {self.members} members were submitted; submit it anew, with an"
+            " id of your own in the arguments if members must not be run twice"
+        )
 
 
 class ResultTimeout(WorkStealingError, TimeoutError):

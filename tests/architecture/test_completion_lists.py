@@ -24,14 +24,14 @@ QUEUE = {
     *("task", "resource", "use"),
     *("handle", "counts", "wait", "replay", "drop"),
     *("pause", "resume", "paused"),
-    *("every", "schedule", "schedules", "schedule_handle"),
+    *("every", "schedule", "schedules", "schedule_handle", "group_handle"),
     *("count", "cancel_many", "replay_many", "drop_many", "purge"),
     *("end_input", "reopen_input", "close", "sync"),
     *("limits", "set_limit", "reset_limit"),
 }
 TASK = {
     *("name", "version", "queue", "options"),
-    *("submit", "submit_in", "submit_at", "submit_many"),
+    *("submit", "submit_in", "submit_at", "submit_many", "s"),
 }
 HANDLE = {
     *("id", "is_new", "found_ended", "state", "result", "cancel", "events"),

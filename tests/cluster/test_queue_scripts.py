@@ -13,6 +13,7 @@ from redis.exceptions import ResponseError
 import workstealing.queue
 from workstealing.drivers.sync_driver import Driver
 from workstealing.queue import (
+    composition_calls,
     limit_calls,
     listing_calls,
     pause_calls,
@@ -68,7 +69,7 @@ class FullDriver(Driver):
     """Runs scripts on a server that is out of memory, but those that may not be."""
 
     MAY_BE_REFUSED = (
-        *("submit", "submit_unique", "log", "note"),
+        *("submit", "submit_steps", "submit_unique", "log", "note"),
         *("declare_schedules", "put_schedule", "pause_schedule", "remove_schedule"),
     )
 
@@ -141,6 +142,7 @@ class Story:
         self.schedule_and_fire()
         self.limit_and_take()
         self.pause_and_be_unique()
+        self.compose_and_hand_over()
         seen = self.do(counts(self.keys))
         assert seen.unfinished == seen.tasks - seen.dead
         assert set(seen.leases) == {"w.0"}
@@ -157,6 +159,28 @@ class Story:
         do(pause_calls.resume(keys, "unique", goes_on=False, most=10))
         (taken,) = self.take("w.0", 1)
         self.report("w.0", taken, "done")
+
+    def compose_and_hand_over(self) -> None:
+        keys, do = self.keys, self.do
+        for inbox in (*keys.inboxes, keys.deque("w.0")):
+            self.client.delete(inbox)
+        steps = [
+            composition_calls.NewStep("after", b"{}", waits=True),
+            composition_calls.NewStep(
+                "after-0", b"{}", follower="after", is_member=True
+            ),
+        ]
+        group = composition_calls.NewGroup("after", 1)
+        call = composition_calls.submit_steps(
+            keys, SETTINGS, steps, group, whole=2, limits={}
+        )
+        assert do(call) == "ok"
+        (member,) = self.take("w.0", 1)
+        self.report("w.0", member, "done")
+        assert self.client.hget(keys.groups, "after").startswith(b"0:1:0:")
+        (step,) = self.take("w.0", 1)
+        assert step.id == "after"
+        self.report("w.0", step, "done")
 
     def submit_and_take(self) -> None:
         keys, do = self.keys, self.do

@@ -351,6 +351,7 @@ def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
         *("pauses", "task_names", "totals"),
         "upkeep",
         "bytes",
+        "steps",
     ]
     assert (stat["waiting"], stat["totals"]["done"]) == (1, 1)
 

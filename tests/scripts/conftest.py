@@ -205,6 +205,7 @@ class ScriptedQueue:
         assert set(state.get("done", ())) == ended | dead
         assert not ended & tasks
         self._check_uniques(state, dead)
+        self._check_steps(state)
         return state
 
     def _check_uniques(self, state: State, dead: set[str]) -> None:
@@ -222,6 +223,24 @@ class ScriptedQueue:
         assert set(windows) <= set(keys)
 
     @staticmethod
+    def _check_steps(state: State) -> None:
+        """Who waits, waits for somebody; and a mark ends with its task."""
+        tasks, dead = set(state.get("task", ())), set(state.get("dead", ()))
+        marks, groups = state.get("followers", {}), state.get("groups", {})
+        assert set(marks) <= tasks | set(state.get("done", ()))
+        awaited = Counter(m for i, m in marks.items() if m[0] != "n" and i not in dead)
+        assert {i for i, m in marks.items() if m[0] != "n"} <= tasks - dead
+        for step in state.get("steps", ()):
+            if step in groups:
+                left, total, failed, _, _ = map(int, groups[step].split(":"))
+                assert 0 < left <= total
+                assert 0 <= failed <= total - left
+                is_whole = step not in state.get("group_times", ())
+                assert not is_whole or awaited[f"g{step}"] == left
+            else:
+                assert awaited[f"c{step}"] == 1, "the step before it has not ended"
+
+    @staticmethod
     def _check_lines(state: State) -> None:
         """Compare lines with their turns, and permits with those who hold them."""
         lines = {member.split("\0")[0] for member in state.get("lines", ())}
@@ -231,13 +250,13 @@ class ScriptedQueue:
         assert Counter((key, line) for key, _, line in waiting) == Counter(
             (key, line) for line, key in placed.items() if key
         )
-        has_turn = {m for n in range(3) for m in state.get(f"turns:{n}", ())}
+        turns = {m for n in range(3) for m in state.get(f"turns:{n}", ())}
         ready = [m.split("\0")[2] for m in state.get("ready", ())]
         assert len(set(ready)) == len(ready)
         for line, key in placed.items():
             priority, fair, *_ = line.split("\t")
             is_head = state.get("heads", {}).get(f"{priority}\t{fair}") == line
-            assert (line in has_turn) == (not key and (is_head or not fair))
+            assert (line in turns) == (not key and (is_head or not fair))
             assert (line in ready) == bool(not key and fair and not is_head)
         holders = state.get("permit_holders", {})
         held = Counter(key for keys in holders.values() for key in keys.split("\t"))
@@ -245,17 +264,19 @@ class ScriptedQueue:
         assert set(holders) <= set(state.get("lock", {})), "who runs not holds nothing"
         for key in {key for key, _, _ in waiting}:
             numbers = state["limits"][key.split("=")[0]].split()[0]
+            # Whoever looks at a line that has its turn lets in the next one.
+            has_turn = any(
+                key in line.split("\t")[3:]
+                for line, waits_for in placed.items()
+                if not waits_for
+            )
             if "/" in numbers:
-                assert key in state["refills"], "a rate wakes those that wait for it"
+                assert has_turn or key in state["refills"], "a rate wakes who waits"
             elif held[key] < int(numbers):
-                assert any(
-                    key in line.split("\t")[3:]
-                    for line, waits_for in placed.items()
-                    if not waits_for
-                ), "a limit with room lets somebody in"
+                assert has_turn, "a limit with room lets somebody in"
 
 
-_PLACES = ("later", "dead", "parked")
+_PLACES = ("later", "dead", "parked", "steps")
 _OF_TASKS = (
     *_PLACES,
     "history",
@@ -267,7 +288,7 @@ _OF_TASKS = (
 )
 _SORTED = (
     *("outbox", "later", "dead", "workers", "loads", "unique_windows", "ticks"),
-    *("aside", "lines", "ready", "blocked", "rates", "refills"),
+    *("aside", "lines", "ready", "blocked", "rates", "refills", "group_times"),
 )
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "list": lambda pipeline, key: pipeline.lrange(key, 0, -1),

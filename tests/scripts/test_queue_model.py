@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 from workstealing.errors import NotUnique
+from workstealing.queue.composition_calls import NewGroup, NewStep, submit_steps
 from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.limit_calls import set_limit
 from workstealing.queue.pause_calls import pause, resume
@@ -62,7 +63,7 @@ from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 
 T = TypeVar("T")
 
-_SUBMITS = ("submit", "submit_unique")
+_SUBMITS = ("submit", "submit_unique", "submit_steps")
 _MAY_COME_LATE = ("release", "exchange", "steal", "park", "route", *_SUBMITS)
 UNIQUE_IDS = ["u0", "u1", "u2"]
 IDS = [*(f"t{n}" for n in range(9)), *UNIQUE_IDS]
@@ -127,6 +128,13 @@ class QueueMachine(RuleBasedStateMachine):
         self.cancelling: set[str] = set()
         self.frozen: set[str] = set()
         self.tick = 1
+        self.compositions = 0
+        self.follower: dict[str, str] = {}
+        self.group_of: dict[str, str] = {}
+        self.left: dict[str, int] = {}
+        self.incomplete: set[str] = set()
+        self.steps: dict[str, int] = {}
+        self.begun_steps = 0
 
     @initialize(
         retention=st.sampled_from([3_600_000, 3_600_000, 0]),
@@ -307,6 +315,76 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.client.zadd(self.queue.keys.unique_windows, {key: 1}, xx=True)
         self.state = self.queue.state()
 
+    @precondition(lambda self: self.compositions < 5)
+    @rule(
+        kind=st.sampled_from(["chain", "group", "then"]),
+        size=few,
+        priority=st.integers(0, 2),
+        delay=st.sampled_from([0, 0, 0, 1_000_000]),
+        lines=lines,
+        is_whole=st.sampled_from([True, True, True, False]),
+    )
+    def compose(
+        self,
+        kind: str,
+        size: int,
+        priority: int,
+        delay: int,
+        lines: list[str],
+        is_whole: bool,
+    ) -> None:
+        """Submit a chain, a group, or a group with a step; or a part of a group."""
+        first = 10 * self.compositions
+        self.compositions += 1
+        names = [f"p{first + n}" for n in range(size + 1)]
+
+        def step(n: int, **more: Any) -> NewStep:
+            line = lines[n] and f"{priority}{lines[n]}"
+            envelope = self.envelope(names[n], priority)
+            return NewStep(names[n], envelope, priority, 0, delay, line, **more)
+
+        if kind == "chain":
+            followers = [*names[1:], ""]
+            steps = [
+                step(n, follower=followers[n], waits=n > 0) for n in range(size + 1)
+            ]
+            group = NewGroup()
+        else:
+            steps = [step(0, waits=True)] if kind == "then" else []
+            steps += [
+                step(n, follower=names[0], is_member=True) for n in range(1, size + 1)
+            ]
+            group = NewGroup(names[0], size if is_whole else size + 1, is_last=is_whole)
+        call = submit_steps(
+            self.queue.keys,
+            self.queue.settings,
+            steps,
+            group,
+            whole=len(steps),
+            limits=LIMITS,
+        )
+        before = self.state
+        assert self.perform(call) == "ok"
+        self.learn(call, before)
+        assert self.queue.again(call) == "ok"
+
+    @precondition(lambda self: self.incomplete & set(self.steps))
+    @rule()
+    def abandon(self) -> None:
+        """Let a producer have died before all of its group was submitted."""
+        for group in sorted(self.incomplete & set(self.steps)):
+            self.queue.client.zadd(self.queue.keys.group_times, {group: 1})
+            self.perform(expire(self.queue.keys, self.queue.settings, most=9))
+            self.skip(group)
+            self.left.pop(group)
+            self.incomplete.discard(group)
+
+    @precondition(lambda self: any(name[0] == "p" for name in self.tasks))
+    @rule(number=numbers)
+    def cancel_one_of_a_composition(self, number: int) -> None:
+        names = sorted(name for name in self.tasks if name[0] == "p")
+        self.cancel(names[number % len(names)], False)
+
     @rule(name=ids, is_wrong=rarely)
     def cancel(self, name: str, is_wrong: bool) -> None:
         queue, before = self.queue, self.state
@@ -352,11 +430,19 @@ class QueueMachine(RuleBasedStateMachine):
         )
         if name in self.dead:
             self.dead.discard(name)
-            self.outcomes.pop(name, None)
+            if name in self.state.get("done", {}):
+                assert drop, "only what a step needs is kept"
+                self.stale.add(name)
+            else:
+                self.outcomes.pop(name, None)
             self.attempts.pop(name, None)
             self.deaths.pop(name, None)
             if drop:
                 del self.tasks[name]
+            elif self.group_of.get(name) in self.steps:
+                # Its group waits for it once more.
+                self.follower[name] = f"g{self.group_of[name]}"
+                self.left[self.group_of[name]] += 1
 
     @rule(name=st.sampled_from([*NAMES, None]))
     def pause(self, name: str | None) -> None:
@@ -611,12 +697,14 @@ class QueueMachine(RuleBasedStateMachine):
         call = leave(self.queue.keys, name, hand.incarnation, most=most, final=final)
         before = self.waiting()
         had = dict(self.state.get(f"running:{name}", {}))
+        begun_steps = self.begun_steps
         back, left = self.perform(call)
         gone = had.keys() - self.state.get(f"running:{name}", {}).keys()
         begun = [task_id for task_id in gone if had[task_id].startswith("!")]
         for task_id in begun:
             self.end(task_id, "dead", LEFT.decode())
-        assert len(self.waiting()) == len(before) + back - len(begun)
+        begun_steps = self.begun_steps - begun_steps
+        assert len(self.waiting()) == len(before) + back - len(begun) + begun_steps
         assert self.in_order(before, self.waiting())
         running = self.state.get(f"running:{name}", {})
         assert left == len(self.deque(name)) + (len(running) if final else 0)
@@ -685,9 +773,11 @@ class QueueMachine(RuleBasedStateMachine):
         assert kept == deque[: len(kept)]
         for task_id in self.state.get(f"running:{name}", {}):
             del had[task_id]
+        begun_steps = self.begun_steps
         given_up = self.die(had)
         assert len(rescued.given_up) == given_up
-        assert len(self.waiting()) == len(waiting) + reply - given_up
+        begun_steps = self.begun_steps - begun_steps
+        assert len(self.waiting()) == len(waiting) + reply - given_up + begun_steps
         assert self.in_order(waiting, self.waiting())
         if name not in self.state["workers"]:
             self.haunt(name)
@@ -772,7 +862,7 @@ class QueueMachine(RuleBasedStateMachine):
             self.stale.update(name for name in over if name not in self.dead)
         self.state = queue.state()
         forgotten = self.perform(expire(queue.keys, queue.settings, most=most))
-        assert forgotten <= 2 * most
+        assert forgotten <= 3 * most
 
     @precondition(lambda self: self.state.get("parked_abilities"))
     @rule(ability=abilities, most=few)
@@ -795,6 +885,7 @@ class QueueMachine(RuleBasedStateMachine):
         }
         assert state.get("done", {}) == self.outcomes
         assert set(state.get("dead", {})) == self.dead
+        assert set(state.get("steps", {})) == set(self.steps)
         assert state.get("cancelling", set()) == self.cancelling
         stats = state.get("stats", {})
         for name, number in self.ended.items():
@@ -810,6 +901,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert seen.tasks == len(self.tasks)
         assert seen.assigned == len(self.state.get("lock", {}))
         assert seen.unfinished == self.unfinished()
+        assert seen.steps == len(self.steps)
         assert seen.paused == len(self.queue.put_aside(self.state))
 
     def teardown(self) -> None:
@@ -824,12 +916,17 @@ class QueueMachine(RuleBasedStateMachine):
         for ability in ABILITIES:
             queue.do(unpark(queue.keys, ability, most=100))
             queue.do(unpark(queue.keys, ability, most=100))
-        queue.client.zadd(queue.keys.later, dict.fromkeys(IDS, 1), xx=True)
+        for group in self.incomplete:
+            queue.client.zadd(queue.keys.group_times, {group: 1}, xx=True)
+        queue.do(expire(queue.keys, queue.settings, most=9))
+        waited = set(self.steps)
         queue.do(resume(queue.keys, None, goes_on=False))
         for name in NAMES:
             queue.do(resume(queue.keys, name, goes_on=False))
         done: list[str] = []
         for _ in range(9):
+            names = dict.fromkeys([*IDS, *self.tasks], 1)
+            queue.client.zadd(queue.keys.later, names, xx=True)
             while tasks := queue.take("last"):
                 queue.report("last", "done", *tasks)
                 done += [task.id for task in tasks]
@@ -838,7 +935,9 @@ class QueueMachine(RuleBasedStateMachine):
         state = queue.check()
         assert len(done) == len(set(done))
         assert set(state.get("task", {})) == set(state.get("dead", {}))
-        assert set(done) | set(state.get("dead", {})) == set(self.tasks)
+        over = set(done) | set(state.get("dead", {}))
+        assert over <= set(self.tasks)
+        assert set(self.tasks) - over <= waited, "only a step may be left out"
         left = {
             "deque:",
             "running:",
@@ -859,6 +958,7 @@ class QueueMachine(RuleBasedStateMachine):
             "permits",
             "permit_holders",
             "refills",
+            "steps",
         }
         assert not [key for key in state if key.startswith(tuple(left))]
         assert set(state.get("unique_of", {})) <= set(state.get("dead", {}))
@@ -901,6 +1001,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert set(tasks) <= set(running)
         for task in reply.tasks:
             assert task.envelope == self.tasks[task.id]
+            assert task.id not in self.steps, "nothing is begun before its turn"
             assert after["lock"][task.id] == f"{hand.name}#{task.token}"
             assert task.attempt == self.attempts.get(task.id, 0) + 1
             unique = after.get("unique_of", {}).get(task.id, "")
@@ -975,6 +1076,8 @@ class QueueMachine(RuleBasedStateMachine):
                 else:
                     self.tasks[name] = envelope
                     self.ended["submitted"] += 1
+        if call.script.name == "submit_steps":
+            self.learn_steps(call, before)
         if call.script.name != "exchange":
             return known
         locks, arguments = dict(before.get("lock", {})), call.arguments
@@ -990,6 +1093,55 @@ class QueueMachine(RuleBasedStateMachine):
             elif verdict != "back":
                 self.end(name, str(verdict), outcome.decode())
         return known
+
+    def learn_steps(self, call: Call[Any], before: Any) -> None:
+        """Apply the submission of a composition, all of it or nothing."""
+        group, members, _, is_last = call.arguments[:4]
+        count = int(call.arguments[8])
+        values = call.arguments[9 : 9 + 8 * count]
+        steps = [values[n : n + 8] for n in range(0, len(values), 8)]
+        names = {str(step[0]) for step in steps}
+        fresh = set(self.state.get("task", {})) - set(before.get("task", {}))
+        if not names & fresh:
+            return
+        assert names <= fresh, "all of it or nothing"
+        for name, envelope, _, _, delay, _, mark, waits in steps:
+            assert isinstance(name, str)
+            assert isinstance(envelope, bytes)
+            self.tasks[name] = envelope
+            self.outcomes.pop(name, None)
+            self.ended["submitted"] += 1
+            if mark:
+                self.follower[name] = str(mark)
+            if str(mark)[:1] == "g":
+                self.group_of[name] = str(group)
+            if waits:
+                self.steps[name] = int(delay)
+        if group:
+            self.left[str(group)] = int(members)
+            if not is_last:
+                self.incomplete.add(str(group))
+
+    def hand_over(self, name: str, how: str) -> None:
+        """Count the end of a task that something may wait for."""
+        mark = self.follower.pop(name, "")
+        step = mark[1:]
+        if mark[:1] == "g":
+            if step not in self.left:
+                return
+            self.left[step] -= 1
+            if self.left[step]:
+                return
+        elif mark and how != "done":
+            self.skip(step)
+            return
+        if mark and step in self.steps:
+            self.begun_steps += self.steps.pop(step) == 0
+
+    def skip(self, step: str) -> None:
+        """Let a step end that is not begun, with all that wait for it."""
+        if step in self.steps:
+            self.end(step, "cancelled", self.state.get("done", {}).get(step, ""))
 
     def learn_unique(self, call: Call[Any], before: Any) -> None:
         """Apply a submission that may have been kept out, by what it left behind."""
@@ -1037,18 +1189,31 @@ class QueueMachine(RuleBasedStateMachine):
         assert name not in self.dead
         self.ended[how] += 1
         self.cancelling.discard(name)
+        self.steps.pop(name, None)
         if how == "dead":
             self.dead.add(name)
             self.outcomes[name] = outcome
+            self.hand_over(name, how)
             return
         del self.tasks[name]
         self.attempts.pop(name, None)
         self.deaths.pop(name, None)
         if self.queue.settings.retention_ms:
             self.outcomes[name] = outcome
+        elif name in self.state.get("done", {}):
+            # It is kept only for the step that takes it.
+            self.outcomes[name] = outcome
+            self.stale.add(name)
+        self.hand_over(name, how)
 
     def forget_the_stale(self, state: Any) -> None:
         for name in list(self.stale):
+            is_letter = name in self.dead
+            if is_letter and name not in state.get("dead", {}):
+                self.dead.discard(name)
+                del self.tasks[name]
+                self.attempts.pop(name, None)
+                self.deaths.pop(name, None)
             if name not in state.get("done", {}):
                 self.stale.discard(name)
                 self.outcomes.pop(name, None)
@@ -1114,7 +1279,8 @@ class QueueMachine(RuleBasedStateMachine):
         return able
 
     def unfinished(self) -> int:
-        return len(self.tasks) - len(self.dead) - len(self.state.get("parked", {}))
+        parked = len(self.state.get("parked", {}))
+        return len(self.tasks) - len(self.dead) - parked - len(self.steps)
 
     def deque(self, name: str) -> list[str]:
         deque: list[str] = self.state.get(f"deque:{name}", [])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,3 +24,29 @@ def test_mypy_accepts_the_program_and_refuses_its_mistakes(program: Path) -> Non
     )
 
     assert (code, output, errors) == (0, "", "")
+
+
+@pytest.mark.skipif(not shutil.which("pyright"), reason="pyright is not installed")
+def test_pyright_refuses_the_same_chains_as_mypy(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text((HERE / "chains_and_groups.py").read_text())
+    settings = tmp_path / "pyrightconfig.json"
+    settings.write_text(json.dumps({"enableTypeIgnoreComments": False}))
+    command = ["pyright", "--outputjson", "--pythonpath", sys.executable]
+    ran = subprocess.run(
+        [*command, "--project", str(settings)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    found = json.loads(ran.stdout)["generalDiagnostics"]
+    refused = {
+        one["range"]["start"]["line"] for one in found if one["severity"] == "error"
+    }
+    mistakes = {
+        number
+        for number, line in enumerate(program.read_text().splitlines())
+        if "# type: ignore[" in line
+    }
+    assert refused == mistakes

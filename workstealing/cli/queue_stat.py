@@ -30,7 +30,7 @@ from workstealing.cli.tables import (
 )
 from workstealing.cli.unknown_queue import queues_instead
 from workstealing.inspecting import Inspector, QueueStat
-from workstealing.inspecting.formatting import timestamp
+from workstealing.inspecting.formatting import plural, timestamp
 from workstealing.inspecting.stat_rows import oldest_age, totals_text
 
 __all__ = ("stat_command",)
@@ -111,6 +111,10 @@ def _page(seen: QueueStat) -> list[PagePart]:
     ]
     if seen.parked_abilities:
         parts.append(_parked_abilities(seen))
+    if seen.steps:
+        verb = "waits" if seen.steps == 1 else "wait"
+        steps = plural(seen.steps, "step")
+        parts.append(f"Chains and groups: {steps} {verb} for others to end")
     parts += (_priorities(seen), f"So far: {totals_text(seen)}", _upkeep(seen))
     if seen.bytes is not None:
         largest = sorted(seen.bytes.items(), key=lambda item: -item[1])[:4]

@@ -25,6 +25,7 @@ from workstealing.client.bulk import (
     Selection,
     States,
 )
+from workstealing.client.composed_handle import AsyncGroupHandle, async_group_handle
 from workstealing.client.handle import AsyncTaskHandle
 from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.queue_options import (
@@ -281,6 +282,14 @@ class AsyncTaskQueue:
     def handle(self, task_id: str) -> AsyncTaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""
         return AsyncTaskHandle(self._internals, checked_id(task_id), Any)
+
+    async def group_handle(self, group_id: str) -> AsyncGroupHandle[Any]:
+        """Return the handle of a group that was submitted earlier or elsewhere.
+
+        Raises:
+            TaskNotFound: there is no such group, or it was forgotten since its end.
+        """
+        return await async_group_handle(self._internals, group_id)
 
     async def counts(self) -> Counts:
         """Count the tasks, by where they are."""

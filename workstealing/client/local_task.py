@@ -13,14 +13,16 @@ from typing import Any
 import msgspec
 
 from workstealing._interrupt import Interruptible, deliver_until_ended
+from workstealing.errors import TaskNotFound
 from workstealing.queue.producer_calls import Cancelled
-from workstealing.tasks.attempt import Attempt, Delivery, Report, Unroutable
+from workstealing.tasks.attempt import Attempt, Delivery, Report, Unfed, Unroutable
 from workstealing.tasks.context import (
     Progress,
     TaskNotes,
     control_of,
     encode_checkpoint,
 )
+from workstealing.tasks.envelope import After
 from workstealing.tasks.outcome import State, TaskOutcome, TaskState
 from workstealing.tasks.output_capture import Capture, LogRecord
 from workstealing.tasks.runner import AttemptOutput, TaskRunner
@@ -105,11 +107,16 @@ class LocalTask:
         elif isinstance(prepared, Unroutable):
             report = self._unroutable(prepared)
         else:
+            assert not isinstance(prepared, Unfed), "nothing here follows another task"
             report = prepared
         # None would mean that another worker has it: there is none here.
         self._settle(report or self._runner.cancelled(self._task, "it was stopped"))
 
     # The methods of `AttemptOutput`, which the runner calls.
+
+    def argument(self, after: After) -> bytes:
+        """Refuse: nothing here follows another task."""
+        raise TaskNotFound(f"there is no task {after.ids[0]} in this process")
 
     def may_begin(self, attempt: Attempt) -> bool:  # noqa: ARG002 - nobody else has it
         """Begin it: in this process nothing is run twice."""

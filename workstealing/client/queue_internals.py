@@ -49,7 +49,13 @@ from workstealing.queue import (
     pause_calls,
     producer_calls,
 )
-from workstealing.queue.inspection_calls import Counts, Located, locate
+from workstealing.queue.inspection_calls import (
+    Counts,
+    Located,
+    Trace,
+    locate,
+    waits_for,
+)
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.producer_calls import Cancelled, Submitted
@@ -146,7 +152,7 @@ class QueueInternals(Generic[D_co]):
             options.release,
         )
         """Shared with the sync twin of an asyncio queue."""
-        self._clock = options.clock
+        self.clock = options.clock
         self.observers = task_observers(name, options.observers, options.clock)
         """Who is told what happens; None if nobody is."""
 
@@ -182,7 +188,7 @@ class QueueInternals(Generic[D_co]):
         ids: Sequence[str] | None,
     ) -> Flow[Submission]:
         """Submit inside of a span, whose context travels with the tasks."""
-        context, began_at = options.context, self._clock.monotonic()
+        context, began_at = options.context, self.clock.monotonic()
         spans = observers.submitting(task.name, len(payloads), context.trace)
         if spans.trace != context.trace:
             options = replace(options, context=replace(context, trace=spans.trace))
@@ -199,7 +205,7 @@ class QueueInternals(Generic[D_co]):
                 submission.ids[0] if submission.ids else "",
                 len(submission.ids) - known,
                 known,
-                self._clock.monotonic() - began_at,
+                self.clock.monotonic() - began_at,
             )
         )
         return submission
@@ -302,17 +308,20 @@ class QueueInternals(Generic[D_co]):
         """Tell middlewares of tasks that are in the queue now."""
         decode = task.signature.decode
         for place, (name, payload) in enumerate(zip(ids, payloads, strict=True)):
-            if place in known:
-                continue
-            call = TaskCall(task.name, task.version, name, partial(decode, payload))
-            for one in self.middleware.all:
-                try:
-                    answer = yield Invoke(one.submitted, (call,))
-                    if inspect.isawaitable(answer):
-                        # Only a queue that cannot await leaves it to us.
-                        _complete_aside(answer)
-                except Exception as error:  # noqa: BLE001 - the task is submitted
-                    self.middleware.log_failure(one, "submitted", error)
+            if place not in known:
+                arguments = partial(decode, payload)
+                yield from self.tell(TaskCall(task.name, task.version, name, arguments))
+
+    def tell(self, call: TaskCall) -> Flow[None]:
+        """Tell middlewares of a task that is in the queue now."""
+        for one in self.middleware.all:
+            try:
+                answer = yield Invoke(one.submitted, (call,))
+                if inspect.isawaitable(answer):
+                    # Only a queue that cannot await leaves it to us.
+                    _complete_aside(answer)
+            except Exception as error:  # noqa: BLE001 - the task is submitted
+                self.middleware.log_failure(one, "submitted", error)
 
     def refuse(self, verdict: str, submitted: int, tasks: int) -> None:
         """Raise what a verdict means, after so many of all tasks were submitted."""
@@ -346,7 +355,7 @@ class QueueInternals(Generic[D_co]):
         A server that is away may come back: only the timeout ends the wait. Errors name
         the *whole* of it, if the caller has spent some already.
         """
-        end = None if timeout is None else self._clock.monotonic() + timeout
+        end = None if timeout is None else self.clock.monotonic() + timeout
         prefix = self.keys.channel("")
         own: Subscription | None = None
         absence: RedisUnavailable | None = None
@@ -379,7 +388,7 @@ class QueueInternals(Generic[D_co]):
                 raise (yield from self._overdue(task_id, waited, absence))
 
     def _left(self, end: float | None, most: float) -> float:
-        return most if end is None else min(most, end - self._clock.monotonic())
+        return most if end is None else min(most, end - self.clock.monotonic())
 
     def _overdue(
         self, task_id: str, waited: str, absence: RedisUnavailable | None
@@ -423,7 +432,7 @@ class QueueInternals(Generic[D_co]):
         is_tolerant: bool,
     ) -> Flow[dict[str, Any]]:
         """Wait for many tasks; return their results, and errors if *is_tolerant*."""
-        end = None if timeout is None else self._clock.monotonic() + timeout
+        end = None if timeout is None else self.clock.monotonic() + timeout
         found: dict[str, Any] = {}
         waiting = list(dict.fromkeys(ids))
         while True:
@@ -491,20 +500,23 @@ class QueueInternals(Generic[D_co]):
         """Cancel a task; follow it if it moves from worker to worker meanwhile."""
         while True:
             seen = yield from ask(inspection_calls.trace(self.keys, task_id))
-            outcome = TaskOutcome(
-                state="cancelled", reason="by its caller", task=_ability(seen.envelope)
-            )
-            call = producer_calls.cancel(
-                self.keys,
-                self.settings,
-                task_id,
-                seen.worker,
-                outcome.encode(),
-                needs=seen.needs,
-            )
-            verdict = yield from ask(call)
+            verdict = yield from ask(self.cancelling(task_id, seen))
             if verdict != "moved":
                 return verdict
+
+    def cancelling(self, task_id: str, seen: Trace) -> Call[Cancelled]:
+        """Return the call that cancels a task where it was seen."""
+        outcome = TaskOutcome(
+            state="cancelled", reason="by its caller", task=_ability(seen.envelope)
+        )
+        return producer_calls.cancel(
+            self.keys,
+            self.settings,
+            task_id,
+            seen.worker,
+            outcome.encode(),
+            needs=seen.needs,
+        )
 
     def pause(self, task: Any) -> Call[bool]:
         """Pause tasks of a name, or all of the queue."""
@@ -550,12 +562,12 @@ class QueueInternals(Generic[D_co]):
 
     def wait(self, timeout: float | None) -> Flow[Counts]:
         """Wait until no task is left that waits or runs."""
-        end = None if timeout is None else self._clock.monotonic() + timeout
+        end = None if timeout is None else self.clock.monotonic() + timeout
         while True:
             seen = yield from ask(inspection_calls.counts(self.keys))
             if seen.unfinished <= 0:
                 return seen
-            if end is not None and self._clock.monotonic() >= end:
+            if end is not None and self.clock.monotonic() >= end:
                 raise ResultTimeout(
                     f"after {timeout:g} s, {seen.unfinished} tasks of queue"
                     f" '{self._queue}' still wait or run"
@@ -696,6 +708,8 @@ def _state(found: Located) -> TaskState:
         since_ms = seen.due_ms
     elif place is State.PARKED:
         reason = f"no worker can run {seen.needs}"
+    elif seen.is_step:
+        reason = waits_for(seen)
     elif place is State.PAUSED:
         since_ms = seen.paused_since_ms
         reason = seen.pauses.reason(seen.name) or f"task {seen.name} is being resumed"

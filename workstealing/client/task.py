@@ -11,13 +11,17 @@ from types import MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
+    Concatenate,
     Generic,
     NoReturn,
     ParamSpec,
     TypeAlias,
     TypeVar,
+    overload,
 )
 
+from workstealing.client.composed_submission import PlannedStep, planned_step
+from workstealing.client.composition import AsyncLink, AsyncStep, Link, Step
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.errors import ConfigurationError, PayloadInvalid
@@ -52,6 +56,8 @@ __all__ = (
 )
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
+X = TypeVar("X")
 R = TypeVar("R")
 Self = TypeVar("Self", bound="_AnyTask[Any, Any]")
 H = TypeVar("H", bound=TaskHandle[Any] | AsyncTaskHandle[Any])
@@ -158,6 +164,11 @@ class _AnyTask(Generic[P, R]):
         )
         return type(self)(self.queue, self._definition, options)
 
+    def _planned(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PlannedStep:
+        return planned_step(
+            self._internals, self._definition, self._options, args, kwargs
+        )
+
     def _one(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], options: SubmitOptions
     ) -> Flow[Submission]:
@@ -208,6 +219,23 @@ class Task(_AnyTask[P, R]):
     queue: TaskQueue
     _internals: QueueInternals[Driver]
 
+    # A function whose arguments have defaults fits both: then it is complete.
+    @overload
+    def s(  # type: ignore[overload-overlap]
+        self, *args: P.args, **kwargs: P.kwargs
+    ) -> Step[R]: ...
+    @overload
+    def s(
+        self: Callable[Concatenate[X, Q], Any], *args: Q.args, **kwargs: Q.kwargs
+    ) -> Link[X, R]: ...
+    def s(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the task with its arguments, for a chain or a group.
+
+        Without its first argument it takes the result of the step before it.
+        """
+        plan = self._planned(args, kwargs)
+        return Link(plan) if plan.into else Step(plan)
+
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Put the task into the queue."""
         return self._submitted(self._one(args, kwargs, self._options))
@@ -254,6 +282,23 @@ class AsyncTask(_AnyTask[P, R]):
 
     queue: AsyncTaskQueue
     _internals: QueueInternals[AsyncDriver]
+
+    # A function whose arguments have defaults fits both: then it is complete.
+    @overload
+    def s(  # type: ignore[overload-overlap]
+        self, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncStep[R]: ...
+    @overload
+    def s(
+        self: Callable[Concatenate[X, Q], Any], *args: Q.args, **kwargs: Q.kwargs
+    ) -> AsyncLink[X, R]: ...
+    def s(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the task with its arguments, for a chain or a group.
+
+        Without its first argument it takes the result of the step before it.
+        """
+        plan = self._planned(args, kwargs)
+        return AsyncLink(plan) if plan.into else AsyncStep(plan)
 
     async def submit(self, *args: P.args, **kwargs: P.kwargs) -> AsyncTaskHandle[R]:
         """Put the task into the queue."""

@@ -30,6 +30,7 @@ from workstealing.client.bulk import (
     Selection,
     States,
 )
+from workstealing.client.composed_handle import GroupHandle, group_handle
 from workstealing.client.handle import TaskHandle
 from workstealing.client.queue_internals import QueueInternals
 from workstealing.client.queue_options import (
@@ -309,6 +310,14 @@ class TaskQueue:
     def handle(self, task_id: str) -> TaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""
         return TaskHandle(self._internals, checked_id(task_id), Any)
+
+    def group_handle(self, group_id: str) -> GroupHandle[Any]:
+        """Return the handle of a group that was submitted earlier or elsewhere.
+
+        Raises:
+            TaskNotFound: there is no such group, or it was forgotten since its end.
+        """
+        return group_handle(self._internals, group_id)
 
     def counts(self) -> Counts:
         """Count the tasks, by where they are."""

@@ -132,6 +132,7 @@ def read_stat(
         totals=_totals(seen.stats),
         upkeep=_upkeep(seen),
         bytes=sizes,
+        steps=seen.steps,
     )
 
 

@@ -15,7 +15,7 @@ from workstealing.errors import TaskNotFound
 from workstealing.inspecting.formatting import duration_ms, plural, timestamp
 from workstealing.inspecting.views import CutText, Explanation, TaskDetail
 from workstealing.queue import limit_calls, listing_calls
-from workstealing.queue.inspection_calls import Trace, locate
+from workstealing.queue.inspection_calls import Trace, locate, waits_for
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import number, shown
 from workstealing.queue.settings import QueueSettings
@@ -101,6 +101,8 @@ def _explain(
         return [*_delayed(seen), *_unique(seen), *_history(seen)]
     if found.state is State.PAUSED:
         sentences = _paused(seen, where)
+    elif seen.is_step:
+        sentences = yield from _following(keys, found)
     elif found.state is State.WAITING and seen.line:
         sentences = yield from _in_line(keys, found)
     elif found.state is State.WAITING:
@@ -199,6 +201,20 @@ def _waiting(keys: QueueKeys, found: _FoundTask) -> Sentences:
     else:
         sentences.append(f"{_workers_alive(alive)}; the next free one will run it.")
     return [*sentences, *_expiry(found.trace)]
+
+
+def _following(keys: QueueKeys, found: _FoundTask) -> Sentences:
+    seen = found.trace
+    sentences = [f"It {waits_for(seen)}."]
+    envelope = preview_envelope(seen.envelope)
+    if seen.group is None and envelope.after is not None:
+        before = yield from locate(keys, envelope.after.task)
+        state = before.place or State(preview_outcome(before.trace.outcome).state)
+        sentences.append(f"That one is {state.value}.")
+        sentences.append("If it fails, this one is cancelled.")
+    else:
+        sentences.append("It is begun when the last of them has ended, however it did.")
+    return [*sentences, *_expiry(seen)]
 
 
 def _in_line(keys: QueueKeys, found: _FoundTask) -> Sentences:

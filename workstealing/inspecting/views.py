@@ -161,6 +161,8 @@ class QueueStat:
     upkeep: UpkeepStat
     bytes: dict[str, int] | None
     """Memory per key, with all deques as `queues`; None if not allowed."""
+    steps: int = 0
+    """Steps of chains and groups that wait for others to end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from workstealing.errors import BadEnvelope, UnknownEnvelope
 from workstealing.queue import task_output_calls
+from workstealing.queue.composition_calls import GroupProgress
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
@@ -26,6 +27,7 @@ __all__ = (
     "counts",
     "locate",
     "trace",
+    "waits_for",
 )
 
 _script = queue_scripts(__package__)
@@ -57,6 +59,10 @@ class Trace:
     """What of the queue is paused."""
     line: str
     """The line that it waits in when it waits; empty if it has none."""
+    is_step: bool = False
+    """It waits for others to end: for its group, or for the step before it."""
+    group: GroupProgress | None = None
+    """The group that it waits for, or has waited for."""
 
     @property
     def name(self) -> str:
@@ -115,11 +121,13 @@ class Counts:
     """Waiting for their turn, or held back by a limit."""
     held_back: int = 0
     """Those of them that a limit holds back, in a thousand lines at most."""
+    steps: int = 0
+    """Steps of chains and groups that wait for others to end."""
 
     @property
     def unfinished(self) -> int:
-        """Tasks that are not over."""
-        return self.tasks - self.dead - self.parked
+        """Tasks that are not over; without steps, which wait for others of them."""
+        return self.tasks - self.dead - self.parked - self.steps
 
 
 def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
@@ -161,6 +169,20 @@ def counts(keys: QueueKeys) -> Call[Counts]:
     return Call(script, script.keys(keys), script.arguments(), _counts)
 
 
+def waits_for(seen: Trace) -> str:
+    """Say what a step waits for: `waits for …`."""
+    group = seen.group
+    if group is not None:
+        left = f"waits for {group.left:,} of {group.total:,} members"
+        failed = f"; {group.failed:,} failed" if group.failed else ""
+        return f"{left} of its group{failed}"
+    try:
+        after = Envelope.read(seen.envelope).after
+    except (BadEnvelope, UnknownEnvelope):
+        after = None
+    return f"waits for task {after.task}" if after else "waits for the step before it"
+
+
 def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
     if seen.outcome:
         return None
@@ -171,6 +193,7 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
         (bool(seen.needs), State.PARKED),
         (seen.due_ms is not None, State.DELAYED),
         (begun_at_ms is not None, State.RUNNING),
+        (seen.is_step, State.WAITING),
         (seen.is_aside or seen.paused_since_ms is not None, State.PAUSED),
         (bool(seen.worker), State.ASSIGNED),
     )
@@ -179,7 +202,7 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
 
 def _trace(reply: Any) -> Trace:
     now, envelope, lock, outcome, due, dead_at, needs, history, *more = reply
-    asked, unique, is_aside, pauses, line = more
+    asked, unique, is_aside, pauses, line, is_step, group = more
     worker, _, token = shown(lock).rpartition("#")
     return Trace(
         int(now),
@@ -196,6 +219,8 @@ def _trace(reply: Any) -> Trace:
         bool(is_aside),
         Pauses.read(pauses),
         shown(line).partition("\0")[0] if len(line) > 1 else "",
+        bool(is_step),
+        GroupProgress.read(group),
     )
 
 
@@ -205,8 +230,8 @@ def _milliseconds(score: Any) -> int | None:
 
 def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
-    parked, paused, input_ended, in_lines, held_back, stats, upkeep = reply[9:16]
-    leases, loads, able, pauses = reply[16:]
+    parked, paused, input_ended, in_lines, held_back, steps, stats = reply[9:16]
+    upkeep, leases, loads, able, pauses = reply[16:]
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -226,6 +251,7 @@ def _counts(reply: Any) -> Counts:
         Pauses.read(pauses),
         int(in_lines),
         int(held_back),
+        int(steps),
     )
 
 

@@ -67,6 +67,10 @@ class QueueKeys:
         self.limits = f"{prefix}limits"
         self.rates = f"{prefix}rates"
         self.refills = f"{prefix}refills"
+        self.followers = f"{prefix}followers"
+        self.steps = f"{prefix}steps"
+        self.groups = f"{prefix}groups"
+        self.group_times = f"{prefix}group_times"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ import msgspec
 
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.definition import TaskDefinition
-from workstealing.tasks.envelope import Envelope
+from workstealing.tasks.envelope import After, Envelope
 from workstealing.tasks.retry import Restart, stricter
 
-__all__ = ("Attempt", "Delivery", "Ending", "Report", "Unroutable", "Verdict")
+__all__ = ("Attempt", "Delivery", "Ending", "Report", "Unfed", "Unroutable", "Verdict")
 
 Verdict = Literal[
     "done", "cancelled", "expired", "failed", "dead", "forged", "retry", "back"
@@ -30,6 +30,8 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     token: str
     attempt: int
     envelope: bytes
+    argument: bytes | None = None
+    """Of a step: what those before it returned, as JSON, once it was read."""
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
@@ -48,6 +50,14 @@ class Unroutable:
 
     task: Delivery
     ability: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unfed:
+    """A step whose argument, the result of those before it, is still to be read."""
+
+    task: Delivery
+    after: After
 
 
 Ending = Report | Unroutable | None

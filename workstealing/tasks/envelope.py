@@ -27,11 +27,22 @@ from workstealing.errors import BadEnvelope, InvalidName, UnknownEnvelope
 from workstealing.tasks.json_values import NOT_JSON
 from workstealing.tasks.retry import Restart
 
-__all__ = ("LATEST_MS", "NORMAL", "PRIORITIES", "Envelope", "EnvelopeTemplate")
+__all__ = (
+    "LATEST_MS",
+    "MOST_MEMBERS",
+    "NORMAL",
+    "PRIORITIES",
+    "After",
+    "Envelope",
+    "EnvelopeTemplate",
+    "member_id",
+)
 
 PRIORITIES = 3
 """Priorities are 0 (urgent) to 2 (whenever)."""
 NORMAL = 1
+MOST_MEMBERS = 100_000
+"""Members of a group: what came of them is one argument of the step after it."""
 # Beyond that the numbers of Lua, and of many a JSON reader, are no longer exact.
 LATEST_MS = 2**53
 """The largest time, in milliseconds since 1970."""
@@ -39,13 +50,40 @@ LATEST_MS = 2**53
 _Priority = Annotated[int, Meta(ge=0, lt=PRIORITIES)]
 _Version = Annotated[int, Meta(ge=1, le=LARGEST)]
 _Count = Annotated[int, Meta(ge=0, le=LARGEST)]
+_Members = Annotated[int, Meta(ge=0, le=MOST_MEMBERS)]
 _Seconds = Annotated[float, Meta(gt=0)]
 _Milliseconds = Annotated[int, Meta(ge=0, le=LATEST_MS)]
+_Id = Annotated[str, Meta(max_length=LONGEST_NAME)]
 _Principal = Annotated[str, Meta(max_length=LONGEST_NAME)]
 _Role = Annotated[str, Meta(min_length=1, max_length=LONGEST_ROLE)]
 _Value = Annotated[str, Meta(max_length=1000)]
 _Carried = Annotated[dict[str, _Value], Meta(max_length=64)]
 _Roles = Annotated[tuple[_Role, ...], Meta(max_length=MOST_ROLES)]
+
+
+class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a step waits for, and the argument that takes what comes of it."""
+
+    task: _Id = ""
+    """The step before it."""
+    group: _Id = ""
+    """Or else the group before it, whose members are `<group>-0`, `<group>-1`, …"""
+    members: _Members = 0
+    """How many the group has."""
+    into: str = ""
+    """The argument that takes the result; none if it is empty."""
+
+    @property
+    def ids(self) -> list[str]:
+        """The tasks that it waits for."""
+        if self.group:
+            return [member_id(self.group, place) for place in range(self.members)]
+        return [self.task]
+
+
+def member_id(group: str, place: int) -> str:
+    """Return the id of a member of a group, so that nobody has to list them."""
+    return f"{group}-{place}"
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,6 +123,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Context variables of the caller that are set around the task, by name."""
     restart: Restart = "always"
     """After what it is run again: no more than this, and than the task itself says."""
+    after: After | None = None
+    """What it waits for, if it is a step of a chain or follows a group."""
     # Last, so that all that a batch has in common stands before it.
     payload: msgspec.Raw
     """A JSON object: argument name to value."""

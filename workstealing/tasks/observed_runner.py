@@ -10,8 +10,13 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from workstealing.errors import BadEnvelope, BadOutcome, UnknownEnvelope
-from workstealing.tasks.attempt import Attempt, Delivery, Report, Unroutable
+from workstealing.errors import (
+    BadEnvelope,
+    BadOutcome,
+    UnknownEnvelope,
+    WorkStealingError,
+)
+from workstealing.tasks.attempt import Attempt, Delivery, Report, Unfed, Unroutable
 from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.hooked_runner import HookedRunner
 from workstealing.tasks.outcome import TaskOutcome
@@ -38,12 +43,18 @@ class ObservedRunner(TaskRunner):
         # By identity: a task may come back while an earlier attempt still runs.
         self._observed: dict[int, _ObservedRun] = {}
 
-    def prepare(self, delivery: Delivery) -> Attempt | Report | Unroutable:
+    def prepare(self, delivery: Delivery) -> Attempt | Report | Unroutable | Unfed:
         """Make a task ready to run, or say and emit why it is not to be run."""
         prepared = super().prepare(delivery)
         if isinstance(prepared, Report) and prepared.verdict != "cancelled":
             self._emit_unbegun(delivery, prepared)
         return prepared
+
+    def _refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
+        """Report and emit a step whose argument is gone."""
+        report = super()._refused_unfed(delivery, error)
+        self._emit_unbegun(delivery, report)
+        return report
 
     def cancelled(self, delivery: Delivery, *reason: str) -> Report:
         """Report and emit a task that was cancelled before it was begun."""

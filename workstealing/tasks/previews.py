@@ -12,7 +12,7 @@ import re
 import msgspec
 
 from workstealing.errors import BadOutcome
-from workstealing.tasks.envelope import NORMAL
+from workstealing.tasks.envelope import NORMAL, After
 from workstealing.tasks.json_values import NOT_JSON
 from workstealing.tasks.outcome import TaskOutcome
 
@@ -27,6 +27,7 @@ class EnvelopePreview(msgspec.Struct, frozen=True):
     priority: int = NORMAL
     at: int = 0
     deadline: int | None = None
+    after: After | None = None
 
     @property
     def ability(self) -> str:

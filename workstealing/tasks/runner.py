@@ -37,6 +37,7 @@ from workstealing.tasks.attempt import (
     Delivery,
     Ending,
     Report,
+    Unfed,
     Unroutable,
     Verdict,
 )
@@ -48,7 +49,8 @@ from workstealing.tasks.context import (
     leave,
 )
 from workstealing.tasks.definition import TaskDefinition
-from workstealing.tasks.envelope import LATEST_MS, Envelope
+from workstealing.tasks.envelope import LATEST_MS, After, Envelope
+from workstealing.tasks.member_result import with_argument
 from workstealing.tasks.outcome import (
     MAX_RESULT,
     ErrorReport,
@@ -72,6 +74,10 @@ Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
 class AttemptOutput(Protocol):
     """Where attempts leave what they say while they run."""
+
+    def argument(self, after: After) -> bytes:
+        """Read what a step takes of those before it; `RedisError` if none can tell."""
+        ...
 
     def may_begin(self, attempt: Attempt) -> bool:
         """Record that a task which must not be run twice begins; False if it may not.
@@ -143,6 +149,10 @@ class TaskRunner:
             attempt = self.prepare(delivery)
             if isinstance(attempt, Attempt):
                 return self.run(attempt, call, complete)
+            if isinstance(attempt, Unfed):
+                attempt = self._feed(attempt)
+                if isinstance(attempt, Attempt):
+                    return self.run(attempt, call, complete)
             return attempt
         except self._reraised:
             raise
@@ -157,6 +167,10 @@ class TaskRunner:
             attempt = self.prepare(delivery)
             if isinstance(attempt, Attempt):
                 return await self.run_async(attempt, call)
+            if isinstance(attempt, Unfed):
+                attempt = await asyncio.to_thread(self._feed, attempt)
+                if isinstance(attempt, Attempt):
+                    return await self.run_async(attempt, call)
             return attempt
         except asyncio.CancelledError:
             raise
@@ -178,7 +192,7 @@ class TaskRunner:
                 if not output.may_begin(attempt):
                     return None
             except RedisError as error:
-                return self._not_begun(attempt, error)
+                return self._not_begun(attempt.task, error)
         control = control_of(attempt.context)
         control.attempt, control.output = attempt, output
         token = enter(attempt.context)
@@ -215,7 +229,7 @@ class TaskRunner:
                 if not await asyncio.to_thread(output.may_begin, attempt):
                     return None
             except RedisError as error:
-                return self._not_begun(attempt, error)
+                return self._not_begun(attempt.task, error)
         control = control_of(attempt.context)
         control.attempt, control.output = attempt, output
         token = enter(attempt.context)
@@ -241,7 +255,7 @@ class TaskRunner:
             await asyncio.to_thread(output.settle, attempt, report)
         return report
 
-    def prepare(self, delivery: Delivery) -> Attempt | Report | Unroutable:
+    def prepare(self, delivery: Delivery) -> Attempt | Report | Unroutable | Unfed:
         """Make a task ready to run, or say why it is not to be run."""
         began_ns = time.time_ns()
         now_ms = began_ns // 1_000_000
@@ -257,7 +271,12 @@ class TaskRunner:
                 deadline = _moment(envelope.deadline)
             definition = admission.registry.find(envelope.name, envelope.version)
             admission.permit(definition, envelope.principal, envelope.roles)
-            arguments = definition.decode(envelope.version, envelope.payload)
+            payload, after = envelope.payload, envelope.after
+            if after is not None and after.into:
+                if delivery.argument is None:
+                    return Unfed(delivery, after)
+                payload = with_argument(payload, after.into, delivery.argument)
+            arguments = definition.decode(envelope.version, payload)
             if definition.signature.resources:
                 arguments.update(self._opened(definition))
         except UnknownTask:
@@ -280,6 +299,23 @@ class TaskRunner:
         if definition.signature.context_parameter is not None:
             arguments[definition.signature.context_parameter] = context
         return Attempt(delivery, envelope, definition, arguments, context, began_ns)
+
+    def _feed(self, step: Unfed) -> Attempt | Report | Unroutable:
+        """Make a step ready to run, with what those before it returned."""
+        delivery = step.task
+        try:
+            argument = self._output.argument(step.after)
+        except RedisError as error:
+            return self._not_begun(delivery, error)
+        except WorkStealingError as error:
+            return self._refused_unfed(delivery, error)
+        fed = self.prepare(msgspec.structs.replace(delivery, argument=argument))
+        assert not isinstance(fed, Unfed), "it has its argument"
+        return fed
+
+    def _refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
+        """Report a step whose argument is gone."""
+        return self._refused(delivery, error, time.time_ns())
 
     def cancelled(
         self, delivery: Delivery, reason: str = "before it was begun"
@@ -377,9 +413,8 @@ class TaskRunner:
                 error=error,
             )
 
-    def _not_begun(self, attempt: Attempt, error: RedisError) -> Report:
+    def _not_begun(self, task: Delivery, error: RedisError) -> Report:
         # Whether the reply was lost or the call, the task was not begun.
-        task = attempt.task
         logger.warning(
             "task %s was not started and goes back to the queue: %s", task.id, error
         )

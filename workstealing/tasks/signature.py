@@ -18,8 +18,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any, get_type_hints
 
 import msgspec
@@ -128,6 +128,30 @@ class Signature:
             _payload=payload,
             _hook=hook,
             _decode=_exactly(fields, payload, hook),
+        )
+
+    def without_first(self) -> Signature:
+        """Return what is left of it, if the first argument is to come later."""
+        return _without_first(self)
+
+    def _left(self) -> Signature:
+        first, *positional = self.positional
+        fields = [
+            (one.name, one.type, _same_default(one))
+            for one in msgspec.structs.fields(self._payload)
+            if one.name != first
+        ]
+        payload = msgspec.defstruct(
+            "Payload", fields, kw_only=True, forbid_unknown_fields=True
+        )
+        hook = decode_hook_for(payload)
+        return replace(
+            self,
+            parameters=tuple(name for name in self.parameters if name != first),
+            positional=tuple(positional),
+            _payload=payload,
+            _hook=hook,
+            _decode=msgspec.json.Decoder(payload, dec_hook=hook).decode,
         )
 
     def encode_payload(self, payload: Any) -> bytes:
@@ -326,6 +350,17 @@ def _default(parameter: inspect.Parameter) -> Any:
         return msgspec.field()
     # As in Python, the very object: msgspec would copy some, and refuse others.
     return msgspec.field(default_factory=partial(_same, parameter.default))
+
+
+def _same_default(one: msgspec.structs.FieldInfo) -> Any:
+    if one.required:
+        return msgspec.field()
+    return msgspec.field(default_factory=one.default_factory)
+
+
+@lru_cache(maxsize=1024)
+def _without_first(signature: Signature) -> Signature:
+    return signature._left()  # noqa: SLF001 - the same file
 
 
 def _same(value: Any) -> Any:

@@ -15,9 +15,11 @@ from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import RedisError
-from workstealing.queue import task_output_calls, worker_calls
+from workstealing.queue import producer_calls, task_output_calls, worker_calls
 from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.tasks.context import Progress, TaskNotes, encode_checkpoint
+from workstealing.tasks.envelope import After
+from workstealing.tasks.member_result import argument_of
 from workstealing.tasks.output_capture import Capture, LogRecord
 from workstealing.workers.identity import WorkerIdentity
 
@@ -26,6 +28,7 @@ __all__ = ("TaskOutput",)
 logger = BackgroundLogger(__name__)
 
 _PROGRESS_EVERY = 0.1
+_OUTCOMES = 100
 
 
 class TaskOutput:
@@ -35,6 +38,16 @@ class TaskOutput:
         self._driver = driver
         self._identity = identity
         self._clock = clock
+
+    def argument(self, after: After) -> bytes:
+        """Read what those before a step returned, a hundred at a time."""
+        ids, keys = after.ids, self._identity.keys
+        found: list[tuple[str, bytes]] = []
+        for first in range(0, len(ids), _OUTCOMES):
+            part = ids[first : first + _OUTCOMES]
+            seen = self._driver.call(producer_calls.read_outcomes(keys, part))
+            found += zip(part, (one.outcome for one in seen), strict=True)
+        return argument_of(after, found)
 
     def may_begin(self, attempt: Attempt) -> bool:
         """Mark a task that must not be run twice as begun; False if it may not be.

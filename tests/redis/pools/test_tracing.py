@@ -203,6 +203,30 @@ def test_a_batch_is_one_submit_and_a_run_for_each(
     assert [run.parent.span_id for run in runs] == [submit.context.span_id] * 2
 
 
+def test_a_request_and_the_chain_that_it_submits_are_one_trace(
+    queue: TaskQueue, traced: Traced
+) -> None:
+    plain = queue.task(name="plain")(_plain)
+    then = queue.task(name="then")(_plain)
+
+    with traced.tracer.start_as_current_span("GET /"):
+        handle = (plain.s(1) | then.s() | then.s()).submit()
+    Worker(queue).run(until_empty=True)
+
+    assert handle.result(timeout=30) == 1
+    flush_events()
+    spans = traced.spans()
+    ended = traced.exporter.get_finished_spans()
+    names = sorted(span.name for span in ended)
+    runs = ["run plain", "run then", "run then"]
+    assert names == ["GET /", *runs, "submit plain", "submit then"]
+    assert len({span.context.trace_id for span in ended}) == 1
+    for name in ("plain", "then"):
+        assert spans[f"submit {name}"].parent == spans["GET /"].context
+        submit = spans[f"submit {name}"].context.span_id
+        assert spans[f"run {name}"].parent.span_id == submit
+
+
 def test_a_trace_that_the_caller_names_is_continued(
     queue: TaskQueue, traced: Traced
 ) -> None:

@@ -10,6 +10,7 @@ import workstealing.node
 import workstealing.queue
 from workstealing.node import shared_state
 from workstealing.queue import (
+    composition_calls,
     inspection_calls,
     limit_calls,
     listing_calls,
@@ -33,6 +34,14 @@ TASK = Delivery("t", "7", 1, b"{}")
 REPORT = Report("t", "7", "done", b"{}", 0)
 
 BUILT: tuple[Call[object], ...] = (
+    composition_calls.submit_steps(
+        KEYS,
+        SETTINGS,
+        [composition_calls.NewStep("t", b"{}", follower="u")],
+        composition_calls.NewGroup("u", 1),
+        whole=1,
+        limits={"l": "1"},
+    ),
     inspection_calls.counts(KEYS),
     inspection_calls.trace(KEYS, "t"),
     limit_calls.describe_limits(KEYS, "l", "k"),

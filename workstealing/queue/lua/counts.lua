@@ -20,10 +20,11 @@
 -- KEY turns[3]      zset  line -> its turn; urgent, normal, low
 -- KEY blocked       zset  limit key, turn, line; of lines that wait for room
 -- KEY refills       zset  limit key -> when it has room for lines that wait
+-- KEY steps         hash  id of a step that waits -> how it is put into the queue
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
 -- waiting because of a pause, input ended, in lines, held back by limits (of a thousand lines
--- at most); then stats, upkeep, workers with leases, loads, abilities and pauses, each name,
+-- at most), steps that wait for others; then stats, upkeep, workers with leases, loads, abilities and pauses, each name,
 -- value, …
 
 local now, most_lines = now_ms(), 1000
@@ -42,6 +43,7 @@ return {
   redis.call('HEXISTS', control, 'input_ended'),
   redis.call('ZCARD', lines),
   count_blocked(now, most_lines),
+  redis.call('HLEN', steps),
   redis.call('HGETALL', stats),
   redis.call('HGETALL', upkeep),
   redis.call('ZRANGE', workers, 0, 999, 'WITHSCORES'),

@@ -5,8 +5,8 @@
 -- lease, take the next tasks, and learn what else there is to do.
 --
 -- It relies on these rules, as does every script that writes the same keys:
--- * An id is in exactly one place: an inbox, a line, a deque, running, later, parked, aside or
---   dead. The lock says whose it is while it is in a deque or running, and nothing otherwise.
+-- * An id is in exactly one place: an inbox, a line, a deque, running, later, parked, aside,
+--   steps or dead. The lock says whose it is while it is in a deque or running, and nothing otherwise.
 -- * A task that was taken from a line holds permits as long as it is locked, and no longer.
 -- * Reports are settled before membership is looked at: a late report of a worker that
 --   was struck off still counts, if its token does.
@@ -53,6 +53,10 @@
 -- KEY paused_tasks    hash  id -> its place among those put aside by a pause
 -- KEY ticks           zset  schedule -> its next tick
 -- KEY aside           zset  task name, sequence, id of all that were put aside by a pause
+-- KEY followers       hash  id -> what waits for its end, or needs its outcome
+-- KEY steps           hash  id of a step that waits -> how it is put into the queue
+-- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
+-- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -121,6 +125,8 @@ local unfinished, delayed, held_back, pauses = redis.call('HLEN', task), 0, 0, {
 local limited, most_lines = 0, 10
 if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
+  -- Others count that these wait for.
+  if is_there(steps) then unfinished = unfinished - redis.call('HLEN', steps) end
   delayed = redis.call('ZCARD', later)
   if is_there(paused) then
     held_back, pauses = redis.call('HLEN', paused_tasks), redis.call('HGETALL', paused)

@@ -29,6 +29,13 @@
 -- KEY refills         zset  limit key -> when it has room for lines that wait
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
+-- KEY outbox          zset  id -> when its outcome expires
+-- KEY later           zset  id -> when it is due
+-- KEY bell            list  wake-ups for idle workers
+-- KEY followers       hash  id -> what waits for its end, or needs its outcome
+-- KEY steps           hash  id of a step that waits -> how it is put into the queue
+-- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
+-- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
 -- ARG worker       str
 -- ARG incarnation  str
 -- ARG lease_ms     int

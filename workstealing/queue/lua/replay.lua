@@ -1,5 +1,6 @@
---- needs: give_back, wake_workers, uniques
--- Put a dead letter back into its inbox, with a clean slate; or drop it.
+--- needs: clock, give_back, wake_workers, uniques, needed, hand_over
+-- Put a dead letter back into its inbox, with a clean slate; or drop it. A group waits for a
+-- member that is replayed, unless the step after it has begun.
 --
 -- KEY dead            zset  id -> when it was given up
 -- KEY task            hash  id -> envelope
@@ -22,6 +23,14 @@
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
 -- KEY unique_windows  zset  unique key -> when its window ends
+-- KEY followers       hash  id -> what waits for its end, or needs its outcome
+-- KEY steps           hash  id of a step that waits -> how it is put into the queue
+-- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
+-- KEY outbox          zset  id -> when its outcome expires
+-- KEY later           zset  id -> when it is due
+-- KEY awaited         hash  id -> channels to publish its outcome on
+-- KEY stats           hash  counts
+-- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
 -- ARG id    str
 -- ARG drop  flag  forget it for good
 --
@@ -32,7 +41,21 @@ local _, _, _, key = read_unique(redis.call('HGET', unique_of, id))
 local other = key and redis.call('HGET', uniques, key)
 if other and not drop and redis.call('HEXISTS', unique_of, other) == 1 then return other end
 redis.call('ZREM', dead, id)
-redis.call('HDEL', done, id)
+local mark = redis.call('HGET', followers, id)
+if mark and drop then
+  if #keep_needed({id}, now_ms()) > 0 then redis.call('HDEL', done, id) end
+else
+  redis.call('HDEL', done, id)
+end
+local group = mark and not drop and string.sub(mark, 2)
+if group and redis.call('HEXISTS', steps, group) == 1 then
+  local left, total, failed, kept_ms, calls = read_group(redis.call('HGET', groups, group))
+  if left then
+    redis.call('HSET', followers, id, 'g' .. group)
+    local row = write_group(left + 1, total, failed - 1, kept_ms, calls)
+    redis.call('HSET', groups, group, row)
+  end
+end
 redis.call('HDEL', history, id)
 if drop then
   redis.call('HDEL', task, id)

@@ -40,6 +40,10 @@
 -- KEY permit_holders    hash  id -> limit keys that it holds permits of
 -- KEY refills           zset  limit key -> when it has room for lines that wait
 -- KEY limits            hash  limit -> its numbers; then those of the code, if others
+-- KEY followers         hash  id -> what waits for its end, or needs its outcome
+-- KEY steps             hash  id of a step that waits -> how it is put into the queue
+-- KEY groups            hash  group -> members left, all, failed, ms it is remembered, calls
+-- KEY group_times       zset  group -> when it is forgotten, or given up if it is not all there
 -- ARG id            str
 -- ARG envelope      str
 -- ARG is_drawn      flag  nobody else can have chosen this id

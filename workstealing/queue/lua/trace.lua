@@ -13,11 +13,14 @@
 -- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
 -- KEY paused_tasks  hash  id -> its place among those put aside by a pause
 -- KEY priorities    hash  id -> 0 urgent or 2 low; or its line and sequence
+-- KEY steps         hash  id of a step that waits -> how it is put into the queue
+-- KEY groups        hash  group -> members left, all, failed, ms it is remembered, calls
 -- ARG id  str
 --
 -- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop,
 -- how it is unique, whether a pause put it aside, pauses as name, since when, …; priority or
--- line; an empty string for each that is missing.
+-- line; whether it is a step that waits, and the group that it waits for: members left, all,
+-- failed, …; an empty string for each that is missing.
 
 return {
   now_ms(),
@@ -33,4 +36,6 @@ return {
   redis.call('HEXISTS', paused_tasks, id),
   redis.call('HGETALL', paused),
   redis.call('HGET', priorities, id) or '',
+  redis.call('HEXISTS', steps, id),
+  redis.call('HGET', groups, id) or '',
 }

@@ -1,5 +1,7 @@
--- Forget outcomes whose time is over, and the oldest above the number that is kept.
-local function expire_outcomes(now, kept, most)
+--- needs: needed
+-- Forget outcomes whose time is over, and the oldest above the number that is kept; but none
+-- that a step still needs, if any may.
+local function expire_outcomes(now, kept, most, is_any_followed)
   --- uses: done, outbox
   local over = redis.call('ZRANGE', outbox, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
   if #over == 0 then
@@ -8,6 +10,7 @@ local function expire_outcomes(now, kept, most)
       over = redis.call('ZRANGE', outbox, 0, math.min(excess, most) - 1)
     end
   end
+  if #over > 0 and is_any_followed then over = keep_needed(over, now) end
   if #over > 0 then
     redis.call('HDEL', done, unpack(over))
     redis.call('ZREM', outbox, unpack(over))

@@ -53,14 +53,14 @@ local is_any_ready -- besides heads; nil if nobody has looked
 local function make_ready(names, turn)
   --- uses: turns, ready, heads
   local at, members, new_heads, head_of = {{}, {}, {}}, {}, {}, {}
-  local groups, group_at = {}, {}
+  local fair_keys, group_at = {}, {}
   for n, line in ipairs(names) do
     group_at[n] = group_of(line) or false
-    if group_at[n] then groups[#groups + 1] = group_at[n] end
+    if group_at[n] then fair_keys[#fair_keys + 1] = group_at[n] end
   end
-  if #groups > 0 then
-    for n, head in ipairs(redis.call('HMGET', heads, unpack(groups))) do
-      head_of[groups[n]] = head
+  if #fair_keys > 0 then
+    for n, head in ipairs(redis.call('HMGET', heads, unpack(fair_keys))) do
+      head_of[fair_keys[n]] = head
     end
   end
   for n, line in ipairs(names) do

@@ -1,5 +1,5 @@
 --- needs: unusual, caller, history, put_into_inbox, give_up, expire_outcomes, publish
---- needs: permits, uniques
+--- needs: permits, uniques, hand_over
 -- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
 -- refused ones to a list. A report counts only if the task is still locked to this worker
 -- by the token that it names; repeating an accepted report changes nothing.
@@ -21,12 +21,14 @@ end
 
 local function settle(first, last, refused)
   --- uses: task, lock, done, outbox, running, stats, history, cancelling, priorities
-  --- uses: permit_holders, unique_of, retention_ms, most_outcomes
+  --- uses: permit_holders, unique_of, retention_ms, most_outcomes, followers
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
   local freed, ended, outcomes, expiries, given_up, returned = {}, {}, {}, {}, {}, {}
-  local is_settled = {}
+  local is_settled, failures = {}, {}
+  local is_any_followed = is_there(followers)
+  local marks = is_any_followed and redis.call('HMGET', followers, unpack(ids))
   local count = {done = 0, cancelled = 0, expired = 0, failed = 0, forged = 0, retry = 0, back = 0}
   -- Numbers are written out anew for each command that takes them; this one serves many.
   local expires_at = string.format('%d', now + retention_ms)
@@ -42,7 +44,9 @@ local function settle(first, last, refused)
       if count[verdict] then count[verdict] = count[verdict] + 1 end
       if verdict == 'done' or verdict == 'cancelled' or verdict == 'expired' then
         ended[#ended + 1] = id
-        if retention_ms > 0 then
+        if verdict ~= 'done' then failures[id] = outcome end
+        -- What is not kept for its caller is kept for the step that takes it.
+        if retention_ms > 0 or marks and marks[n] then
           outcomes[#outcomes + 1] = id
           outcomes[#outcomes + 1] = outcome
           expiries[#expiries + 1] = expires_at
@@ -77,10 +81,17 @@ local function settle(first, last, refused)
     becomes_odd()
     give_up(given_up)
   end
+  if is_any_followed then
+    if #ended > 0 then hand_over(ended, failures) end
+    -- A step may have gone to a line, or be due later.
+    becomes_odd()
+    has_priorities = true
+  end
   if #outcomes > 0 then
     redis.call('HSET', done, unpack(outcomes))
     redis.call('ZADD', outbox, unpack(expiries))
-    expire_outcomes(now, most_outcomes, math.min(#expiries, 1000))
+    expire_outcomes(now, most_outcomes, math.min(#expiries, 1000),
+      is_any_followed)
   end
   for verdict, number in pairs(count) do
     if number > 0 then redis.call('HINCRBY', stats, verdict, number) end

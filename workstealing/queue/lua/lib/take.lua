@@ -16,6 +16,7 @@ local function reject(id)
   local reason = 'its id is not UTF-8: no worker can name it'
   give_up({id, cjson.encode({state = 'dead', reason = reason})})
   becomes_odd()
+  has_priorities = true
 end
 
 -- Drop cancelled tasks from the front of an inbox, up to 500 at a time.

@@ -1,9 +1,10 @@
---- needs: clock, publish, load, uniques, lines, permits, wake_workers
+--- needs: clock, publish, load, uniques, lines, permits, wake_workers, hand_over
 -- Take a task that waits out of its place. Its id may stay in an inbox, where it is passed
 -- over: removing it there would take time in proportion to the inbox.
 local function withdraw(id, holder)
   --- uses: lock, later, deque, loads, cancelled, parked, parked_for, parked_abilities
-  --- uses: paused_tasks, aside, lines, priorities, worker, needs
+  --- uses: paused_tasks, aside, lines, priorities, worker, needs, steps
+  if redis.call('HDEL', steps, id) == 1 then return end
   local is_delayed = redis.call('ZREM', later, id) == 1
   local is_parked = redis.call('HDEL', parked, id) == 1
   if is_parked then
@@ -36,16 +37,19 @@ end
 -- Cancel a task that waits.
 local function cancel_waiting(id, holder, outcome)
   --- uses: task, done, outbox, cancelling, history, priorities, stats, retention_ms
+  --- uses: followers
   withdraw(id, holder)
   redis.call('HDEL', task, id)
   redis.call('SREM', cancelling, id)
   redis.call('HDEL', history, id)
   redis.call('HDEL', priorities, id)
   free_uniques({id}, 'ended')
-  if retention_ms > 0 then
+  local is_followed = redis.call('HEXISTS', followers, id) == 1
+  if retention_ms > 0 or is_followed then
     redis.call('HSET', done, id, outcome)
     redis.call('ZADD', outbox, now_ms() + retention_ms, id)
   end
   redis.call('HINCRBY', stats, 'cancelled', 1)
   publish(id, outcome)
+  if is_followed then hand_over({id}, {[id] = outcome}) end
 end

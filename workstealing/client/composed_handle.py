@@ -1,0 +1,365 @@
+"""The handles of chains and groups: their steps, members, progress, results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+
+from workstealing._checks import checked_id, checked_timeout
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.errors import RedisUnavailable, ResultTimeout, TaskNotFound
+from workstealing.queue import inspection_calls, producer_calls
+from workstealing.queue.composition_calls import GroupProgress, read_group
+from workstealing.queue.inspection_calls import Trace
+from workstealing.queue.producer_calls import Cancelled, RequestedOutcome
+from workstealing.queue.steps import Flow, Pipeline, Sleep, ask
+from workstealing.tasks.envelope import member_id
+from workstealing.tasks.member_result import MemberResult, member_results
+from workstealing.tasks.signature import decode_result
+
+if TYPE_CHECKING:
+    from workstealing.client.queue_internals import QueueInternals
+    from workstealing.drivers.async_driver import AsyncDriver
+    from workstealing.drivers.sync_driver import Driver
+
+__all__ = (
+    "AsyncChainHandle",
+    "AsyncGroupChainHandle",
+    "AsyncGroupHandle",
+    "ChainHandle",
+    "GroupChainHandle",
+    "GroupHandle",
+    "async_group_handle",
+    "group_handle",
+)
+
+M = TypeVar("M")
+R = TypeVar("R")
+
+_SLICE = 100
+_SOON_SECONDS = 0.01
+_LATEST_SECONDS = 0.5
+_NO_PROGRESS = GroupProgress(0, 0, 0)
+
+
+class GroupHandle(Generic[R]):
+    """A group that was submitted.
+
+    Attributes:
+        id: of the group; also that of the step after it, if there is one.
+        members: the handles of its tasks, in their order.
+    """
+
+    __slots__ = ("_internals", "_types", "id", "members")
+
+    def __init__(
+        self,
+        internals: QueueInternals[Driver],
+        group: str,
+        members: Sequence[TaskHandle[R]],
+        types: Sequence[Any],
+    ) -> None:
+        self._internals = internals
+        self._types = types
+        self.id = group
+        self.members = members
+
+    def progress(self) -> GroupProgress:
+        """Return how many members have ended, and how many have failed.
+
+        Raises:
+            TaskNotFound: the group ended so long ago that it was forgotten.
+        """
+        ids = [member.id for member in self.members]
+        return self._internals.driver.run(_progress(self._internals, self.id, ids))
+
+    def results(self, timeout: float | None = None) -> list[MemberResult[R]]:
+        """Wait for all members to end; return what came of each, in their order.
+
+        Raises:
+            ResultTimeout: some did not end in time.
+            ResultInvalid: one returned something else than its type says.
+        """
+        ids = [member.id for member in self.members]
+        flow = _results(self._internals, self.id, ids, checked_timeout(timeout))
+        return _decoded(self._internals.driver.run(flow), self._types)
+
+    def cancel(self) -> int:
+        """Cancel the members that have not ended; return how many that were.
+
+        The step after the group, if there is one, is begun all the same.
+        """
+        ids = [member.id for member in self.members]
+        return self._internals.driver.run(_cancel_members(self._internals, ids))
+
+    def __repr__(self) -> str:
+        return f"<GroupHandle {self.id} of {len(self.members)}>"
+
+
+class AsyncGroupHandle(Generic[R]):
+    """A group that was submitted; the asyncio twin of `GroupHandle`."""
+
+    __slots__ = ("_internals", "_types", "id", "members")
+
+    def __init__(
+        self,
+        internals: QueueInternals[AsyncDriver],
+        group: str,
+        members: Sequence[AsyncTaskHandle[R]],
+        types: Sequence[Any],
+    ) -> None:
+        self._internals = internals
+        self._types = types
+        self.id = group
+        self.members = members
+
+    async def progress(self) -> GroupProgress:
+        """Return how many members have ended, and how many have failed.
+
+        Raises:
+            TaskNotFound: the group ended so long ago that it was forgotten.
+        """
+        ids = [member.id for member in self.members]
+        flow = _progress(self._internals, self.id, ids)
+        return await self._internals.driver.run(flow)
+
+    async def results(self, timeout: float | None = None) -> list[MemberResult[R]]:
+        """Wait for all members to end; return what came of each, in their order.
+
+        Raises:
+            ResultTimeout: some did not end in time.
+            ResultInvalid: one returned something else than its type says.
+        """
+        ids = [member.id for member in self.members]
+        flow = _results(self._internals, self.id, ids, checked_timeout(timeout))
+        return _decoded(await self._internals.driver.run(flow), self._types)
+
+    async def cancel(self) -> int:
+        """Cancel the members that have not ended; return how many that were.
+
+        The step after the group, if there is one, is begun all the same.
+        """
+        ids = [member.id for member in self.members]
+        return await self._internals.driver.run(_cancel_members(self._internals, ids))
+
+    def __repr__(self) -> str:
+        return f"<AsyncGroupHandle {self.id} of {len(self.members)}>"
+
+
+class ChainHandle(TaskHandle[R]):
+    """A chain that was submitted: the handle of its last step.
+
+    Attributes:
+        steps: the handles of all steps, in their order; the last one is its own.
+    """
+
+    __slots__ = ("steps",)
+
+    def __init__(
+        self,
+        internals: QueueInternals[Driver],
+        steps: Sequence[TaskHandle[Any]],
+        result_type: Any,
+    ) -> None:
+        super().__init__(internals, steps[-1].id, result_type, True)
+        self.steps = steps
+
+    def cancel(self) -> Cancelled:
+        """Cancel all steps that have not ended."""
+        return self._internals.driver.run(_cancel_steps(self._internals, self.steps))
+
+
+class AsyncChainHandle(AsyncTaskHandle[R]):
+    """A chain that was submitted; the asyncio twin of `ChainHandle`."""
+
+    __slots__ = ("steps",)
+
+    def __init__(
+        self,
+        internals: QueueInternals[AsyncDriver],
+        steps: Sequence[AsyncTaskHandle[Any]],
+        result_type: Any,
+    ) -> None:
+        super().__init__(internals, steps[-1].id, result_type, True)
+        self.steps = steps
+
+    async def cancel(self) -> Cancelled:
+        """Cancel all steps that have not ended."""
+        flow = _cancel_steps(self._internals, self.steps)
+        return await self._internals.driver.run(flow)
+
+
+class GroupChainHandle(ChainHandle[R], Generic[M, R]):
+    """A group with steps after it: the handle of its last step.
+
+    Attributes:
+        group: the handle of the group.
+        steps: the handles of the steps after it.
+    """
+
+    __slots__ = ("group",)
+
+    def __init__(
+        self,
+        internals: QueueInternals[Driver],
+        group: GroupHandle[M],
+        steps: Sequence[TaskHandle[Any]],
+        result_type: Any,
+    ) -> None:
+        super().__init__(internals, steps, result_type)
+        self.group = group
+
+    def cancel(self) -> Cancelled:
+        """Cancel all steps and members that have not ended."""
+        # The step after the group first, or else it would be begun.
+        verdict = super().cancel()
+        self.group.cancel()
+        return verdict
+
+
+class AsyncGroupChainHandle(AsyncChainHandle[R], Generic[M, R]):
+    """A group with steps after it; the asyncio twin of `GroupChainHandle`."""
+
+    __slots__ = ("group",)
+
+    def __init__(
+        self,
+        internals: QueueInternals[AsyncDriver],
+        group: AsyncGroupHandle[M],
+        steps: Sequence[AsyncTaskHandle[Any]],
+        result_type: Any,
+    ) -> None:
+        super().__init__(internals, steps, result_type)
+        self.group = group
+
+    async def cancel(self) -> Cancelled:
+        """Cancel all steps and members that have not ended."""
+        # The step after the group first, or else it would be begun.
+        verdict = await super().cancel()
+        await self.group.cancel()
+        return verdict
+
+
+def group_handle(internals: QueueInternals[Driver], group: str) -> GroupHandle[Any]:
+    """Return the handle of a group that any process has submitted."""
+    ids = internals.driver.run(_member_ids(internals, group))
+    members = [TaskHandle[Any](internals, one, Any) for one in ids]
+    return GroupHandle(internals, group, members, [Any] * len(ids))
+
+
+async def async_group_handle(
+    internals: QueueInternals[AsyncDriver], group: str
+) -> AsyncGroupHandle[Any]:
+    """Return the handle of a group that any process has submitted."""
+    ids = await internals.driver.run(_member_ids(internals, group))
+    members = [AsyncTaskHandle[Any](internals, one, Any) for one in ids]
+    return AsyncGroupHandle(internals, group, members, [Any] * len(ids))
+
+
+def _member_ids(internals: QueueInternals[Any], group: str) -> Flow[list[str]]:
+    seen = yield from ask(read_group(internals.keys, checked_id(group)))
+    if seen is None:
+        raise TaskNotFound(f"there is no group {group}, or it was forgotten")
+    return [member_id(group, place) for place in range(seen.total)]
+
+
+def _progress(
+    internals: QueueInternals[Any], group: str, ids: Sequence[str]
+) -> Flow[GroupProgress]:
+    if not ids:
+        return _NO_PROGRESS
+    seen = yield from ask(read_group(internals.keys, group))
+    if seen is None:
+        raise TaskNotFound(f"group {group} was forgotten, since it ended long ago")
+    return seen
+
+
+def _results(
+    internals: QueueInternals[Any],
+    group: str,
+    ids: Sequence[str],
+    timeout: float | None,
+) -> Flow[list[MemberResult[msgspec.Raw]]]:
+    """Wait for a group: it is counted in one place, so nobody looks at each member."""
+    clock = internals.clock
+    end = None if timeout is None else clock.monotonic() + timeout
+    pause, left = _SOON_SECONDS, len(ids)
+    while ids:
+        try:
+            seen = yield from ask(read_group(internals.keys, group))
+            left = 0 if seen is None else seen.left
+            if left == 0:
+                outcomes = yield from _outcomes(internals, ids)
+                left = sum(one.verdict == "pending" for one in outcomes)
+            if left == 0:
+                found = [one.outcome for one in outcomes]
+                return member_results(list(zip(ids, found, strict=True)))
+        except RedisUnavailable:
+            # It may come back: only the timeout ends the wait.
+            pause = _LATEST_SECONDS
+        rest = pause if end is None else end - clock.monotonic()
+        if rest <= 0.0:
+            raise ResultTimeout(
+                f"group {group}: {left} of {len(ids)} members did not end within"
+                f" {timeout:g} s"
+            )
+        yield Sleep(min(pause, rest))
+        pause = min(2 * pause, _LATEST_SECONDS)
+    return []
+
+
+def _outcomes(
+    internals: QueueInternals[Any], ids: Sequence[str]
+) -> Flow[list[RequestedOutcome]]:
+    calls = [
+        producer_calls.read_outcomes(internals.keys, ids[first : first + _SLICE])
+        for first in range(0, len(ids), _SLICE)
+    ]
+    answers: list[list[RequestedOutcome]] = yield Pipeline(calls)
+    return [one for answer in answers for one in answer]
+
+
+def _decoded(
+    results: Sequence[MemberResult[msgspec.Raw]], types: Sequence[Any]
+) -> list[MemberResult[Any]]:
+    return [
+        msgspec.structs.replace(one, value=decode_result(one.value, kind))
+        if one.value is not None
+        else one
+        for one, kind in zip(results, types, strict=True)
+    ]
+
+
+def _cancel_steps(
+    internals: QueueInternals[Any],
+    steps: Sequence[TaskHandle[Any] | AsyncTaskHandle[Any]],
+) -> Flow[Cancelled]:
+    """Cancel from the end: what waits is not begun meanwhile."""
+    seen: set[Cancelled] = set()
+    for step in reversed(steps):
+        verdict = yield from internals.cancel(step.id)
+        seen.add(verdict)
+    order: tuple[Cancelled, ...] = ("asked", "cancelled", "ended")
+    return next((verdict for verdict in order if verdict in seen), "unknown")
+
+
+def _cancel_members(internals: QueueInternals[Any], ids: Sequence[str]) -> Flow[int]:
+    number = 0
+    for first in range(0, len(ids), _SLICE):
+        part = ids[first : first + _SLICE]
+        calls = [inspection_calls.trace(internals.keys, task_id) for task_id in part]
+        traces: list[Trace] = yield Pipeline(calls)
+        live = [
+            (task_id, seen)
+            for task_id, seen in zip(part, traces, strict=True)
+            if seen.envelope and not seen.outcome
+        ]
+        cancels = [internals.cancelling(*one) for one in live]
+        verdicts: list[Cancelled] = yield Pipeline(cancels)
+        for (task_id, _), verdict in zip(live, verdicts, strict=True):
+            if verdict == "moved":
+                verdict = yield from internals.cancel(task_id)
+            number += verdict in ("asked", "cancelled")
+    return number

@@ -1,0 +1,408 @@
+"""Chains and groups of tasks: `chain(a.s(1), b.s())`, `group(a.s(1), a.s(2)) | c.s()`.
+
+`task.s(…)` is a task with its arguments, to be submitted later: a `Step` if it has all
+of them, a `Link` if it lacks its first one, which it takes from the step before it.
+What follows a group takes a list of `MemberResult`. Nothing is sent before `.submit()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from workstealing.client.composed_handle import (
+    AsyncChainHandle,
+    AsyncGroupChainHandle,
+    AsyncGroupHandle,
+    ChainHandle,
+    GroupChainHandle,
+    GroupHandle,
+)
+from workstealing.client.composed_submission import (
+    ComposedIds,
+    PlannedStep,
+    submit_composed,
+)
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.errors import ConfigurationError
+from workstealing.tasks.member_result import MemberResult
+
+if TYPE_CHECKING:
+    from workstealing.client.queue_internals import QueueInternals
+    from workstealing.queue.steps import Flow
+
+__all__ = (
+    "AsyncChain",
+    "AsyncGroup",
+    "AsyncGroupChain",
+    "AsyncLink",
+    "AsyncStep",
+    "Chain",
+    "Group",
+    "GroupChain",
+    "Link",
+    "Step",
+    "chain",
+    "group",
+)
+
+R_co = TypeVar("R_co", covariant=True)
+M_co = TypeVar("M_co", covariant=True)
+X_contra = TypeVar("X_contra", contravariant=True)
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+F = TypeVar("F")
+
+
+class _AnyStep:
+    """What steps and links hold."""
+
+    __slots__ = ("_plan",)
+
+    def __init__(self, plan: PlannedStep) -> None:
+        self._plan = plan
+
+    def __repr__(self) -> str:
+        lacks = f" without {self._plan.into}" if self._plan.into else ""
+        return f"<{type(self).__name__} {self._plan.definition.name}{lacks}>"
+
+
+class _Composed:
+    """What chains and groups hold: members, if there is a group, and steps."""
+
+    __slots__ = ("_members", "_steps")
+
+    def __init__(
+        self, members: tuple[PlannedStep, ...] | None, steps: tuple[PlannedStep, ...]
+    ) -> None:
+        self._members = members
+        self._steps = steps
+
+    @property
+    def _internals(self) -> QueueInternals[Any]:
+        return (*(self._members or ()), *self._steps)[0].internals
+
+    def _flow(self) -> Flow[ComposedIds]:
+        return submit_composed(self._members, self._steps)
+
+    def _handles(self, handle: Any, ids: list[str], plans: Any) -> list[Any]:
+        return [
+            handle(plan.internals, one, plan.definition.signature.result_type, True)
+            for one, plan in zip(ids, plans, strict=True)
+        ]
+
+    def _group(self, handle: Any, member: Any, ids: ComposedIds) -> Any:
+        plans = self._members or ()
+        types = [plan.definition.signature.result_type for plan in plans]
+        members = self._handles(member, ids.members, plans)
+        return handle(self._internals, ids.group, members, types)
+
+    def _last_type(self) -> Any:
+        return self._steps[-1].definition.signature.result_type
+
+    def __repr__(self) -> str:
+        names = [step.definition.name for step in self._steps]
+        if self._members is not None:
+            names.insert(0, f"group of {len(self._members)}")
+        return f"<{type(self).__name__} {' | '.join(names)}>"
+
+
+class Step(_AnyStep, Generic[R_co]):
+    """A task with all of its arguments, to be submitted later."""
+
+    __slots__ = ()
+
+    def __or__(self, then: Link[R_co, B] | Step[B]) -> Chain[B]:
+        """Return a chain: *then* is begun when this is done, and takes its result."""
+        return Chain(None, (self._plan, _next(then, Step, Link)))
+
+
+class Link(_AnyStep, Generic[X_contra, R_co]):
+    """A task that lacks its first argument: the result of the step before it."""
+
+    __slots__ = ()
+
+
+class Chain(_Composed, Generic[R_co]):
+    """Tasks that are run one after the other; each takes the result of the last."""
+
+    __slots__ = ()
+
+    def __or__(self, then: Link[R_co, B] | Step[B]) -> Chain[B]:
+        """Return a chain with one more step."""
+        return Chain(None, (*self._steps, _next(then, Step, Link)))
+
+    def submit(self) -> ChainHandle[R_co]:
+        """Put all steps into the queue; return the handle of the last one."""
+        ids = self._internals.driver.run(self._flow())
+        steps = self._handles(TaskHandle, ids.steps, self._steps)
+        return ChainHandle(self._internals, steps, self._last_type())
+
+
+class Group(_Composed, Generic[R_co]):
+    """Tasks that are run beside each other. It ends although some of them fail."""
+
+    __slots__ = ()
+
+    def __or__(
+        self, then: Link[list[MemberResult[R_co]], B] | Step[B]
+    ) -> GroupChain[R_co, B]:
+        """Return it with a step that is begun when all members have ended."""
+        return GroupChain(self._members, (_next(then, Step, Link),))
+
+    def submit(self) -> GroupHandle[R_co]:
+        """Put all members into the queue, a thousand at a time."""
+        if not self._members:
+            raise ConfigurationError(
+                "a group without members has nothing to submit: only one with a step"
+                " after it may be empty"
+            )
+        ids = self._internals.driver.run(self._flow())
+        handle: GroupHandle[R_co] = self._group(GroupHandle, TaskHandle, ids)
+        return handle
+
+
+class GroupChain(_Composed, Generic[M_co, R_co]):
+    """A group, and the steps that are run after it."""
+
+    __slots__ = ()
+
+    def __or__(self, then: Link[R_co, B] | Step[B]) -> GroupChain[M_co, B]:
+        """Return it with one more step."""
+        steps = (*self._steps, _next(then, Step, Link))
+        return GroupChain(self._members, steps)
+
+    def submit(self) -> GroupChainHandle[M_co, R_co]:
+        """Put all of it into the queue; return the handle of the last step."""
+        ids = self._internals.driver.run(self._flow())
+        steps = self._handles(TaskHandle, ids.steps, self._steps)
+        group: GroupHandle[M_co] = self._group(GroupHandle, TaskHandle, ids)
+        return GroupChainHandle(self._internals, group, steps, self._last_type())
+
+
+class AsyncStep(_AnyStep, Generic[R_co]):
+    """A task with all of its arguments, to be submitted later, of an asyncio queue."""
+
+    __slots__ = ()
+
+    def __or__(self, then: AsyncLink[R_co, B] | AsyncStep[B]) -> AsyncChain[B]:
+        """Return a chain: *then* is begun when this is done, and takes its result."""
+        return AsyncChain(None, (self._plan, _next(then, AsyncStep, AsyncLink)))
+
+
+class AsyncLink(_AnyStep, Generic[X_contra, R_co]):
+    """A task that lacks its first argument: the result of the step before it."""
+
+    __slots__ = ()
+
+
+class AsyncChain(_Composed, Generic[R_co]):
+    """Tasks that are run one after the other; each takes the result of the last."""
+
+    __slots__ = ()
+
+    def __or__(self, then: AsyncLink[R_co, B] | AsyncStep[B]) -> AsyncChain[B]:
+        """Return a chain with one more step."""
+        return AsyncChain(None, (*self._steps, _next(then, AsyncStep, AsyncLink)))
+
+    async def submit(self) -> AsyncChainHandle[R_co]:
+        """Put all steps into the queue; return the handle of the last one."""
+        ids = await self._internals.driver.run(self._flow())
+        steps = self._handles(AsyncTaskHandle, ids.steps, self._steps)
+        return AsyncChainHandle(self._internals, steps, self._last_type())
+
+
+class AsyncGroup(_Composed, Generic[R_co]):
+    """Tasks that are run beside each other. It ends although some of them fail."""
+
+    __slots__ = ()
+
+    def __or__(
+        self, then: AsyncLink[list[MemberResult[R_co]], B] | AsyncStep[B]
+    ) -> AsyncGroupChain[R_co, B]:
+        """Return it with a step that is begun when all members have ended."""
+        return AsyncGroupChain(self._members, (_next(then, AsyncStep, AsyncLink),))
+
+    async def submit(self) -> AsyncGroupHandle[R_co]:
+        """Put all members into the queue, a thousand at a time."""
+        if not self._members:
+            raise ConfigurationError(
+                "a group without members has nothing to submit: only one with a step"
+                " after it may be empty"
+            )
+        ids = await self._internals.driver.run(self._flow())
+        handle: AsyncGroupHandle[R_co] = self._group(
+            AsyncGroupHandle, AsyncTaskHandle, ids
+        )
+        return handle
+
+
+class AsyncGroupChain(_Composed, Generic[M_co, R_co]):
+    """A group, and the steps that are run after it."""
+
+    __slots__ = ()
+
+    def __or__(
+        self, then: AsyncLink[R_co, B] | AsyncStep[B]
+    ) -> AsyncGroupChain[M_co, B]:
+        """Return it with one more step."""
+        steps = (*self._steps, _next(then, AsyncStep, AsyncLink))
+        return AsyncGroupChain(self._members, steps)
+
+    async def submit(self) -> AsyncGroupChainHandle[M_co, R_co]:
+        """Put all of it into the queue; return the handle of the last step."""
+        ids = await self._internals.driver.run(self._flow())
+        steps = self._handles(AsyncTaskHandle, ids.steps, self._steps)
+        group: AsyncGroupHandle[M_co] = self._group(
+            AsyncGroupHandle, AsyncTaskHandle, ids
+        )
+        return AsyncGroupChainHandle(self._internals, group, steps, self._last_type())
+
+
+@overload
+def chain(
+    first: Step[A],
+    /,
+) -> Chain[A]: ...
+@overload
+def chain(
+    first: Step[A],
+    second: Link[A, B] | Step[B],
+    /,
+) -> Chain[B]: ...
+@overload
+def chain(
+    first: Step[A],
+    second: Link[A, B] | Step[B],
+    third: Link[B, C] | Step[C],
+    /,
+) -> Chain[C]: ...
+@overload
+def chain(
+    first: Step[A],
+    second: Link[A, B] | Step[B],
+    third: Link[B, C] | Step[C],
+    fourth: Link[C, D] | Step[D],
+    /,
+) -> Chain[D]: ...
+@overload
+def chain(
+    first: Step[A],
+    second: Link[A, B] | Step[B],
+    third: Link[B, C] | Step[C],
+    fourth: Link[C, D] | Step[D],
+    fifth: Link[D, E] | Step[E],
+    /,
+) -> Chain[E]: ...
+@overload
+def chain(
+    first: Step[A],
+    second: Link[A, B] | Step[B],
+    third: Link[B, C] | Step[C],
+    fourth: Link[C, D] | Step[D],
+    fifth: Link[D, E] | Step[E],
+    sixth: Link[E, F] | Step[F],
+    /,
+) -> Chain[F]: ...
+@overload
+def chain(
+    first: AsyncStep[A],
+    /,
+) -> AsyncChain[A]: ...
+@overload
+def chain(
+    first: AsyncStep[A],
+    second: AsyncLink[A, B] | AsyncStep[B],
+    /,
+) -> AsyncChain[B]: ...
+@overload
+def chain(
+    first: AsyncStep[A],
+    second: AsyncLink[A, B] | AsyncStep[B],
+    third: AsyncLink[B, C] | AsyncStep[C],
+    /,
+) -> AsyncChain[C]: ...
+@overload
+def chain(
+    first: AsyncStep[A],
+    second: AsyncLink[A, B] | AsyncStep[B],
+    third: AsyncLink[B, C] | AsyncStep[C],
+    fourth: AsyncLink[C, D] | AsyncStep[D],
+    /,
+) -> AsyncChain[D]: ...
+@overload
+def chain(
+    first: AsyncStep[A],
+    second: AsyncLink[A, B] | AsyncStep[B],
+    third: AsyncLink[B, C] | AsyncStep[C],
+    fourth: AsyncLink[C, D] | AsyncStep[D],
+    fifth: AsyncLink[D, E] | AsyncStep[E],
+    /,
+) -> AsyncChain[E]: ...
+@overload
+def chain(
+    first: AsyncStep[A],
+    second: AsyncLink[A, B] | AsyncStep[B],
+    third: AsyncLink[B, C] | AsyncStep[C],
+    fourth: AsyncLink[C, D] | AsyncStep[D],
+    fifth: AsyncLink[D, E] | AsyncStep[E],
+    sixth: AsyncLink[E, F] | AsyncStep[F],
+    /,
+) -> AsyncChain[F]: ...
+def chain(first: Any, /, *more: Any) -> Any:
+    """Return a chain of up to six steps; `a.s(1) | b.s() | …` has any number.
+
+    A step is begun when the one before it is done, and takes its result as its first
+    argument, unless it has all of its arguments already. If a step fails, is given up,
+    cancelled or expires, those after it are cancelled.
+    """
+    is_sync = isinstance(first, Step)
+    step, link = (Step, Link) if is_sync else (AsyncStep, AsyncLink)
+    if not isinstance(first, step):
+        raise ConfigurationError(
+            f"a chain begins with a step, task.s(…), not with {first!r}; a group is"
+            " followed by a step as in group(…) | task.s()"
+        )
+    plans = tuple(_next(one, step, link) for one in (first, *more))
+    return Chain(None, plans) if is_sync else AsyncChain(None, plans)
+
+
+@overload
+def group(members: Iterable[Step[A]], /) -> Group[A]: ...
+@overload
+def group(*members: Step[A]) -> Group[A]: ...
+@overload
+def group(members: Iterable[AsyncStep[A]], /) -> AsyncGroup[A]: ...
+@overload
+def group(*members: AsyncStep[A]) -> AsyncGroup[A]: ...
+def group(*members: Any) -> Any:
+    """Return a group of steps, given one by one or as an iterable.
+
+    It ends when all of its members have ended, however they did. What follows it, as in
+    `group(…) | task.s()`, takes a list with a `MemberResult` of each.
+    """
+    steps = members
+    if len(members) == 1 and not isinstance(members[0], _AnyStep):
+        steps = tuple(members[0]) if isinstance(members[0], Iterable) else members
+    is_sync = not steps or not isinstance(steps[0], AsyncStep)
+    kind = Step if is_sync else AsyncStep
+    for one in steps:
+        if not isinstance(one, kind):
+            raise ConfigurationError(
+                f"a group has members that have all of their arguments, task.s(…), not"
+                f" {one!r}"
+            )
+    plans = tuple(one._plan for one in steps)  # noqa: SLF001 - the same file
+    return Group(plans, ()) if is_sync else AsyncGroup(plans, ())
+
+
+def _next(then: Any, *kinds: type[_AnyStep]) -> PlannedStep:
+    if not isinstance(then, kinds):
+        raise ConfigurationError(
+            f"what follows in a chain is a step of the same kind of queue, task.s(…),"
+            f" not {then!r}"
+        )
+    return then._plan  # noqa: SLF001 - the same file
