@@ -106,7 +106,8 @@ def not_found(pattern: TaskPattern, submitted: Sequence[SubmittedTask]) -> str:
 
 def unexpected(pattern: TaskPattern, found: Sequence[SubmittedTask]) -> str:
     """Say what was submitted and should not have been."""
-    return f"{pattern} was submitted {len(found)} times:\n{_listed(found)}"
+    how_often = "once" if len(found) == 1 else f"{len(found)} times"
+    return f"{pattern} was submitted {how_often}:\n{_listed(found)}"
 
 
 def read_submitted(
