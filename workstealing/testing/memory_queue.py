@@ -104,8 +104,11 @@ class Memory:
         self._drain.move_to(self._server.clock.time_ns() + round(seconds * 1e9))
 
     def travel_to(self, moment: datetime) -> None:
-        """Move the time to a moment; back only while nothing has been submitted."""
-        time_ns = round(checked_time(moment, "moment").timestamp() * 1000) * 1_000_000
+        """Move the time to a moment, as `advance` does.
+
+        Back only while nothing has been submitted, and then as if it had begun there.
+        """
+        time_ns = _time_ns(moment, "moment")
         if time_ns < self._server.clock.time_ns():
             if self._server.written:
                 raise ConfigurationError(
@@ -166,23 +169,31 @@ class Memory:
         self._server.clear()
         self._drain.disturbances.clear()
 
+    def _begin(self, now: datetime | None) -> None:
+        self._server = MemoryServer()
+        self._drain = Drain(self._server)
+        if now is not None:
+            self._server.clock.move_to(_time_ns(now, "now"))
+
 
 class MemoryQueue(Memory, TaskQueue):
     """A `TaskQueue` without a server, for a test.
 
     Args:
         name: the name of the queue.
+        now: what time it is at first, with a time zone; that of the machine otherwise.
         options: all that `TaskQueue` takes, but `redis` and `clock`.
     """
 
-    def __init__(self, name: str = "memory", **options: Any) -> None:
+    def __init__(
+        self, name: str = "memory", *, now: datetime | None = None, **options: Any
+    ) -> None:
         for own in options.keys() & {"redis", "clock"}:
             raise ConfigurationError(
                 f"a MemoryQueue has a server and a clock of its own: leave out {own}=,"
                 " or take a TaskQueue"
             )
-        self._server = MemoryServer()
-        self._drain = Drain(self._server)
+        self._begin(now)
         TaskQueue.__init__(
             self, name, self._server.url, clock=self._server.clock, **options
         )
@@ -195,15 +206,21 @@ class MemoryQueue(Memory, TaskQueue):
 
 
 @contextmanager
-def in_memory(*queues: TaskQueue | AsyncTaskQueue) -> Iterator[Memory]:
+def in_memory(
+    *queues: TaskQueue | AsyncTaskQueue, now: datetime | None = None
+) -> Iterator[Memory]:
     """Take queues into memory and back, with the tasks and handles that they have.
 
     They share one server and one time. Whatever URL or client they were given is not
     used meanwhile, also if it was in use before.
+
+    Args:
+        queues: which ones.
+        now: what time it is at first, with a time zone; that of the machine otherwise.
     """
     if not queues:
         raise ConfigurationError("in_memory() takes the queues that are to be moved")
-    memory = _MovedQueues()
+    memory = _MovedQueues(now)
     with ExitStack() as stack:
         stack.callback(memory.close)
         for queue in queues:
@@ -212,9 +229,8 @@ def in_memory(*queues: TaskQueue | AsyncTaskQueue) -> Iterator[Memory]:
 
 
 class _MovedQueues(Memory):
-    def __init__(self) -> None:
-        self._server = MemoryServer()
-        self._drain = Drain(self._server)
+    def __init__(self, now: datetime | None) -> None:
+        self._begin(now)
 
     @contextmanager
     def taking(self, queue: TaskQueue | AsyncTaskQueue) -> Iterator[None]:
@@ -245,6 +261,11 @@ class _MovedQueues(Memory):
 
     def close(self) -> None:
         self._server.close()
+
+
+def _time_ns(moment: datetime, what: str) -> int:
+    # Whole milliseconds, as scripts count.
+    return round(checked_time(moment, what).timestamp() * 1000) * 1_000_000
 
 
 def _name_of(task: AnyTask | None) -> str | None:

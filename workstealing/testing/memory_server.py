@@ -146,22 +146,22 @@ class MemoryServer:
 
 
 def _connection_of(memory: MemoryServer) -> type[FakeRedisConnection]:
-    class Connection(FakeRedisConnection):
+    class MemoryConnection(FakeRedisConnection):
         def _connect(self) -> Any:
             memory.check_open()
             return memory.adopt(super()._connect())
 
-    return Connection
+    return MemoryConnection
 
 
 def _async_connection_of(memory: MemoryServer) -> type[FakeAsyncRedisConnection]:
-    class Connection(FakeAsyncRedisConnection):
+    class AsyncMemoryConnection(FakeAsyncRedisConnection):
         async def _connect(self) -> None:
             memory.check_open()
             await super()._connect()
             memory.adopt(self._sock)
 
-    return Connection
+    return AsyncMemoryConnection
 
 
 # Scripts of all servers, by their hashes; and compiled, by their texts.

@@ -158,7 +158,9 @@ def in_memory() -> Iterator[Callable[..., Memory]]:
     from workstealing.testing import in_memory
 
     with ExitStack() as stack:
-        yield lambda *queues: stack.enter_context(in_memory(*queues))
+        yield lambda *queues, **options: stack.enter_context(
+            in_memory(*queues, **options)
+        )
 
 
 @pytest.fixture
