@@ -31,7 +31,7 @@ from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.slots import SlotParts
 from workstealing.workers.upkeep import upkeep
 
-__all__ = ("Disturbance", "Drain", "Ran", "Until", "WorkerDied")
+__all__ = ("Disturbance", "MemoryWorkers", "Ran", "Until", "WorkerDied")
 
 Until = Literal["now", "all"]
 """How long to go on: while something can run now, or until nothing is left."""
@@ -79,7 +79,7 @@ class Disturbance:
     at: Literal["begin", "end"] = "begin"
 
 
-class Drain:
+class MemoryWorkers:
     """Workers for queues in memory, one after the other."""
 
     def __init__(self, server: MemoryServer) -> None:
@@ -88,7 +88,7 @@ class Drain:
         self.queues: list[TaskQueue] = []
         self.disturbances: list[Disturbance] = []
         """What is to happen, in order."""
-        self._workers = count()
+        self._numbers = count()
         self._crashed: set[str] = set()
         self._ran: list[Ran] = []
         self._most = 0
@@ -127,7 +127,7 @@ class Drain:
                 return
 
     def _new_name(self) -> str:
-        return f"{_POOL}.{next(self._workers)}"
+        return f"{_POOL}.{next(self._numbers)}"
 
     def _work(
         self, queue: TaskQueue, name: str, incarnation: str | None = None

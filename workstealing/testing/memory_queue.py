@@ -19,7 +19,7 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.connect import async_driver_source, driver_source
 from workstealing.errors import ConfigurationError
-from workstealing.testing.draining import Disturbance, Drain, Ran, Until
+from workstealing.testing.draining import Disturbance, MemoryWorkers, Ran, Until
 from workstealing.testing.memory_server import MemoryServer
 from workstealing.testing.submitted_tasks import (
     AnyTask,
@@ -40,7 +40,7 @@ class Memory:
     """The controls of one or more queues that are in memory."""
 
     _server: MemoryServer
-    _drain: Drain
+    _workers: MemoryWorkers
 
     @property
     def url(self) -> str:
@@ -58,7 +58,7 @@ class Memory:
 
         Those of schedules are among them, and those that tasks have submitted.
         """
-        queues = {internals_of(one).keys.task: one for one in self._drain.queues}
+        queues = {internals_of(one).keys.task: one for one in self._workers.queues}
         return [
             read_submitted(one, queues[one.key].name, queues[one.key].registry)
             for one in tuple(self._server.written)
@@ -83,7 +83,7 @@ class Memory:
         if until not in ("now", "all"):
             raise ConfigurationError(f'until must be "now" or "all", got {until!r}')
         _refuse_event_loop()
-        ran = self._drain.run(until, checked_whole(most, "most", 1))
+        ran = self._workers.run(until, checked_whole(most, "most", 1))
         if raises:
             for one in ran:
                 if one.outcome in ("failed", "dead") and one.error is not None:
@@ -101,7 +101,7 @@ class Memory:
     def advance(self, by: float | timedelta) -> None:
         """Move the time on; what is due by then runs in the next `drain()`."""
         seconds = checked_seconds(by, "by", zero=True)
-        self._drain.move_to(self._server.clock.time_ns() + round(seconds * 1e9))
+        self._workers.move_to(self._server.clock.time_ns() + round(seconds * 1e9))
 
     def travel_to(self, moment: datetime) -> None:
         """Move the time to a moment, as `advance` does.
@@ -116,7 +116,7 @@ class Memory:
                     " back first, or clear()"
                 )
             self._server.clear()
-        self._drain.move_to(time_ns)
+        self._workers.move_to(time_ns)
 
     def assert_submitted(
         self, task: AnyTask, *args: Any, **kwargs: Any
@@ -154,7 +154,7 @@ class Memory:
         """
         if at not in ("begin", "end"):
             raise ConfigurationError(f'at must be "begin" or "end", got {at!r}')
-        self._drain.disturbances.append(Disturbance("crash", _name_of(task), at))
+        self._workers.disturbances.append(Disturbance("crash", _name_of(task), at))
 
     def steal(self, task: AnyTask | None = None) -> None:
         """Let a second worker take what the first has, while its next task runs.
@@ -162,16 +162,16 @@ class Memory:
         Args:
             task: while which one runs; the next of all if it is not given.
         """
-        self._drain.disturbances.append(Disturbance("steal", _name_of(task)))
+        self._workers.disturbances.append(Disturbance("steal", _name_of(task)))
 
     def clear(self) -> None:
         """Forget all tasks, outcomes, schedules and plans; the time stays."""
         self._server.clear()
-        self._drain.disturbances.clear()
+        self._workers.disturbances.clear()
 
     def _begin(self, now: datetime | None) -> None:
         self._server = MemoryServer()
-        self._drain = Drain(self._server)
+        self._workers = MemoryWorkers(self._server)
         if now is not None:
             self._server.clock.move_to(_time_ns(now, "now"))
 
@@ -197,7 +197,7 @@ class MemoryQueue(Memory, TaskQueue):
         TaskQueue.__init__(
             self, name, self._server.url, clock=self._server.clock, **options
         )
-        self._drain.queues.append(self)
+        self._workers.queues.append(self)
 
     def close(self) -> None:
         """Forget everything, and refuse whatever comes later."""
@@ -256,7 +256,7 @@ class _MovedQueues(Memory):
                     "in_memory() takes TaskQueue and AsyncTaskQueue, not"
                     f" {type(queue).__name__}"
                 )
-            self._drain.queues.append(twin)
+            self._workers.queues.append(twin)
             yield
 
     def close(self) -> None:
