@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from threading import Lock
 from typing import Any, Literal
 
 from workstealing.chance import SYSTEM_CHANCE
@@ -93,26 +94,35 @@ class MemoryWorkers:
         self._ran: list[Ran] = []
         self._most = 0
         self._kept_up_ns = 0
+        self._draining = Lock()
 
     def run(self, until: Until, most: int) -> list[Ran]:
         """Run what can run; with "all", move the time on to what is due later."""
-        self._ran, self._most = [], most
-        self._run_due()
-        while until == "all" and (moment := self._next_moment()) is not None:
-            self.move_to(moment)
+        if not self._draining.acquire(blocking=False):
+            raise ConfigurationError(
+                "drain() runs already, in a task that calls it or in another thread:"
+                " one at a time"
+            )
+        try:
+            self._ran, self._most = [], most
             self._run_due()
-        return self._ran
+            while until == "all" and (moment := self._next_moment()) is not None:
+                self.move_to(moment)
+                self._run_due()
+            return self._ran
+        finally:
+            self._draining.release()
 
     def move_to(self, time_ns: int) -> None:
         """Move the time, as if the queues had had workers all along."""
-        parts = [(internals_of(queue), queue) for queue in self.queues]
-        for one, _ in parts:
+        parts = [internals_of(queue) for queue in self.queues]
+        for one in parts:
             if one.schedules.has_code and time_ns >= self._clock.time_ns():
                 one.driver.run(one.schedules.declare())
         # After a time without a look nobody counts as dead at once. So somebody looks.
         if time_ns - _GRACE_NS > self._clock.time_ns():
             self._clock.move_to(time_ns - _GRACE_NS)
-            for one, _ in parts:
+            for one in parts:
                 one.driver.call(upkeep_calls.survey(one.keys, one.settings))
         self._clock.move_to(time_ns)
 
@@ -152,6 +162,14 @@ class MemoryWorkers:
         slot.nothing_left = partial(self._end_unless_moved, engine, queue)
         try:
             engine.start()
+            return self._has_died(engine, name)
+        finally:
+            engine.close()
+            if thief is not None:
+                thief.leave()
+
+    def _has_died(self, engine: WorkerEngine[_DrainSlot], name: str) -> bool:
+        try:
             engine.loop.run()
         except WorkerDied:
             self._crashed.add(name)
@@ -159,10 +177,6 @@ class MemoryWorkers:
         except BaseException:
             engine.loop.leave()
             raise
-        finally:
-            engine.close()
-            if thief is not None:
-                thief.leave()
         return False
 
     def _end_unless_moved(
@@ -185,11 +199,11 @@ class MemoryWorkers:
 
     def _note(self, ran: Ran) -> None:
         self._ran.append(ran)
-        if len(self._ran) >= self._most:
+        if len(self._ran) > self._most:
             raise ConfigurationError(
-                f"drain() made {self._most:,} attempts and there is more to run: does"
-                f" '{ran.task}' submit itself, or never end its retries? Give most= if"
-                " it is meant to be so many"
+                f"drain() made more than {self._most:,} attempts: does '{ran.task}'"
+                " submit itself, or never end its retries? Give most= if it is meant to"
+                " be so many"
             )
 
     def _disturb(self, thief: _Thief | None, attempt: Attempt) -> bool:
@@ -242,6 +256,7 @@ class _Thief:
         self, queue: TaskQueue, name: str, run: Callable[[TaskQueue, str, str], bool]
     ) -> None:
         self._queue, self._run = queue, run
+        self._is_there = True
         self._identity = one = identity_of(queue, name)
         internals_of(queue).driver.call(
             worker_calls.join(
@@ -251,14 +266,17 @@ class _Thief:
 
     def work(self) -> None:
         """Take what there is, also from the deque of the other."""
+        # Afterwards it has left, or died.
+        self._is_there = False
         self._run(self._queue, self._identity.name, self._identity.incarnation)
 
     def leave(self) -> None:
-        """Leave, if it has not done so after its work."""
-        one, internals = self._identity, internals_of(self._queue)
-        internals.driver.call(
-            worker_calls.leave(one.keys, one.name, one.incarnation, final=True)
-        )
+        """Leave, if nobody needed it."""
+        if self._is_there:
+            one, internals = self._identity, internals_of(self._queue)
+            internals.driver.call(
+                worker_calls.leave(one.keys, one.name, one.incarnation, final=True)
+            )
 
 
 class _DrainSlot(InlineSlot):

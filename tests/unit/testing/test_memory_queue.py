@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from threading import get_ident
+from typing import Annotated
 
 import pytest
 
 from workstealing import (
+    INJECTED,
     ClientContext,
     ExecutionContext,
     Inspector,
     Limit,
     Recruiter,
+    Resource,
     Snooze,
     TaskClient,
     TaskQueue,
@@ -23,7 +27,12 @@ from workstealing import (
     WorkerPool,
     WorkStealer,
 )
-from workstealing.errors import ConfigurationError, ResultTimeout, TaskNotFound
+from workstealing.errors import (
+    ConfigurationError,
+    ResourceFailed,
+    ResultTimeout,
+    TaskNotFound,
+)
 from workstealing.telemetry import TasksStolen
 from workstealing.testing import (
     MemoryQueue,
@@ -109,8 +118,50 @@ def test_a_task_that_submits_itself_does_not_hang_the_test(
 
     forever.submit()
 
-    with pytest.raises(ConfigurationError, match="'forever' submit itself"):
+    with pytest.raises(ConfigurationError, match="does 'forever' submit itself"):
         memory_queue.drain(most=5)
+    # The queue is as it would be after a worker that was stopped.
+    assert memory_queue.counts().unfinished == 1
+
+
+def test_as_many_attempts_as_are_allowed_are_made(memory_queue: MemoryQueue) -> None:
+    @memory_queue.task
+    def note() -> None: ...
+
+    note.submit_many([()] * 3)
+
+    assert len(memory_queue.drain(most=3)) == 3
+
+
+def test_a_task_that_drains_its_own_queue_is_told_so(
+    memory_queue: MemoryQueue,
+) -> None:
+    @memory_queue.task
+    def drain() -> None:
+        memory_queue.drain()
+
+    drain.submit()
+
+    with pytest.raises(ConfigurationError, match="runs already"):
+        memory_queue.drain(raises=True)
+
+
+def test_a_resource_that_does_not_open_ends_the_drain(
+    memory_queue: MemoryQueue,
+) -> None:
+    @memory_queue.resource
+    def database() -> Iterator[bytes]:
+        raise OSError("no database")
+        yield b""
+
+    @memory_queue.task
+    def query(db: Annotated[bytes, Resource] = INJECTED) -> None: ...
+
+    handle = query.submit()
+
+    with pytest.raises(ResourceFailed, match="no database"):
+        memory_queue.drain()
+    assert handle.state().state == "waiting"
 
 
 def test_time_stands_still_until_it_is_moved(memory_queue: MemoryQueue) -> None:
@@ -365,6 +416,38 @@ def test_a_second_worker_steals_from_the_first() -> None:
     theft = observer.of(TasksStolen)[0]
     assert theft.victim == ran[-1].worker
     assert theft.worker == ran[0].worker
+
+
+def test_a_thief_dies_with_what_it_runs(memory_queue: MemoryQueue) -> None:
+    @memory_queue.task(name="work")
+    def work(number: int) -> None: ...
+
+    work.submit_many([(n,) for n in range(6)])
+    memory_queue.steal()
+    memory_queue.crash()
+    ran = memory_queue.drain()
+    later = memory_queue.drain(until="all")
+
+    assert [one.outcome for one in ran].count("crashed") == 1
+    crashed = next(one for one in ran if one.outcome == "crashed")
+    assert crashed.arguments in [one.arguments for one in later]
+    assert memory_queue.counts().unfinished == 0
+
+
+def test_a_task_that_takes_longer_than_the_lease_loses_it() -> None:
+    queue = MemoryQueue("slow", lease=10)
+
+    @queue.task
+    def slow(context: ExecutionContext) -> None:
+        if context.worker == "memory.0":
+            queue.advance(60)
+            wait_until(lambda: context.lease_lost, 10, "the lease to be lost")
+
+    slow.submit()
+    ran = queue.drain(until="all")
+
+    assert len(ran) >= 1
+    assert ran[-1].outcome == "done"
 
 
 def test_a_theft_that_was_planned_waits_for_its_task(
