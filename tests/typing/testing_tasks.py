@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from typing_extensions import assert_type
 
-from workstealing import AsyncTaskQueue, Task, TaskHandle, TaskQueue
+from workstealing import AsyncTaskQueue, TaskHandle, TaskQueue
 from workstealing.testing import Memory, MemoryQueue, Ran, SubmittedTask, in_memory
 
 queue = MemoryQueue("q", lease=5)
@@ -17,7 +17,6 @@ def double(number: int) -> int:
     return number * 2
 
 
-assert_type(double, Task[[int], int])
 assert_type(double.submit(1), TaskHandle[int])
 double.submit("1")  # type: ignore[arg-type]
 
