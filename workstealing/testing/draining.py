@@ -93,7 +93,6 @@ class MemoryWorkers:
         self._crashed: set[str] = set()
         self._ran: list[Ran] = []
         self._most = 0
-        self._kept_up_ns = 0
         self._draining = Lock()
 
     def run(self, until: Until, most: int) -> list[Ran]:
@@ -142,7 +141,11 @@ class MemoryWorkers:
     def _work(
         self, queue: TaskQueue, name: str, incarnation: str | None = None
     ) -> bool:
-        """Let one worker run all that it finds; return whether it died of it."""
+        """Let one worker run all that it finds; return whether to send another.
+
+        That is if it died, or if a task has moved the time.
+        """
+        began_ns = self._clock.time_ns()
         self._keep_up(queue)
         thief = self._expect_thief(queue)
         engine: WorkerEngine[_DrainSlot] = WorkerEngine(
@@ -159,10 +162,10 @@ class MemoryWorkers:
         )
         slot = engine.slots
         slot.disturb, slot.note = partial(self._disturb, thief), self._note
-        slot.nothing_left = partial(self._end_unless_moved, engine, queue)
+        slot.nothing_left = partial(engine.enter, Phase.STOPPING)
         try:
             engine.start()
-            return self._has_died(engine, name)
+            return self._has_died(engine, name) or self._clock.time_ns() != began_ns
         finally:
             engine.close()
             if thief is not None:
@@ -179,18 +182,8 @@ class MemoryWorkers:
             raise
         return False
 
-    def _end_unless_moved(
-        self, engine: WorkerEngine[_DrainSlot], queue: TaskQueue
-    ) -> None:
-        if self._kept_up_ns == self._clock.time_ns():
-            engine.enter(Phase.STOPPING)
-        else:
-            # A task has moved the time itself.
-            self._keep_up(queue)
-
     def _keep_up(self, queue: TaskQueue) -> None:
         """Do all that is due now: more may wait for it than a worker sees."""
-        self._kept_up_ns = self._clock.time_ns()
         one, done = internals_of(queue), Duty.MORE
         while done is not Duty.DISMISSED:
             done = one.driver.run(
@@ -303,7 +296,7 @@ class _DrainSlot(InlineSlot):
             in_flight.slot_is_idle()
 
     def rest(self, seconds: float) -> None:  # noqa: ARG002 - nobody wakes it
-        """End, or go on with what upkeep has found."""
+        """End, since there is nothing left to run."""
         self.nothing_left()
 
     def _run(self, delivery: Delivery) -> None:

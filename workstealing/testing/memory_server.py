@@ -38,26 +38,22 @@ _NS = 1_000_000_000
 class MemoryClock:
     """The time of one memory: it stands still until it is moved.
 
-    Seconds that never go backwards go on, though, and move ahead as well: who waits
-    for another thread must not wait for ever.
+    Seconds that never go backwards are those of the machine: who waits for a thread
+    must not wait for ever, nor take a moved time for silence of the server.
     """
+
+    monotonic = staticmethod(time.monotonic)
 
     def __init__(self) -> None:
         # Scripts count in milliseconds.
         self._now_ns = time.time_ns() // 1_000_000 * 1_000_000
-        self._ahead = 0.0
 
     def time_ns(self) -> int:
         """Return the time of day, in nanoseconds since 1970."""
         return self._now_ns
 
-    def monotonic(self) -> float:
-        """Return seconds since some moment; never decreasing."""
-        return time.monotonic() + self._ahead
-
     def move_to(self, time_ns: int) -> None:
         """Move the time of day, forward or back."""
-        self._ahead += max(0, time_ns - self._now_ns) / _NS
         self._now_ns = time_ns
 
 
