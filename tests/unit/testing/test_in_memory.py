@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 
 import pytest
+from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import (
+    AsyncTask,
     AsyncTaskQueue,
     AsyncWorkStealer,
     TaskQueue,
@@ -148,8 +152,6 @@ async def test_what_a_definition_has_made_of_an_asyncio_queue_comes_along(
 async def test_a_worker_of_an_asyncio_queue_that_was_made_before_comes_along(
     app: App, in_memory: InMemory
 ) -> None:
-    import asyncio
-
     worker = Worker(app.media)
     in_memory(app.media, app.mail)
 
@@ -166,6 +168,27 @@ async def test_retries_and_delays_take_no_time(app: App, in_memory: InMemory) ->
     ran = await memory.drain_async(until="all")
 
     assert [one.outcome for one in ran][:6] == ["retry"] * 5 + ["failed"]
+
+
+def test_a_queue_that_was_given_a_client_runs_in_memory(in_memory: InMemory) -> None:
+    queue = TaskQueue("given", Redis(port=1))
+    awaited = AsyncTaskQueue("awaited", AsyncRedis(port=1))
+
+    @queue.task(name="note")
+    def note() -> None: ...
+
+    @awaited.task(name="wait")
+    async def wait() -> None:
+        note.submit()
+
+    memory = in_memory(queue, awaited)
+    asyncio.run(_submit(wait))
+
+    assert [one.task for one in memory.drain()] == ["wait", "note"]
+
+
+async def _submit(task: AsyncTask[[], None]) -> None:
+    await task.submit()
 
 
 def test_tasks_of_two_queues_call_each_other(in_memory: InMemory) -> None:
