@@ -100,11 +100,11 @@ class Capture:
         self,
         context: ExecutionContext,
         sink: Sink,
-        time_ns: Callable[[], int] = time.time_ns,
+        time_ns: Callable[[], int] | None = None,
     ) -> None:
         self._context = context
         self._sink = sink
-        self._time_ns = time_ns
+        self._time_ns = time_ns or time.time_ns
         self._mutex = RLock()
         self._is_recording = False
         self._sequence = 0

@@ -105,7 +105,7 @@ class TaskRunner:
         max_result: bytes of one result.
         reraised: exceptions that are meant for the worker, not for the task.
         resources: returns what a worker has opened, for parameters of a task.
-        time_ns: tells the nanoseconds since 1970.
+        time_ns: tells the nanoseconds since 1970; None: the clock of the machine.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class TaskRunner:
         max_result: int = MAX_RESULT,
         reraised: tuple[type[BaseException], ...] = (),
         resources: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
-        time_ns: Callable[[], int] = time.time_ns,
+        time_ns: Callable[[], int] | None = None,
     ) -> None:
         self._admission = admission
         self._worker = worker
@@ -129,7 +129,7 @@ class TaskRunner:
         self._max_result = max_result
         self._reraised = reraised
         self._resources = resources
-        self._time_ns = time_ns
+        self._time_ns = time_ns or time.time_ns
         self._pid = os.getpid()
 
     def execute(

@@ -237,11 +237,11 @@ def envelope_without_payload(
     *,
     is_signed: bool = False,
     carried: dict[str, str] | None = None,
-    time_ns: Callable[[], int] = time.time_ns,
+    time_ns: Callable[[], int] | None = None,
 ) -> Envelope:
     """Return what a submission says of a task; the payload is an empty object."""
     context = options.context
-    now_ms = time_ns() // 1_000_000
+    now_ms = (time_ns or time.time_ns)() // 1_000_000
     deadline_ms = options.deadline_ms
     if deadline_ms is None:
         deadline_ms = context.deadline_ms(now_ms)
