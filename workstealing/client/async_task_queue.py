@@ -472,7 +472,7 @@ class AsyncTaskQueue:
                 " beside it"
             )
         twin = TaskQueue(self.name, redis, **self._options.keywords())
-        internals_of(twin).schedules = self._internals.schedules
+        internals_of(twin).become_twin_of(self._internals)
         return twin
 
     async def close(self) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from weakref import WeakSet
 
 import msgspec
 
@@ -27,6 +29,7 @@ from workstealing.client.unique_submission import (
     UniqueSubmission,
     warn_of_ended,
 )
+from workstealing.clock import Clock, time_of_day
 from workstealing.drivers.address import target_of
 from workstealing.errors import (
     BadEnvelope,
@@ -153,8 +156,29 @@ class QueueInternals(Generic[D_co]):
         )
         """Shared with the sync twin of an asyncio queue."""
         self.clock = options.clock
+        self.time_ns = time_of_day(options.clock)
+        """Tells the time of day, also to the workers of the queue."""
+        self.twins: WeakSet[QueueInternals[Any]] = WeakSet()
+        """Those of the sync queues that were made of an asyncio queue."""
         self.observers = task_observers(name, options.observers, options.clock)
         """Who is told what happens; None if nobody is."""
+
+    def become_twin_of(self, other: QueueInternals[Any]) -> None:
+        """Be what is inside of the sync queue that an asyncio queue has made."""
+        self.schedules = other.schedules
+        self.clock, self.time_ns = other.clock, other.time_ns
+        other.twins.add(self)
+
+    @contextmanager
+    def moved_to(self, source: Source[Any], clock: Clock) -> Iterator[None]:
+        """Work elsewhere and by another clock while the context lasts."""
+        before = self.source, self.clock, self.time_ns
+        self.source, self.clock = source, clock
+        self.time_ns = time_of_day(clock)
+        try:
+            yield
+        finally:
+            self.source, self.clock, self.time_ns = before
 
     @property
     def driver(self) -> D_co:
@@ -235,7 +259,11 @@ class QueueInternals(Generic[D_co]):
             submission = yield from unique.submit(names, payloads)
             return (yield from self._told(task, payloads, submission))
         envelope = envelope_without_payload(
-            task, options, is_signed=signer is not None, carried=carried
+            task,
+            options,
+            is_signed=signer is not None,
+            carried=carried,
+            time_ns=self.time_ns,
         )
         around = EnvelopeTemplate.of(envelope).around
         lines, limits = lines_of(task, payloads, options)

@@ -151,7 +151,11 @@ class UniqueSubmission:
         task, unique, options = self._task, self._unique, self._options
         signer = self._internals.admission.signer
         envelope = envelope_without_payload(
-            task, options, is_signed=signer is not None, carried=self._carried
+            task,
+            options,
+            is_signed=signer is not None,
+            carried=self._carried,
+            time_ns=self._internals.time_ns,
         )
         around = EnvelopeTemplate.of(envelope).around
         lines, limits = lines_of(task, payloads, options)

@@ -38,6 +38,7 @@ from workstealing.drivers.async_driver import (
 )
 from workstealing.drivers.connection import DedicatedConnection, is_plain
 from workstealing.drivers.embedded import embedded
+from workstealing.drivers.memory_addresses import server_in_memory
 from workstealing.drivers.sentinel import async_primary, primary
 from workstealing.drivers.sync_driver import Client, Driver, DriverSource
 from workstealing.drivers.translate import CLIENT_ERRORS, translated
@@ -94,6 +95,9 @@ def connect(
         name: what `CLIENT LIST` shows.
         persist: a folder in which the embedded server keeps its data.
     """
+    in_memory = server_in_memory(url)
+    if in_memory is not None:
+        return in_memory.client()
     address, settings = _planned(url, profile, timeout, name, persist)
     _check_options(address, Redis)
     settings["retry"] = Retry(NoBackoff(), 0)
@@ -120,6 +124,9 @@ def connect_async(
     persist: str | os.PathLike[str] | None = None,
 ) -> AsyncClient:
     """Return an asyncio client: the twin of `connect`, with its arguments."""
+    in_memory = server_in_memory(url)
+    if in_memory is not None:
+        return in_memory.async_client()
     address, settings = _planned(url, profile, timeout, name, persist)
     _check_options(
         address, AsyncRedisCluster if address.form == "cluster" else AsyncRedis

@@ -6,7 +6,6 @@ Only queues with observers have one: without any, a task costs nothing more.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -110,7 +109,7 @@ class ObservedRunner(TaskRunner):
         return super()._ended(attempt, error)
 
     def _begin(self, attempt: Attempt) -> _ObservedRun:
-        run = _ObservedRun(self._observers, attempt, self._worker)
+        run = _ObservedRun(self._observers, attempt, self._worker, self._time_ns)
         self._observed[id(attempt)] = run
         return run
 
@@ -152,10 +151,17 @@ class ObservedHookedRunner(ObservedRunner, HookedRunner):
 class _ObservedRun:
     """One attempt, as observers see it."""
 
-    __slots__ = ("_observers", "_started", "attempt", "error", "spans")
+    __slots__ = ("_observers", "_started", "_time_ns", "attempt", "error", "spans")
 
-    def __init__(self, observers: TaskObservers, attempt: Attempt, worker: str) -> None:
+    def __init__(
+        self,
+        observers: TaskObservers,
+        attempt: Attempt,
+        worker: str,
+        time_ns: Callable[[], int],
+    ) -> None:
         self._observers = observers
+        self._time_ns = time_ns
         self.attempt = attempt
         self.error: BaseException | None = None
         """What the task raised, or a hook before it."""
@@ -203,7 +209,7 @@ class _ObservedRun:
             begun.worker,
             outcome,
             begun.wait,
-            max(0.0, (time.time_ns() - self.attempt.began_ns) / 1e9),
+            max(0.0, (self._time_ns() - self.attempt.began_ns) / 1e9),
             self.error,
         )
         is_new = self.spans.end(event)

@@ -96,9 +96,15 @@ class Capture:
     what was printed goes to where it would have gone without us.
     """
 
-    def __init__(self, context: ExecutionContext, sink: Sink) -> None:
+    def __init__(
+        self,
+        context: ExecutionContext,
+        sink: Sink,
+        time_ns: Callable[[], int] | None = None,
+    ) -> None:
         self._context = context
         self._sink = sink
+        self._time_ns = time_ns or time.time_ns
         self._mutex = RLock()
         self._is_recording = False
         self._sequence = 0
@@ -135,7 +141,7 @@ class Capture:
             try:
                 self._sequence += 1
                 taken = LogRecord(
-                    time=time.time_ns() // 1_000_000,
+                    time=self._time_ns() // 1_000_000,
                     message=beginning(message, LONGEST_MESSAGE),
                     stream=stream,
                     level=level,

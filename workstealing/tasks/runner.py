@@ -111,6 +111,7 @@ class TaskRunner:
         max_result: bytes of one result.
         reraised: exceptions that are meant for the worker, not for the task.
         resources: returns what a worker has opened, for parameters of a task.
+        time_ns: tells the nanoseconds since 1970; None: the clock of the machine.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class TaskRunner:
         max_result: int = MAX_RESULT,
         reraised: tuple[type[BaseException], ...] = (),
         resources: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
+        time_ns: Callable[[], int] | None = None,
     ) -> None:
         self._admission = admission
         self._worker = worker
@@ -133,6 +135,7 @@ class TaskRunner:
         self._max_result = max_result
         self._reraised = reraised
         self._resources = resources
+        self._time_ns = time_ns or time.time_ns
         self._pid = os.getpid()
 
     def execute(
@@ -257,7 +260,7 @@ class TaskRunner:
 
     def prepare(self, delivery: Delivery) -> Attempt | Report | Unroutable | Unfed:
         """Make a task ready to run, or say why it is not to be run."""
-        began_ns = time.time_ns()
+        began_ns = self._time_ns()
         now_ms = began_ns // 1_000_000
         admission = self._admission
         deadline = None
@@ -321,7 +324,7 @@ class TaskRunner:
         self, delivery: Delivery, reason: str = "before it was begun"
     ) -> Report:
         """Report a task that was cancelled before it was begun."""
-        now_ns = time.time_ns()
+        now_ns = self._time_ns()
         return self._report(
             delivery, "cancelled", now_ns, state="cancelled", reason=reason
         )
@@ -365,7 +368,7 @@ class TaskRunner:
         return self._report(
             delivery,
             "dead",
-            time.time_ns(),
+            self._time_ns(),
             state="dead",
             reason=f"unexpected {kind} while running the task or reporting its error",
         )
@@ -453,7 +456,7 @@ class TaskRunner:
         except BaseException as error:  # noqa: BLE001 - classes of a result raise all
             return self._raised(attempt, error)
         if logger.is_enabled(logging.INFO):
-            took_ms = (time.time_ns() - attempt.began_ns) / 1e6
+            took_ms = (self._time_ns() - attempt.began_ns) / 1e6
             logger.info(
                 "task %s (%s) done in %.0f ms",
                 attempt.task.id,
@@ -478,7 +481,7 @@ class TaskRunner:
         verdict = policy.verdict(error, task.attempt, self._chance)
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
             verdict = NoRetry(f'restart="{attempt.restart}"')
-        if isinstance(verdict, RetryAfter) and _expires_within(attempt, verdict):
+        if isinstance(verdict, RetryAfter) and self._expires_within(attempt, verdict):
             # As expired it would hide the error that it ended with.
             verdict = NoRetry("it expires before it could be tried again")
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
@@ -513,10 +516,16 @@ class TaskRunner:
             reason=verdict.reason,
         )
 
+    def _expires_within(self, attempt: Attempt, retry: RetryAfter) -> bool:
+        deadline_ms = attempt.envelope.deadline
+        if not deadline_ms:
+            return False
+        return self._time_ns() / 1e6 + retry.seconds * 1000 >= deadline_ms
+
     def _snoozed(self, attempt: Attempt, snooze: Snooze) -> Report:
         if attempt.context.cancelled:
             return self._cancelled(attempt, "not run again: " + _reason(snooze))
-        task, seconds = attempt.task, snooze.seconds(time.time())
+        task, seconds = attempt.task, snooze.seconds(self._time_ns() / 1e9)
         # At least one: without a delay it would be the next task again, and again.
         delay_ms = max(1, round(min(seconds * 1000, LATEST_MS / 2)))
         logger.info(
@@ -571,7 +580,7 @@ class TaskRunner:
     def _report(
         self, delivery: Delivery, verdict: Verdict, began_ns: int, **fields: Any
     ) -> Report:
-        now_ns = time.time_ns()
+        now_ns = self._time_ns()
         outcome = TaskOutcome(
             worker=self._worker,
             ended=now_ns // 1_000_000,
@@ -597,13 +606,6 @@ def _moment(milliseconds: int) -> datetime:
     except OverflowError:
         # A foreign program may write a time that no calendar has.
         return datetime.max.replace(tzinfo=timezone.utc)
-
-
-def _expires_within(attempt: Attempt, retry: RetryAfter) -> bool:
-    deadline_ms = attempt.envelope.deadline
-    if not deadline_ms:
-        return False
-    return time.time_ns() / 1e6 + retry.seconds * 1000 >= deadline_ms
 
 
 def _too_long(attempt: Attempt) -> TimeoutError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import TIMEOUT_MAX
@@ -237,10 +237,11 @@ def envelope_without_payload(
     *,
     is_signed: bool = False,
     carried: dict[str, str] | None = None,
+    time_ns: Callable[[], int] | None = None,
 ) -> Envelope:
     """Return what a submission says of a task; the payload is an empty object."""
     context = options.context
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = (time_ns or time.time_ns)() // 1_000_000
     deadline_ms = options.deadline_ms
     if deadline_ms is None:
         deadline_ms = context.deadline_ms(now_ms)

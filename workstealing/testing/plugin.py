@@ -8,6 +8,8 @@ something (a server binary, fakeredis), the test is skipped; if `CI` is set, it 
 | `redis_server`, `redis_cluster`, `redis_sentinel` | a server, three nodes, a primary with Sentinel; with `.url` |
 | `redis_client`, `async_redis_client` | redis-py clients of `redis_server`; replies are bytes |
 | `cluster_client`, `async_cluster_client` | redis-py clients of `redis_cluster` |
+| `memory_queue` | a `MemoryQueue` of its own for each test |
+| `in_memory` | takes queues of a program into memory until the test ends; returns their `Memory` |
 | `fake_redis`, `async_fake_redis` | an empty fakeredis with Lua |
 | `key_prefix` | fresh for each test; keys that contain it are removed afterwards |
 """  # noqa: E501 - a table
@@ -17,9 +19,10 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pytest
 from redis import Redis
@@ -33,13 +36,18 @@ from workstealing.errors import MissingExtra
 from workstealing.testing.groups import ClusterOfThree, SentinelGroup
 from workstealing.testing.servers import HOST, Server
 
+if TYPE_CHECKING:
+    from workstealing.testing.memory_queue import Memory, MemoryQueue
+
 __all__ = (
     "async_cluster_client",
     "async_fake_redis",
     "async_redis_client",
     "cluster_client",
     "fake_redis",
+    "in_memory",
     "key_prefix",
+    "memory_queue",
     "missing",
     "redis_client",
     "redis_cluster",
@@ -133,6 +141,29 @@ async def async_cluster_client(
 
 
 @pytest.fixture
+def memory_queue() -> Iterator[MemoryQueue]:
+    """A queue in memory that no other test has."""
+    _need_fakeredis()
+    from workstealing.testing import MemoryQueue
+
+    queue = MemoryQueue()
+    yield queue
+    queue.close()
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Callable[..., Memory]]:
+    """Take queues into memory until the test ends: `memory = in_memory(app.queue)`."""
+    _need_fakeredis()
+    from workstealing.testing import in_memory
+
+    with ExitStack() as stack:
+        yield lambda *queues, **options: stack.enter_context(
+            in_memory(*queues, **options)
+        )
+
+
+@pytest.fixture
 def fake_redis() -> Iterator[Redis]:
     """An empty fakeredis that runs Lua."""
     _need_fakeredis()
@@ -174,7 +205,7 @@ def _need_binary() -> None:
 
 def _need_fakeredis() -> None:
     if find_spec("fakeredis") is None or find_spec("lupa") is None:
-        missing("fakeredis is not installed: run  pip install 'fakeredis[lua]'")
+        missing(str(MissingExtra("fakeredis with Lua", "testing")))
 
 
 def missing(what: str) -> NoReturn:

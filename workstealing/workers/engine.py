@@ -131,6 +131,7 @@ class WorkerEngine(Generic[S]):
             max_result=internals.settings.max_result,
             reraised=(SlotClosed, *reraised),
             resources=None if self._lifespan is None else self._lifespan.given,
+            time_ns=internals.time_ns,
         )
         self.slots = new_slots(
             SlotParts(

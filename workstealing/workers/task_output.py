@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from workstealing._logs import BackgroundLogger
-from workstealing.clock import Clock
+from workstealing.clock import Clock, time_of_day
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import RedisError
 from workstealing.queue import producer_calls, task_output_calls, worker_calls
@@ -78,7 +78,7 @@ class TaskOutput:
             )
             return driver.call(call)
 
-        return Capture(attempt.context, sink)
+        return Capture(attempt.context, sink, time_of_day(self._clock))
 
     def settle(self, attempt: Attempt, report: Report | None) -> None:
         """Drop the progress and checkpoints of a task that has ended."""

@@ -15,7 +15,9 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.address import target_of
+from workstealing.drivers.async_driver import AsyncDriverSource
 from workstealing.drivers.connect import async_driver_source, driver_source
+from workstealing.drivers.sync_driver import DriverSource
 from workstealing.queue import pause_calls, upkeep_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
@@ -54,11 +56,11 @@ class WorkStealer:
     @property
     def target(self) -> str:
         """Name the server; jobs of one server share a breaker."""
-        return target_of(self._source.driver.client)
+        return target_of(self._current_source().driver.client)
 
     def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        parts, driver = self._parts, self._source.driver
+        parts, driver = self._parts, self._current_source().driver
         if parts.schedules.has_code and not self._has_declared:
             driver.run(parts.schedules.declare())
             self._has_declared = True
@@ -74,6 +76,13 @@ class WorkStealer:
         """
         self._source.close()
 
+    def _current_source(self) -> DriverSource:
+        # A test moves its queue to another server, and back.
+        redis = self._parts.source.redis
+        if self._source.redis is not redis:
+            self._source = driver_source(redis)
+        return self._source
+
 
 class AsyncWorkStealer:
     """The upkeep of a queue as a job; the asyncio face of `WorkStealer`."""
@@ -87,11 +96,11 @@ class AsyncWorkStealer:
     @property
     def target(self) -> str:
         """Name the server; jobs of one server share a breaker."""
-        return target_of(self._source.driver.client)
+        return target_of(self._current_source().driver.client)
 
     async def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        parts, driver = self._parts, self._source.driver
+        parts, driver = self._parts, self._current_source().driver
         if parts.schedules.has_code and not self._has_declared:
             await driver.run(parts.schedules.declare())
             self._has_declared = True
@@ -106,6 +115,12 @@ class AsyncWorkStealer:
         A client that the queue was given stays open.
         """
         await self._source.close()
+
+    def _current_source(self) -> AsyncDriverSource:
+        redis = self._parts.source.redis
+        if self._source.redis is not redis:
+            self._source = async_driver_source(redis)
+        return self._source
 
 
 def upkeep(
