@@ -1,0 +1,52 @@
+"""Dramatiq."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dramatiq
+from dramatiq.brokers.redis import RedisBroker
+from dramatiq.results import Results
+from dramatiq.results.backends import RedisBackend
+
+from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL, become
+from benchmarks.peers.producing import BaseProducer
+from benchmarks.peers.task_bodies import BODIES
+
+__all__ = ("Producer", "broker", "work")
+
+_BROKER_OPTIONS = ("heartbeat_timeout", "maintenance_chance")
+
+broker = RedisBroker(
+    url=URL, **{name: SETTINGS[name] for name in _BROKER_OPTIONS if name in SETTINGS}
+)
+broker.add_middleware(Results(backend=RedisBackend(url=URL), store_results=True))
+dramatiq.set_broker(broker)
+_actors = {
+    name: dramatiq.actor(body, actor_name=name) for name, body in BODIES.items()
+}
+
+
+class Producer(BaseProducer):
+    """Sends messages to actors."""
+
+    def submit(self, task: str, number: int) -> Any:
+        """Submit one task."""
+        return _actors[task].send(number, PAYLOAD)
+
+    def result(self, submitted: Any) -> Any:
+        """Wait for the result."""
+        return submitted.get_result(block=True, timeout=30_000)
+
+
+def work() -> None:
+    """Become Dramatiq's own worker."""
+    variables = {}
+    if "prefetch" in SETTINGS:
+        variables["dramatiq_queue_prefetch"] = SETTINGS["prefetch"]
+    become(
+        "dramatiq",
+        *("benchmarks.peers.libraries.dramatiq:broker", "--processes", 1),
+        *("--threads", SETTINGS["threads"]),
+        **variables,
+    )

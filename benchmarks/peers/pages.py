@@ -1,0 +1,6 @@
+"""stub"""
+from __future__ import annotations
+from pathlib import Path
+from benchmarks.peers.results import Results
+def write_pages(results: Results, root: Path) -> None: ...
+def write_report(results: Results, folder: Path) -> None: ...
