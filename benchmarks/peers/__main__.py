@@ -16,7 +16,7 @@ from benchmarks.peers.catalogue import LIBRARIES, Library, names_of
 from benchmarks.peers.environments import NotInstalled, install
 from benchmarks.peers.kills import killed
 from benchmarks.peers.pages import write_pages, write_report
-from benchmarks.peers.results import Results, describe_machine, load, save
+from benchmarks.peers.results import Results, begin, load, save
 from benchmarks.peers.workloads import KILLS, WORKLOADS, Workload
 
 __all__ = ()
@@ -39,12 +39,7 @@ def main() -> int:
     scale = _QUICK if arguments.quick else 1.0
     server = server_for_peers()
     with Arena(_ROOT, server) as arena:
-        results = Results(
-            **describe_machine(),
-            server=arena.server_version,
-            rounds=arguments.rounds,
-            is_quick=arguments.quick,
-        )
+        results = begin(arena.server_version, arguments.rounds, arguments.quick)
         _say(f"{results.server}, Python {results.python}, {results.machine}")
         libraries = _installed(wanted, arena, results)
         for workload in WORKLOADS:

@@ -1,8 +1,8 @@
 """The libraries that are compared, and how each is set up.
 
-Each has the best setup that its documentation names for the workload; `page` is where it
-does. What no page names was tried out, and the quickest was kept. Results are kept by
-all. The versions are fixed: they are those of the features in docs/comparison.md.
+Each has the best setup that its documentation names for the workload; `page` is where
+it does. What no page names was tried out, and the quickest was kept. Results are kept
+by all. The versions are fixed: they are those of the features in docs/comparison.md.
 """
 
 from __future__ import annotations
@@ -143,9 +143,7 @@ LIBRARIES = (
         threads={"pool": "threads", "slots": 4, "prefetch": 16},
         slots={"pool": "threads", "slots": 2, "prefetch": 1},
         faults={
-            "default": FaultSetup(
-                "`-P prefork -c 2`", {"pool": "prefork", "slots": 2}
-            ),
+            "default": FaultSetup("`-P prefork -c 2`", {"pool": "prefork", "slots": 2}),
             "tuned": FaultSetup(
                 "`-P prefork -c 2`, `acks_late`, `reject_on_worker_lost`, prefetch 1,"
                 " visibility timeout 10 s, restored every 5 s",
@@ -252,7 +250,7 @@ LIBRARIES = (
         ),
         # `--no-parse` and `--max-async-tasks`; the brokers are in taskiq-redis' README.
         page="https://taskiq-python.github.io/guide/cli.html",
-        words="`ListQueueBroker`, 50 tasks, `--no-parse`, uvloop; waiters poll every 5 ms",
+        words="`ListQueueBroker`, 50 tasks, `--no-parse`, uvloop, waiters every 5 ms",
         settings={"slots": 50},
         tasks=4_000,
         bulk="50 calls at once",

@@ -1,6 +1,6 @@
 """A virtual environment per library, made once and used again.
 
-Libraries ask for versions of redis-py that exclude each other, so they cannot share one.
+Libraries ask for versions of redis-py that exclude each other: they cannot share one.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from benchmarks.peers.arena import Arena
+from benchmarks.peers.arena import Arena, LibraryFailed
 from benchmarks.peers.catalogue import FaultSetup, Library
 from benchmarks.peers.workloads import Figures
 
@@ -20,7 +20,9 @@ __all__ = ("killed",)
 
 _KILLS = 5
 _AT_ONCE = 6
-_PATIENCE = 120.0
+_FEWEST_TASKS = 200
+# So long it may take until enough tasks have run for the next kill.
+_NEXT_KILL_SECONDS = 30.0
 # A task that runs a second time does so a little later.
 _REPEATS_SECONDS = 3.0
 
@@ -30,9 +32,9 @@ def killed(
     new_arena: Callable[[], Arena],
     scale: float,
 ) -> dict[str, Figures | Exception]:
-    """Kill the workers of each library in each of its setups; return figures by library.
+    """Kill the workers of each library in each of its setups.
 
-    An exception stands where a library could not be measured.
+    The figures are by library; an exception stands where there are none.
     """
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         runs: dict[str, dict[str, Future[Figures]]] = {
@@ -58,7 +60,7 @@ def _together(setups: dict[str, Future[Figures]]) -> Figures | Exception:
 def _kill_five(
     new_arena: Callable[[], Arena], library: Library, setup: FaultSetup, scale: float
 ) -> Figures:
-    count = max(20, round(setup.tasks * scale))
+    count = max(_FEWEST_TASKS, round(setup.tasks * scale))
     # Alike in every run, and not in step with the tasks.
     chance = random.Random(library.name)
     with new_arena() as arena:
@@ -66,7 +68,7 @@ def _kill_five(
         arena.call(library, setup.settings, "submit", "nap", count)
         worker = arena.start(library, setup.settings)
         for kill in range(1, _KILLS + 1):
-            arena.await_tasks(count * kill // (_KILLS + 2), _PATIENCE)
+            _await_some(arena, count * kill // (_KILLS + 2))
             time.sleep(chance.uniform(0.0, 0.05))
             arena.kill(worker)
             worker = arena.start(library, setup.settings)
@@ -78,6 +80,15 @@ def _kill_five(
             time.sleep(0.2)
         time.sleep(_REPEATS_SECONDS)
         return _counted(arena.records(), count, last_kill_at)
+
+
+def _await_some(arena: Arena, count: int) -> None:
+    """Wait until so many have run; with many lost, so many may never run."""
+    until = time.monotonic() + _NEXT_KILL_SECONDS
+    while arena.count() < count and time.monotonic() < until:
+        time.sleep(0.001)
+    if not arena.count():
+        raise LibraryFailed("no task was run before the first kill")
 
 
 def _counted(

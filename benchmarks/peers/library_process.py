@@ -20,7 +20,7 @@ __all__ = ()
 
 
 def main() -> None:
-    """Do one thing, and end without waiting for what a library does in the background."""
+    """Do one thing, and end without waiting for what runs in the background."""
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     actions = parser.add_subparsers(dest="action", required=True)
@@ -60,9 +60,7 @@ def _do(arguments: argparse.Namespace) -> dict[str, Any]:
             producer, arguments.count, arguments.size, arguments.every
         )
     else:
-        flow = producing.round_trips(
-            producer, arguments.count, arguments.idle_seconds
-        )
+        flow = producing.round_trips(producer, arguments.count, arguments.idle_seconds)
     return producing.run(producer, flow)
 
 

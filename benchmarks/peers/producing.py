@@ -13,7 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any
 
-__all__ = ("AsyncProducer", "BaseProducer", "bursts", "round_trips", "run", "submitting")
+__all__ = (
+    "AsyncProducer",
+    "BaseProducer",
+    "bursts",
+    "round_trips",
+    "run",
+    "submitting",
+)
 
 _AT_ONCE = 50
 _WARM_UPS = 5
@@ -27,6 +34,7 @@ class BaseProducer(ABC):
 
     def connect(self) -> Any:
         """Do what must be done before the first task."""
+        return None
 
     @abstractmethod
     def submit(self, task: str, number: int) -> Any:
@@ -46,7 +54,7 @@ class BaseProducer(ABC):
 
 
 class AsyncProducer(BaseProducer):
-    """The same for asyncio. Without a call for many tasks, 50 are on their way at once."""
+    """The same for asyncio; without a call for many tasks, 50 are sent at once."""
 
     async def connect(self) -> None:
         """Do what must be done before the first task."""

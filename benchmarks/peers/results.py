@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-__all__ = ("Results", "describe_machine", "load", "save")
+__all__ = ("Results", "begin", "load", "save")
 
 
 @dataclass(slots=True)
@@ -53,13 +53,16 @@ class Results:
         return None
 
 
-def describe_machine() -> dict[str, str]:
-    """Return date, machine and Python of a run that begins now."""
-    return {
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
-        "python": platform.python_version(),
-    }
+def begin(server: str, rounds: int, is_quick: bool) -> Results:
+    """Return what a run has found that begins now, on this machine: nothing yet."""
+    return Results(
+        date=time.strftime("%Y-%m-%d"),
+        machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+        python=platform.python_version(),
+        server=server,
+        rounds=rounds,
+        is_quick=is_quick,
+    )
 
 
 def save(results: Results, path: Path) -> None:

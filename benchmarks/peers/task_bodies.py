@@ -14,7 +14,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-__all__ = ("ASYNC_BODIES", "BODIES", "NAP", "count_records", "records", "uneven_seconds")
+__all__ = (
+    "ASYNC_BODIES",
+    "BODIES",
+    "NAP",
+    "count_records",
+    "records",
+    "uneven_seconds",
+)
 
 NAP = 0.005
 _BURN = 0.002

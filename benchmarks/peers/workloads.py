@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.peers.arena import Arena, Snapshot
+from benchmarks.peers.arena import Arena, Snapshot, StartedWorker
 from benchmarks.peers.catalogue import Library
 from benchmarks.peers.task_bodies import uneven_seconds
 
@@ -30,9 +30,9 @@ _TRIPS = 300
 _IDLE_TRIPS = 5
 _BURSTS, _BURST_SIZE, _BURST_EVERY = 100, 4, 0.04
 _IDLE_SECONDS = 5.0
-_UNEVEN_TASKS = 400
+_UNEVEN_TASKS = 1_000
 _SLOTS = 4
-_BURN_TASKS = 1_000
+_BURN_TASKS = 2_000
 _BURN_PROCESSES = 2
 
 
@@ -72,10 +72,9 @@ def _drain(arena: Arena, library: Library, scale: float) -> Figures:
     after = arena.snapshot()
     arena.kill(worker)
     finished_bytes = arena.memory()
-    began = [began_at for _, began_at, _ in arena.records()]
     figures = {
-        "drained_per_s": (count - 1) / (max(began) - min(began)),
-        "start_s": min(began) - worker.started_at,
+        "drained_per_s": _rate(arena),
+        "start_s": min(began for _, began, _ in arena.records()) - worker.started_at,
         "drain_commands": (after.commands - before.commands) / count,
         "drain_round_trips": (after.reads - before.reads) / count,
         "waiting_bytes": (waiting_bytes - empty_bytes) / count,
@@ -91,8 +90,12 @@ def _threads(arena: Arena, library: Library, scale: float) -> Figures | None:
     if library.threads is None:
         return None
     count = _scaled(library.tasks, scale)
-    seconds = _run_all(arena, library, "noop", count, library.threads, processes=1)
-    return {"threads_drained_per_s": count / seconds}
+    arena.empty()
+    _fill(arena, library, "noop", count)
+    worker = arena.start(library, library.threads)
+    arena.await_tasks(count, _PATIENCE)
+    arena.kill(worker)
+    return {"threads_drained_per_s": _rate(arena)}
 
 
 def _round_trip(arena: Arena, library: Library, scale: float) -> Figures:
@@ -151,7 +154,16 @@ def _uneven(arena: Arena, library: Library, scale: float) -> Figures:
     count = _scaled(_UNEVEN_TASKS, scale)
     settings = library.settings if library.slots is None else library.slots
     processes = _SLOTS if library.slots is None else _SLOTS // 2
-    seconds = _run_all(arena, library, "uneven", count, settings, processes)
+    arena.empty()
+    workers = [arena.start(library, settings) for _ in range(processes)]
+    # All slots are there before the first task: a late process would look like a queue
+    # that is badly shared.
+    time.sleep(_SETTLING_SECONDS)
+    _fill(arena, library, "uneven", count)
+    arena.await_tasks(count, _PATIENCE)
+    _kill_each(arena, workers)
+    ran = arena.records()
+    seconds = max(ended for *_, ended in ran) - min(began for _, began, _ in ran)
     ideal = sum(map(uneven_seconds, range(count))) / _SLOTS
     return {"uneven_of_ideal": seconds / ideal}
 
@@ -159,28 +171,26 @@ def _uneven(arena: Arena, library: Library, scale: float) -> Figures:
 def _cpu(arena: Arena, library: Library, scale: float) -> Figures:
     """Run tasks that compute for 2 ms in two processes."""
     count = _scaled(_BURN_TASKS, scale)
-    processes = _BURN_PROCESSES
-    seconds = _run_all(arena, library, "burn", count, library.settings, processes)
-    return {"cpu_tasks_per_s": count / seconds}
-
-
-def _run_all(
-    arena: Arena,
-    library: Library,
-    task: str,
-    count: int,
-    settings: Mapping[str, Any],
-    processes: int,
-) -> float:
-    """Return the seconds from the first start of a task to the last end."""
     arena.empty()
-    _fill(arena, library, task, count)
-    workers = [arena.start(library, settings) for _ in range(processes)]
+    _fill(arena, library, "burn", count)
+    workers = [arena.start(library, library.settings) for _ in range(_BURN_PROCESSES)]
     arena.await_tasks(count, _PATIENCE)
+    _kill_each(arena, workers)
+    # The middle half: one process begins before the other.
+    ended = sorted(ended_at for *_, ended_at in arena.records())
+    first, last = count // 4, count * 3 // 4
+    return {"cpu_tasks_per_s": (last - first) / (ended[last] - ended[first])}
+
+
+def _rate(arena: Arena) -> float:
+    """Return tasks per second, from the start of the first to that of the last."""
+    began = [began_at for _, began_at, _ in arena.records()]
+    return (len(began) - 1) / (max(began) - min(began))
+
+
+def _kill_each(arena: Arena, workers: list[StartedWorker]) -> None:
     for worker in workers:
         arena.kill(worker)
-    ran = arena.records()
-    return max(ended for *_, ended in ran) - min(began for _, began, _ in ran)
 
 
 def _fill(arena: Arena, library: Library, task: str, count: int) -> dict[str, Any]:

@@ -42,7 +42,9 @@ def work() -> None:
     logging.basicConfig(level=logging.WARNING)
     asyncio.set_event_loop(uvloop.new_event_loop())
     options = {name: SETTINGS[name] for name in _WORKER_OPTIONS if name in SETTINGS}
-    functions = [func(_with_context(body), name=name) for name, body in ASYNC_BODIES.items()]
+    functions = [
+        func(_with_context(body), name=name) for name, body in ASYNC_BODIES.items()
+    ]
     run_worker(
         {
             "functions": functions,
@@ -51,7 +53,6 @@ def work() -> None:
             **options,
         }
     )
-
 
 
 def _with_context(body: Callable[[int, str], Awaitable[int]]) -> Any:

@@ -17,14 +17,16 @@ __all__ = ("Producer", "broker", "work")
 
 _BROKER_OPTIONS = ("heartbeat_timeout", "maintenance_chance")
 
-broker = RedisBroker(
+# Its classes are typed in part only.
+_new_broker: Any = RedisBroker
+_new_results: Any = Results
+
+broker = _new_broker(
     url=URL, **{name: SETTINGS[name] for name in _BROKER_OPTIONS if name in SETTINGS}
 )
-broker.add_middleware(Results(backend=RedisBackend(url=URL), store_results=True))
+broker.add_middleware(_new_results(backend=RedisBackend(url=URL), store_results=True))
 dramatiq.set_broker(broker)
-_actors = {
-    name: dramatiq.actor(body, actor_name=name) for name, body in BODIES.items()
-}
+_actors = {name: dramatiq.actor(actor_name=name)(body) for name, body in BODIES.items()}
 
 
 class Producer(BaseProducer):

@@ -44,7 +44,7 @@ class Producer(AsyncProducer):
 
 async def work() -> None:
     """Run a worker."""
-    timers = {"sweep": SETTINGS["sweep"]} if "sweep" in SETTINGS else None
+    timers: Any = {"sweep": SETTINGS["sweep"]} if "sweep" in SETTINGS else None
     functions = [(name, _with_context(body)) for name, body in ASYNC_BODIES.items()]
     worker = Worker(
         await _connected(),
