@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-__all__ = ("on_files", "on_page_markdown", "pages", "relinked")
+__all__ = ("on_files", "on_page_markdown", "pages", "pictured", "relinked")
 
 ROOT = Path(__file__).parents[1]
 _LINK = re.compile(r"\]\(([^)#\s:]+)(#[^)\s]*)?\)")
+_PICTURE = re.compile(r"<picture>.*?</picture>", re.DOTALL)
+_FILE = re.compile(r'\b(src|srcset)="([^":]+)"')
 _OUTSIDE = {
     "index.md": "README.md",
     "changelog.md": "CHANGELOG.md",
@@ -56,6 +58,21 @@ def relinked(text: str, page: str, known: dict[str, str]) -> str:
     return _LINK.sub(link, text)
 
 
+def pictured(text: str, page: str, known: dict[str, str]) -> str:
+    """Return the text with the files of each `<picture>` found from the page's address.
+
+    mkdocs adapts what is Markdown, not what is HTML. The page `a.md` is at `a/`.
+    """
+    here = PurePosixPath(known[page]).parent
+    address = PurePosixPath("docs", page.removesuffix(".md").removesuffix("index"))
+
+    def file(match: re.Match[str]) -> str:
+        found = os.path.relpath(os.path.normpath(here / match[2]), address)
+        return f'{match[1]}="{found}"'
+
+    return _PICTURE.sub(lambda picture: _FILE.sub(file, picture[0]), text)
+
+
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     """Add the pages from outside."""
     from mkdocs.structure.files import File
@@ -68,5 +85,6 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
 
 
 def on_page_markdown(text: str, page: Page, **_: Any) -> str:
-    """Make the links of a page those of the site."""
-    return relinked(text, page.file.src_uri, pages())
+    """Make the links and pictures of a page those of the site."""
+    name, known = page.file.src_uri, pages()
+    return pictured(relinked(text, name, known), name, known)

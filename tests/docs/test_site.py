@@ -84,6 +84,21 @@ def test_a_link_to_the_folder_of_an_example_becomes_one_to_its_page(
     )
 
 
+def test_pictures_are_found_from_the_address_of_their_page(site: ModuleType) -> None:
+    known = site.pages(ROOT)
+
+    def shown(page: str, path: str) -> str:
+        found: str = site.pictured(
+            f'<picture><source srcset="{path}"></picture>', page, known
+        )
+        return found.split('"')[1]
+
+    assert shown("index.md", "docs/images/a.svg") == "images/a.svg"
+    assert shown("comparison.md", "images/a.svg") == "../images/a.svg"
+    assert shown("jobs/keep-until.md", "../images/a.svg") == "../../images/a.svg"
+    assert site.pictured('<img src="a.svg">', "index.md", known) == '<img src="a.svg">'
+
+
 def test_every_link_of_the_site_leads_to_one_of_its_pages(site: ModuleType) -> None:
     known = site.pages(ROOT)
 
