@@ -158,7 +158,11 @@ class Arena:
     ) -> dict[str, Any]:
         """Have a process of the library do something; return what it printed."""
         done = subprocess.run(
-            self._command(library, *arguments),
+            [
+                *(str(python_of(self._root, library)), "-m"),
+                *("benchmarks.peers.producer_process", library.name),
+                *map(str, arguments),
+            ],
             env=self._environment(settings),
             cwd=self._root,
             capture_output=True,
@@ -176,8 +180,8 @@ class Arena:
         started_at = time.monotonic()
         with self._log.open("ab") as log:
             process = subprocess.Popen(
-                self._command(library, "work"),
-                env=self._environment(settings),
+                self._worker_command(library, settings),
+                env=self._environment(settings) | _formatted(library, settings),
                 cwd=self._root,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -219,15 +223,22 @@ class Arena:
                 raise LibraryFailed(f"{seen} of {count} tasks were run; {last}")
             time.sleep(0.01)
 
-    def _command(self, library: Library, *arguments: object) -> list[str]:
-        return [
-            *(str(python_of(self._root, library)), "-m"),
-            *("benchmarks.peers.library_process", library.name),
-            *map(str, arguments),
-        ]
+    def _worker_command(
+        self, library: Library, settings: Mapping[str, Any]
+    ) -> list[str]:
+        python = python_of(self._root, library)
+        if library.command is None:
+            module = "benchmarks.peers.worker_process"
+            return [str(python), "-m", module, library.name]
+        command, *arguments = library.command.format(**settings).split()
+        return [str(python.parent / command), *arguments]
 
     def _environment(self, settings: Mapping[str, Any]) -> dict[str, str]:
         return environment(self._root, self._url, self._trace, settings)
+
+
+def _formatted(library: Library, settings: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value.format(**settings) for name, value in library.variables.items()}
 
 
 def _descendants(pid: int) -> list[int]:

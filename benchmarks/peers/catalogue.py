@@ -49,6 +49,8 @@ class Library:
         threads: settings of one process with four threads; None if it has none.
         slots: settings of one process with two slots; None if it has only one.
         faults: the setups in which workers are killed, by name.
+        command: starts a worker, with settings in braces; without one, `work()` does.
+        variables: the environment of that command, likewise.
     """
 
     name: str
@@ -63,6 +65,8 @@ class Library:
     threads: Settings | None = None
     slots: Settings | None = None
     faults: Mapping[str, FaultSetup] = field(default_factory=dict)
+    command: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -100,7 +104,7 @@ LIBRARIES = (
         bulk="`submit_many`",
         threads={"threads": 4},
         slots={"threads": 2},
-        faults={"default": FaultSetup("nothing set: lease of 15 s", {})},
+        faults={"default": FaultSetup("nothing set, lease of 15 s", {})},
     ),
     Library(
         name="rq",
@@ -137,6 +141,8 @@ LIBRARIES = (
         # survives a kill is in «Reserve one task at a time» and in the Redis page.
         page="https://docs.celeryq.dev/en/stable/userguide/optimizing.html",
         words="`-P solo`, prefetch 64",
+        command="celery -A benchmarks.peers.libraries.celery worker -l ERROR"
+        " --without-gossip --without-mingle --without-heartbeat -P {pool} -c {slots}",
         settings={"pool": "solo", "slots": 1, "prefetch": 64},
         tasks=2_500,
         bulk="`group`, 500 a call; sent one by one",
@@ -165,17 +171,22 @@ LIBRARIES = (
         # the reference beside it. Two threads were quicker than one or eight.
         page="https://dramatiq.io/advanced.html",
         words="`-p 1 -t 2`, prefetch 100",
+        command="dramatiq benchmarks.peers.libraries.dramatiq:broker"
+        " --processes 1 --threads {threads}",
+        variables={"dramatiq_queue_prefetch": "{prefetch}"},
         settings={"threads": 2, "prefetch": 100},
         tasks=5_000,
         bulk=None,
         threads={"threads": 4, "prefetch": 100},
         slots={"threads": 2, "prefetch": 2},
         faults={
-            "default": FaultSetup("`-p 1 -t 8`", {"threads": 8}),
+            # No prefetch means two per thread.
+            "default": FaultSetup("`-p 1 -t 8`", {"threads": 8, "prefetch": 0}),
             "tuned": FaultSetup(
                 "`-p 1 -t 8`, heartbeat timeout 5 s, maintenance chance 5 %",
                 {
                     "threads": 8,
+                    "prefetch": 0,
                     "heartbeat_timeout": 5_000,
                     "maintenance_chance": 50_000,
                 },
@@ -189,6 +200,8 @@ LIBRARIES = (
         # Threads for tasks that wait; `notify_result` is in the page of its API.
         page="https://huey.readthedocs.io/en/latest/consumer.html",
         words="`-k thread -w 2`; `notify_result` for waiters",
+        command="huey_consumer benchmarks.peers.libraries.huey.queue -q -n"
+        " -k thread -w {threads}",
         settings={"threads": 2},
         tasks=5_000,
         bulk=None,
@@ -251,17 +264,20 @@ LIBRARIES = (
         # `--no-parse` and `--max-async-tasks`; the brokers are in taskiq-redis' README.
         page="https://taskiq-python.github.io/guide/cli.html",
         words="`ListQueueBroker`, 50 tasks, `--no-parse`, uvloop, waiters every 5 ms",
+        command="taskiq worker benchmarks.peers.libraries.taskiq:broker --workers 1"
+        " --log-level WARNING --no-parse --max-async-tasks {slots}",
         settings={"slots": 50},
         tasks=4_000,
         bulk="50 calls at once",
         slots={"slots": 2},
         faults={
             "default": FaultSetup(
-                "`ListQueueBroker`: no acknowledgement", {}, patience=10.0
+                "`ListQueueBroker`: no acknowledgement", {"slots": 100}, patience=10.0
             ),
             "tuned": FaultSetup(
                 "`RedisStreamBroker`, idle timeout 5 s, lock timeout 10 s",
                 {
+                    "slots": 100,
                     "acknowledges": True,
                     "idle_timeout": 5_000,
                     "unacknowledged_lock_timeout": 10.0,

@@ -20,6 +20,11 @@ class Measure:
     unit: str = ""
     is_more_better: bool = False
 
+    def with_unit(self, value: float) -> str:
+        """Return a figure as a sentence has it."""
+        space = "" if self.unit.startswith("/") else " "
+        return f"{shown(value)}{space}{self.unit}".rstrip()
+
 
 MEASURES = {
     one.name: one
@@ -48,9 +53,7 @@ def shown(value: float | None) -> str:
     """Return a figure with as many digits as it deserves."""
     if value is None:
         return "–"
-    if value >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def best_peer(

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-__all__ = ("PAYLOAD", "SETTINGS", "URL", "become", "environment")
+__all__ = ("PAYLOAD", "SETTINGS", "URL", "environment")
 
 # The short text that goes with the number of each task.
 PAYLOAD = "hello world"
@@ -33,10 +32,3 @@ def environment(
         "PEERS_TRACE": str(trace),
         "PEERS_SETTINGS": json.dumps(settings),
     }
-
-
-def become(command: str, *arguments: object, **variables: object) -> NoReturn:
-    """Replace this process by a command of the same virtual environment."""
-    os.environ.update({name: str(value) for name, value in variables.items()})
-    path = str(Path(sys.executable).parent / command)
-    os.execv(path, [path, *map(str, arguments)])

@@ -6,68 +6,19 @@ awaited. So both kinds of libraries run the same loop.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any
 
-__all__ = (
-    "AsyncProducer",
-    "BaseProducer",
-    "bursts",
-    "round_trips",
-    "run",
-    "submitting",
-)
+from benchmarks.peers.producer import BaseProducer
 
-_AT_ONCE = 50
+__all__ = ("bursts", "round_trips", "run", "submitting")
+
 _WARM_UPS = 5
 _LONGEST_SECONDS = 5.0
 
 Flow = Generator[Any, Any, dict[str, Any]]
-
-
-class BaseProducer(ABC):
-    """Submits tasks and waits for results, by means of one library."""
-
-    def connect(self) -> Any:
-        """Do what must be done before the first task."""
-        return None
-
-    @abstractmethod
-    def submit(self, task: str, number: int) -> Any:
-        """Submit one task; return what `result` needs."""
-
-    def submit_many(self, task: str, numbers: range) -> Any:
-        """Submit many tasks the quickest way that there is."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def result(self, submitted: Any) -> Any:
-        """Wait for the result of a task that was submitted."""
-
-    def pause(self, seconds: float) -> Any:
-        """Wait without work."""
-        time.sleep(seconds)
-
-
-class AsyncProducer(BaseProducer):
-    """The same for asyncio; without a call for many tasks, 50 are sent at once."""
-
-    async def connect(self) -> None:
-        """Do what must be done before the first task."""
-
-    async def submit_many(self, task: str, numbers: range) -> None:
-        """Submit many tasks the quickest way that there is."""
-        for at in range(0, len(numbers), _AT_ONCE):
-            some = numbers[at : at + _AT_ONCE]
-            await asyncio.gather(*(self.submit(task, number) for number in some))
-
-    async def pause(self, seconds: float) -> None:
-        """Wait without work."""
-        await asyncio.sleep(seconds)
 
 
 def run(producer: BaseProducer, flow: Flow) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def comparison(results: Results) -> str:
     ]
     parts.append(
         "**How each was set up**; the link is the page that names it:\n\n"
-        + _table(["", "worker", "bulk"], setups)
+        + _table(["", "worker", "bulk"], setups, texts=3)
     )
     if results.failures:
         parts.append(_failed(results))
@@ -91,7 +91,7 @@ def comparison(results: Results) -> str:
 
 def conditions(results: Results) -> str:
     """Return one sentence on when and where it was measured."""
-    kind = "A quick trial, not a measurement" if results.is_quick else "Measured"
+    kind = "A quick trial, not a measurement," if results.is_quick else "Measured"
     return (
         f"{kind} on {results.date} by `make bench-peers`: {results.server} without"
         f" persistence, Python {results.python}, {results.machine}; medians of"
@@ -124,7 +124,7 @@ def _killed(results: Results, libraries: Sequence[Library]) -> str:
             rows.append(
                 [
                     _title(library, results),
-                    f"{name}: {setup.words}",
+                    f"{name} ({setup.words})",
                     f"{_lost(results, library, name)} of {tasks:,.0f}",
                     _whole(results.value(library.name, f"{name}_repeated")),
                     f"not within {setup.patience:.0f}"
@@ -136,7 +136,9 @@ def _killed(results: Results, libraries: Sequence[Library]) -> str:
         "**Killed workers**: five SIGKILLs at random moments, tasks of 5 ms, a new"
         " worker after each:\n\n"
         + _table(
-            ["", "settings", "not run again", "run twice", "s until all had run"], rows
+            ["", "settings", "not run again", "run twice", "s until all had run"],
+            rows,
+            texts=2,
         )
     )
 
@@ -162,8 +164,8 @@ def _where_peers_win(results: Results, libraries: Sequence[Library]) -> str:
         lead = value / ours if measure.is_more_better else ours / max(value, 1e-9)
         if lead >= _TIE:
             lines.append(
-                f"- {measure.words}: {library.title} {shown(value)} {measure.unit},"
-                f" here {shown(ours)} {measure.unit}".replace(" /s", "/s").rstrip()
+                f"- {measure.words}: {library.title} {measure.with_unit(value)},"
+                f" here {measure.with_unit(ours)}"
             )
     safe = [
         library.title
@@ -201,8 +203,9 @@ def _title(library: Library, results: Results) -> str:
     return f"**{title}**" if library.name == OURS else title
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
+    """Return a table; all columns but the first *texts* are figures."""
+    lines = [heads, ["---"] * texts + ["--:"] * (len(heads) - texts), *rows]
     return "\n".join(
         f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in lines
     )

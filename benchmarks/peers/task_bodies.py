@@ -1,4 +1,4 @@
-"""What the tasks do, the same for all libraries, with and without asyncio.
+"""What the tasks do, the same for all libraries.
 
 A task leaves a record in a plain file, not in Redis: so the commands that are counted
 are those of the library. A record is written at once, also by many processes, and
@@ -7,21 +7,13 @@ outlives a SIGKILL.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import struct
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = (
-    "ASYNC_BODIES",
-    "BODIES",
-    "NAP",
-    "count_records",
-    "records",
-    "uneven_seconds",
-)
+__all__ = ("BODIES", "NAP", "count_records", "done", "records", "uneven_seconds")
 
 NAP = 0.005
 _BURN = 0.002
@@ -51,21 +43,21 @@ def uneven_seconds(number: int) -> float:
 
 def noop(number: int, text: str) -> int:  # noqa: ARG001 - it goes along as ballast
     """Do nothing."""
-    return _done(number, time.monotonic())
+    return done(number, time.monotonic())
 
 
 def nap(number: int, text: str) -> int:  # noqa: ARG001
     """Sleep for 5 ms."""
     began_at = time.monotonic()
     time.sleep(NAP)
-    return _done(number, began_at)
+    return done(number, began_at)
 
 
 def uneven(number: int, text: str) -> int:  # noqa: ARG001
     """Sleep for 1 ms, one time of twenty for 200 ms."""
     began_at = time.monotonic()
     time.sleep(uneven_seconds(number))
-    return _done(number, began_at)
+    return done(number, began_at)
 
 
 def burn(number: int, text: str) -> int:  # noqa: ARG001
@@ -73,34 +65,11 @@ def burn(number: int, text: str) -> int:  # noqa: ARG001
     began_at, until = time.monotonic(), time.thread_time() + _BURN
     while time.thread_time() < until:
         pass
-    return _done(number, began_at)
+    return done(number, began_at)
 
 
-async def async_noop(number: int, text: str) -> int:
-    """Do nothing."""
-    return noop(number, text)
-
-
-async def async_nap(number: int, text: str) -> int:  # noqa: ARG001
-    """Sleep for 5 ms."""
-    began_at = time.monotonic()
-    await asyncio.sleep(NAP)
-    return _done(number, began_at)
-
-
-async def async_uneven(number: int, text: str) -> int:  # noqa: ARG001
-    """Sleep for 1 ms, one time of twenty for 200 ms."""
-    began_at = time.monotonic()
-    await asyncio.sleep(uneven_seconds(number))
-    return _done(number, began_at)
-
-
-async def async_burn(number: int, text: str) -> int:
-    """Compute for 2 ms; nothing else runs in this process meanwhile."""
-    return burn(number, text)
-
-
-def _done(number: int, began_at: float) -> int:
+def done(number: int, began_at: float) -> int:
+    """Write the record of a task that ends now."""
     global _trace
     if _trace is None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -114,10 +83,4 @@ BODIES: dict[str, Callable[[int, str], int]] = {
     "nap": nap,
     "uneven": uneven,
     "burn": burn,
-}
-ASYNC_BODIES: dict[str, Callable[[int, str], Awaitable[int]]] = {
-    "noop": async_noop,
-    "nap": async_nap,
-    "uneven": async_uneven,
-    "burn": async_burn,
 }

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.peers.async_task_bodies import ASYNC_BODIES
 from benchmarks.peers.catalogue import LIBRARIES, OURS, RAW, Library
 from benchmarks.peers.pages import between_marks
-from benchmarks.peers.task_bodies import ASYNC_BODIES, BODIES
+from benchmarks.peers.task_bodies import BODIES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks" / "peers" / "libraries"
@@ -32,10 +33,10 @@ def test_there_is_one_file_per_library() -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=_name)
-def test_a_library_has_a_producer_and_a_worker(library: Library) -> None:
+def test_a_library_has_a_producer_and_a_way_to_work(library: Library) -> None:
     tree = ast.parse((FOLDER / f"{library.name}.py").read_text(encoding="utf-8"))
     functions = {
-        node.name: node
+        node.name
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
@@ -47,7 +48,7 @@ def test_a_library_has_a_producer_and_a_worker(library: Library) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
-    assert functions["work"].args.args == []
+    assert ("work" in functions) == (library.command is None)
     assert producer.name == "Producer"
     assert base in BASES
     assert methods["submit"] == ["task", "number"]
@@ -65,6 +66,17 @@ def test_a_library_is_pinned_documented_and_killed(library: Library) -> None:
         assert "==" in library.requirements[0]
         assert library.page.startswith("https://")
     assert "default" in library.faults
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=_name)
+def test_each_setup_has_the_settings_that_its_command_names(library: Library) -> None:
+    setups = [library.settings, library.threads, library.slots]
+    setups += [setup.settings for setup in library.faults.values()]
+
+    for settings in setups:
+        if settings is not None:
+            for text in (library.command or "", *library.variables.values()):
+                assert "{" not in text.format(**settings)
 
 
 def test_tasks_are_the_same_with_and_without_asyncio() -> None:

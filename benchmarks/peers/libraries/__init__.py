@@ -1,4 +1,7 @@
-"""One file per library, with the same two names: `Producer` and `work()`.
+"""One file per library: its tasks, a `Producer`, and `work()`.
+
+A library that has a command for its workers is started with that instead of `work()`:
+it is in the catalogue.
 
 A file is imported only in the virtual environment of its library.
 """

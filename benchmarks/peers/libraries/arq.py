@@ -11,9 +11,9 @@ import uvloop
 from arq import create_pool, func, run_worker
 from arq.connections import RedisSettings
 
+from benchmarks.peers.async_producer import AsyncProducer
+from benchmarks.peers.async_task_bodies import ASYNC_BODIES
 from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
-from benchmarks.peers.producing import AsyncProducer
-from benchmarks.peers.task_bodies import ASYNC_BODIES
 
 __all__ = ("Producer", "work")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from celery import Celery, group
 
-from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL, become
-from benchmarks.peers.producing import BaseProducer
+from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
+from benchmarks.peers.producer import BaseProducer
 from benchmarks.peers.task_bodies import BODIES
 
-__all__ = ("Producer", "app", "work")
+__all__ = ("Producer", "app")
 
 _AT_ONCE = 500
 
@@ -47,13 +47,3 @@ class Producer(BaseProducer):
     def result(self, submitted: Any) -> Any:
         """Wait for the result, which is published."""
         return submitted.get(timeout=30)
-
-
-def work() -> None:
-    """Become Celery's own worker."""
-    become(
-        "celery",
-        *("-A", "benchmarks.peers.libraries.celery", "worker", "-l", "ERROR"),
-        *("-P", SETTINGS["pool"], "-c", SETTINGS["slots"]),
-        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
-    )

@@ -9,11 +9,11 @@ from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
 
-from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL, become
-from benchmarks.peers.producing import BaseProducer
+from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
+from benchmarks.peers.producer import BaseProducer
 from benchmarks.peers.task_bodies import BODIES
 
-__all__ = ("Producer", "broker", "work")
+__all__ = ("Producer", "broker")
 
 _BROKER_OPTIONS = ("heartbeat_timeout", "maintenance_chance")
 
@@ -39,16 +39,3 @@ class Producer(BaseProducer):
     def result(self, submitted: Any) -> Any:
         """Wait for the result."""
         return submitted.get_result(block=True, timeout=30_000)
-
-
-def work() -> None:
-    """Become Dramatiq's own worker."""
-    variables = {}
-    if "prefetch" in SETTINGS:
-        variables["dramatiq_queue_prefetch"] = SETTINGS["prefetch"]
-    become(
-        "dramatiq",
-        *("benchmarks.peers.libraries.dramatiq:broker", "--processes", 1),
-        *("--threads", SETTINGS["threads"]),
-        **variables,
-    )

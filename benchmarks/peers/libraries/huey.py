@@ -6,11 +6,11 @@ from typing import Any
 
 from huey import RedisHuey
 
-from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL, become
-from benchmarks.peers.producing import BaseProducer
+from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
+from benchmarks.peers.producer import BaseProducer
 from benchmarks.peers.task_bodies import BODIES
 
-__all__ = ("Producer", "queue", "work")
+__all__ = ("Producer", "queue")
 
 queue = RedisHuey("bench", url=URL, notify_result=SETTINGS.get("notifies", False))
 _tasks = {name: queue.task(name=name)(body) for name, body in BODIES.items()}
@@ -26,12 +26,3 @@ class Producer(BaseProducer):
     def result(self, submitted: Any) -> Any:
         """Wait for the result."""
         return submitted.get(blocking=True, timeout=30)
-
-
-def work() -> None:
-    """Become Huey's own consumer, without periodic tasks."""
-    become(
-        "huey_consumer",
-        *("benchmarks.peers.libraries.huey.queue", "-q", "-n"),
-        *("-k", "thread", "-w", SETTINGS["threads"]),
-    )

@@ -12,7 +12,7 @@ from typing import Any
 import redis
 
 from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
-from benchmarks.peers.producing import BaseProducer
+from benchmarks.peers.producer import BaseProducer
 from benchmarks.peers.task_bodies import BODIES
 
 __all__ = ("Producer", "work")

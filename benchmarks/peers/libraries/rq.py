@@ -8,7 +8,7 @@ from redis import Redis
 from rq import Queue, Retry, SimpleWorker, Worker
 
 from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
-from benchmarks.peers.producing import BaseProducer
+from benchmarks.peers.producer import BaseProducer
 from benchmarks.peers.task_bodies import BODIES
 
 __all__ = ("Producer", "work")

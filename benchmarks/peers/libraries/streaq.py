@@ -7,9 +7,9 @@ from typing import Any
 
 from streaq import Worker
 
+from benchmarks.peers.async_producer import AsyncProducer
+from benchmarks.peers.async_task_bodies import ASYNC_BODIES
 from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
-from benchmarks.peers.producing import AsyncProducer
-from benchmarks.peers.task_bodies import ASYNC_BODIES
 
 __all__ = ("Producer", "work")
 

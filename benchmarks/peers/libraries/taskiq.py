@@ -6,11 +6,11 @@ from typing import Any
 
 from taskiq_redis import ListQueueBroker, RedisAsyncResultBackend, RedisStreamBroker
 
-from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL, become
-from benchmarks.peers.producing import AsyncProducer
-from benchmarks.peers.task_bodies import ASYNC_BODIES
+from benchmarks.peers.async_producer import AsyncProducer
+from benchmarks.peers.async_task_bodies import ASYNC_BODIES
+from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
 
-__all__ = ("Producer", "broker", "work")
+__all__ = ("Producer", "broker")
 
 _BROKER_OPTIONS = ("idle_timeout", "unacknowledged_lock_timeout")
 
@@ -39,13 +39,3 @@ class Producer(AsyncProducer):
         """Poll for the result."""
         found = await submitted.wait_result(check_interval=0.005, timeout=30)
         return found.return_value
-
-
-def work() -> None:
-    """Become taskiq's own worker, with one process."""
-    slots = ("--max-async-tasks", SETTINGS["slots"]) if "slots" in SETTINGS else ()
-    become(
-        "taskiq",
-        *("worker", "benchmarks.peers.libraries.taskiq:broker", "--workers", 1),
-        *("--log-level", "WARNING", "--no-parse", *slots),
-    )

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from benchmarks.peers.process_settings import PAYLOAD, SETTINGS, URL
-from benchmarks.peers.producing import BaseProducer
+from benchmarks.peers.producer import BaseProducer
 from benchmarks.peers.task_bodies import BODIES
 from workstealing import TaskQueue, Worker, WorkerPool
 

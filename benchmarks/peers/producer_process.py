@@ -1,4 +1,4 @@
-"""A process of one library: `python -m benchmarks.peers.library_process <library> …`.
+"""A producer of one library: `python -m benchmarks.peers.producer_process <library> …`.
 
 It runs in the virtual environment of that library, and prints what it measured as JSON.
 """
@@ -6,7 +6,6 @@ It runs in the virtual environment of that library, and prints what it measured 
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import os
 import sys
@@ -25,7 +24,6 @@ def main() -> None:
     parser.add_argument("library")
     actions = parser.add_subparsers(dest="action", required=True)
     actions.add_parser("versions").add_argument("packages", nargs="*")
-    actions.add_parser("work")
     submit = actions.add_parser("submit")
     submit.add_argument("task")
     submit.add_argument("count", type=int)
@@ -47,9 +45,6 @@ def _do(arguments: argparse.Namespace) -> dict[str, Any]:
     library = import_module(f"benchmarks.peers.libraries.{arguments.library}")
     if arguments.action == "versions":
         return {package: version(package) for package in arguments.packages}
-    if arguments.action == "work":
-        _work(library.work)
-        return {}
     producer = library.Producer()
     if arguments.action == "submit":
         flow = producing.submitting(
@@ -62,15 +57,6 @@ def _do(arguments: argparse.Namespace) -> dict[str, Any]:
     else:
         flow = producing.round_trips(producer, arguments.count, arguments.idle_seconds)
     return producing.run(producer, flow)
-
-
-def _work(work: Any) -> None:
-    if inspect.iscoroutinefunction(work):
-        import uvloop
-
-        uvloop.run(work())
-    else:
-        work()
 
 
 if __name__ == "__main__":
