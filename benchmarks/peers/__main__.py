@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,6 +33,7 @@ _WORKLOAD_NAMES = (*(workload.name for workload in WORKLOADS), KILLS)
 def main() -> int:
     """Measure what is asked for."""
     arguments = _arguments()
+    began_at = time.monotonic()
     if arguments.pages:
         if not _STORED.exists():
             _say(f"there are no figures in {_STORED}: run make bench-peers first")
@@ -66,6 +68,7 @@ def main() -> int:
         save(results, _SHORT_RUNS / "results.json")
         write_report(results, _SHORT_RUNS)
         _say(f"not a complete run: tables and plots are in {_SHORT_RUNS}")
+    _say(f"{(time.monotonic() - began_at) / 60:.0f} minutes")
     # A peer that fails is named in the tables; it does not fail the benchmark.
     return 1 if any(OURS in failed for failed in results.failures.values()) else 0
 

@@ -8,6 +8,7 @@ import platform
 import statistics
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -57,12 +58,20 @@ def begin(server: str, rounds: int, is_quick: bool) -> Results:
     """Return what a run has found that begins now, on this machine: nothing yet."""
     return Results(
         date=time.strftime("%Y-%m-%d"),
-        machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+        machine=f"{os.cpu_count()} cores, {_processor()}, {platform.system()}",
         python=platform.python_version(),
         server=server,
         rounds=rounds,
         is_quick=is_quick,
     )
+
+
+def _processor() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
 
 
 def save(results: Results, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 from benchmarks.peers.catalogue import LIBRARIES, OURS, RAW, Library
 from benchmarks.peers.measures import MEASURES, best_peer, shown
@@ -10,6 +11,7 @@ from benchmarks.peers.results import Results
 
 __all__ = ("comparison", "conditions", "summary")
 
+_LINE = 120
 # A lead of less than this is noise, on a machine that does nothing else.
 _TIE = 1.15
 
@@ -92,11 +94,12 @@ def comparison(results: Results) -> str:
 def conditions(results: Results) -> str:
     """Return one sentence on when and where it was measured."""
     kind = "A quick trial, not a measurement," if results.is_quick else "Measured"
-    return (
+    return fill(
         f"{kind} on {results.date} by `make bench-peers`: {results.server} without"
         f" persistence, Python {results.python}, {results.machine}; medians of"
         f" {results.rounds} alternating rounds, no-op tasks unless said otherwise,"
-        " results kept."
+        " results kept.",
+        _LINE,
     )
 
 
