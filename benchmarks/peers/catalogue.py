@@ -1,8 +1,9 @@
 """The libraries that are compared, and how each is set up.
 
-Each has the best setup that its documentation names for the workload; `page` is where
-it does. What no page names was tried out, and the quickest was kept. Results are kept
-by all. The versions are fixed: they are those of the features in docs/comparison.md.
+Each uses what its documentation offers for speed; `page` describes those settings.
+Where it names no number, such as how many threads or slots, the number is our choice.
+Results are kept by all. The versions are fixed: they are those of the features in
+docs/comparison.md.
 """
 
 from __future__ import annotations
@@ -137,8 +138,7 @@ LIBRARIES = (
         name="celery",
         title="Celery",
         requirements=("celery[redis]==5.7.0", "redis==8.1.0", "hiredis==3.5.0"),
-        # «Prefetch limits»: 64 or 128 for many short tasks, 1 for long ones. What
-        # survives a kill is in «Reserve one task at a time» and in the Redis page.
+        # «Prefetch limits»: a large number for many short tasks, 1 for long ones.
         page="https://docs.celeryq.dev/en/stable/userguide/optimizing.html",
         words="`-P solo`, prefetch 64",
         command="celery -A benchmarks.peers.libraries.celery worker -l ERROR"
@@ -167,9 +167,8 @@ LIBRARIES = (
         name="dramatiq",
         title="Dramatiq",
         requirements=("dramatiq[redis]==2.2.1", "redis==8.1.0", "hiredis==3.5.0"),
-        # `dramatiq_queue_prefetch` is in «Prefetch Limits», the broker's options in
-        # the reference beside it. Two threads were quicker than one or eight.
-        page="https://dramatiq.io/advanced.html",
+        # `dramatiq_queue_prefetch` is among its environment variables.
+        page="https://dramatiq.io/reference.html",
         words="`-p 1 -t 2`, prefetch 100",
         command="dramatiq benchmarks.peers.libraries.dramatiq:broker"
         " --processes 1 --threads {threads}",
@@ -197,7 +196,7 @@ LIBRARIES = (
         name="huey",
         title="Huey",
         requirements=("huey==3.5.4", "redis==8.1.0", "hiredis==3.5.0"),
-        # Threads for tasks that wait; `notify_result` is in the page of its API.
+        # `notify_result` is in the notes of release 3.0.
         page="https://huey.readthedocs.io/en/latest/consumer.html",
         words="`-k thread -w 2`; `notify_result` for waiters",
         command="huey_consumer benchmarks.peers.libraries.huey.queue -q -n"
@@ -218,7 +217,7 @@ LIBRARIES = (
         name="arq",
         title="arq",
         requirements=("arq==0.28.0", "hiredis==3.5.0", "uvloop==0.23.0"),
-        # `max_jobs`, `poll_delay` and `job_timeout` of the worker's reference.
+        # `max_jobs`, `poll_delay` and `job_timeout` of the worker.
         page="https://arq-docs.helpmanual.io/",
         words="100 jobs, polls every 10 ms, waiters every 5 ms, uvloop",
         settings={"max_jobs": 100, "poll_delay": 0.01},
@@ -289,7 +288,7 @@ LIBRARIES = (
         name="streaq",
         title="streaQ",
         requirements=("streaq==7.2.0", "coredis==6.9.0", "uvloop==0.23.0"),
-        # `use_uvloop`, `concurrency`, `idle_timeout`.
+        # `concurrency`; the others are described where the class is defined.
         page="https://streaq.readthedocs.io/en/latest/worker.html",
         words="concurrency 16, uvloop, silent",
         settings={},
@@ -308,7 +307,7 @@ LIBRARIES = (
             *("bullmq==3.4.4", "redis==8.1.0", "hiredis==3.5.0"),
             "uvloop==0.23.0",
         ),
-        # Concurrency is in «Workers», locks and stalled jobs in «Stalled Jobs».
+        # Its options are those of BullMQ's WorkerOptions, which has pages of its own.
         page="https://docs.bullmq.io/python/introduction",
         words="concurrency 10, uvloop",
         settings={"concurrency": 10},

@@ -83,7 +83,7 @@ def comparison(results: Results) -> str:
         for one in libraries
     ]
     parts.append(
-        "**How each was set up**; the link is the page that names it:\n\n"
+        "**How each was set up**; the link is its documentation of these settings:\n\n"
         + _table(["", "worker", "bulk"], setups, texts=3)
     )
     if results.failures:
