@@ -11,7 +11,7 @@ PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
 
-.PHONY: demo quick test check measure bench docs pictures matrix servers mutations clean
+.PHONY: demo quick test check measure bench bench-peers docs pictures matrix servers mutations clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -40,6 +40,11 @@ measure: .venv/test-ready
 bench: .venv/test-ready
 	$(BIN)/python -m benchmarks
 
+# This package beside other task queues, some 30 minutes; PEERS="--only rq,saq --quick"
+# and the like make it shorter. The libraries are installed into .venv-peers.
+bench-peers: .venv/test-ready
+	$(BIN)/python -m benchmarks.peers $(PEERS)
+
 # The site, in site/; a link that leads nowhere is an error.
 docs: .venv/docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -61,7 +66,7 @@ mutations: .venv/test-ready
 	$(BIN)/python .ci/mutations.py
 
 clean:
-	rm -rf .venv .venv-3.* .servers
+	rm -rf .venv .venv-3.* .venv-peers .servers
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python >= 3.10 is needed: make PYTHON=/path/to/python"; exit 1; }

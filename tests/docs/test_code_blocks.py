@@ -17,6 +17,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 LINK = re.compile(r"\]\(([^)#]+?)(?:#[^)]*)?\)")
+PICTURE = re.compile(r'<(?:img|source) [^>]*src(?:set)?="([^"]+)"')
 
 
 def _name(page: Path) -> str:
@@ -47,3 +48,9 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         if "://" not in link:
             assert (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_the_pictures_of_a_page_are_there(page: Path) -> None:
+    for picture in PICTURE.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / picture).is_file(), picture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -11,9 +9,6 @@ import pytest
 from pictures.__main__ import FOLDER, PICTURES
 from pictures.canvas import DARK, LIGHT, Theme
 
-ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-SHOWN = re.compile(r"(?:srcset|src)=\"([^\"]+)\"")
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 
 
@@ -30,17 +25,6 @@ def test_a_picture_says_what_it_shows(name: str) -> None:
     root = ElementTree.fromstring(PICTURES[name](LIGHT))
 
     assert root.findtext("{http://www.w3.org/2000/svg}title")
-
-
-def test_every_picture_that_a_page_shows_is_there() -> None:
-    missing = [
-        (page.name, path)
-        for page in PAGES
-        for path in SHOWN.findall(page.read_text(encoding="utf-8"))
-        if not (page.parent / path).is_file()
-    ]
-
-    assert missing == []
 
 
 @THEMES

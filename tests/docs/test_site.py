@@ -84,6 +84,26 @@ def test_a_link_to_the_folder_of_an_example_becomes_one_to_its_page(
     )
 
 
+def test_a_picture_follows_the_colours_that_the_reader_has_chosen(
+    site: ModuleType,
+) -> None:
+    known = site.pages(ROOT)
+    picture = (
+        '<picture>\n<source media="…" srcset="{0}-dark.svg">\n'
+        '<img alt="A plot" src="{0}-light.svg">\n</picture>'
+    )
+
+    def shown(page: str, path: str) -> str:
+        found: str = site.repainted(picture.format(path), page, known)
+        return found
+
+    assert shown("index.md", "docs/images/a") == (
+        "![A plot](images/a-light.svg#only-light)\n"
+        "![A plot](images/a-dark.svg#only-dark)"
+    )
+    assert "(../images/a-dark.svg#" in shown("jobs/keep-until.md", "../images/a")
+
+
 def test_every_link_of_the_site_leads_to_one_of_its_pages(site: ModuleType) -> None:
     known = site.pages(ROOT)
 
