@@ -94,7 +94,7 @@ class InlineSlot:
         finally:
             in_flight.slot_is_idle()
 
-    def rest(self, seconds: float) -> RedisCommand[bool]:
+    def rest(self, seconds: float) -> RedisCommand[bool] | None:
         """Have the loop wait for a wake-up with its next exchange: it is one trip."""
         bell = self._parts.bell
         return RedisCommand(("BLPOP", bell, seconds), bool, is_blocking=True)
