@@ -191,7 +191,7 @@ class _ChildWorker:
             self._new_engine(queue, shared.options(place, self._tick))
             for place, queue in enumerate(queues)
         ]
-        shared.connect(engines)
+        shared.connect(engines, turns=self._orders.index)
         return engines
 
     def _new_engine(

@@ -79,6 +79,17 @@ class QueueShares:
         self.all.append(Share(self, rank, self._weights[rank], holder))
         return self.all[rank]
 
+    def skip(self, turns: int) -> None:
+        """Give all slots anew, as if so many tasks had begun before.
+
+        Otherwise, all processes of a pool would begin with the same queue.
+        """
+        for share in self.all:
+            share.grant(0)
+        for _ in range(turns):
+            min(self.all, key=Share.turn).pass_turn()
+        self.resize(self.size)
+
     def resize(self, size: int) -> None:
         """Say how many slots there are in all."""
         with self.lock:
@@ -160,10 +171,13 @@ class Share:
 
     def begun(self) -> None:
         """Use a granted slot, with the lock held."""
-        shares = self._shares
         self.grant(self.granted - 1)
         self.running += 1
-        shares.position = max(shares.position, self.position)
+        self.pass_turn()
+
+    def pass_turn(self) -> None:
+        """Come later by as much as one task counts."""
+        self._shares.position = max(self._shares.position, self.position)
         self.position += 1.0 / self._weight
 
     def ended(self, *, is_begun_next: bool) -> None:

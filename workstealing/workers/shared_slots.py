@@ -47,12 +47,16 @@ class SharedSlots:
             options["tick"] = partial(self._tick, tick)
         return options
 
-    def connect(self, engines: Iterable[WorkerEngine[Any]]) -> None:
-        """Let engines that were made with these options wake each other's slots."""
+    def connect(self, engines: Iterable[WorkerEngine[Any]], turns: int = 0) -> None:
+        """Let engines that were made with these options wake each other's slots.
+
+        They start as if so many *turns* had been taken.
+        """
         for engine in engines:
             assert isinstance(engine.in_flight, SharedInFlight)
             engine.in_flight.wake = engine.slots.wake
             self._all_in_flight.append(engine.in_flight)
+        self._shares.skip(turns)
 
     def _may_end(self, place: int, is_empty: bool) -> bool:
         may_end = self._all_empty.sees(place, is_empty=is_empty)

@@ -88,6 +88,8 @@ class Scene:
         *,
         strict: bool = False,
         seconds: float = 0.01,
+        waiting: int = 0,
+        turns: int = 0,
     ) -> None:
         self._seconds = seconds
         self.clock = ManualClock(100.0)
@@ -97,7 +99,10 @@ class Scene:
         self.queues = [
             Queue(name, self) for name, _ in zip("abcdef", weights, strict=False)
         ]
+        for queue in self.queues:
+            queue.waiting = waiting
         self.shares.resize(size)
+        self.shares.skip(turns)
         self.settle()
 
     def settle(self) -> None:
@@ -123,12 +128,10 @@ class Scene:
 
 
 def test_queues_that_all_have_tasks_begin_them_by_their_weights() -> None:
-    scene = Scene([3, 1])
-    for queue in scene.queues:
-        queue.submit(1000)
+    scene = Scene([3, 1], waiting=1000)
 
-    scene.run(20)  # until both are known to have tasks
     counts = Counter(scene.run(400))
+
     assert abs(counts["a"] - 300) <= 1
     assert counts["a"] + counts["b"] == 400
 
@@ -245,6 +248,12 @@ def test_fewer_slots_take_effect_as_tasks_end() -> None:
     assert seen == [4, 3, 2] + [1] * 37
 
 
+def test_processes_of_a_pool_begin_with_different_queues() -> None:
+    children = [Scene([3, 1], waiting=1, turns=child) for child in range(8)]
+
+    assert Counter(scene.begun[0] for scene in children) == {"a": 6, "b": 2}
+
+
 weights = st.lists(st.sampled_from([1, 2, 3, 5, 10]), min_size=2, max_size=4)
 
 
@@ -252,13 +261,7 @@ weights = st.lists(st.sampled_from([1, 2, 3, 5, 10]), min_size=2, max_size=4)
 def test_whatever_ends_first_all_queues_get_their_proportion(
     weights: list[int], size: int, random: Random
 ) -> None:
-    scene = Scene(weights, size)
-    for queue in scene.queues:
-        queue.waiting = 10_000
-    for queue in scene.queues:
-        queue.is_due = True
-        queue.share.heard()
-    scene.settle()
+    scene = Scene(weights, size, waiting=10_000)
     rounds = 300
 
     while len(scene.begun) < rounds:
