@@ -21,7 +21,7 @@ from enum import IntEnum
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -34,12 +34,14 @@ from workstealing.workers.child_logs import LogForwarder, set_up_logging
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, worker_name
 from workstealing.workers.inline_slot import InlineSlot
-from workstealing.workers.lent_slot import LentThread
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.queue_choice import LocatedChoice, QueueChoice
 from workstealing.workers.shared_counters import Counter, SharedCounters
 from workstealing.workers.slots import SlotParts, log_cut_off
 from workstealing.workers.supervisor import GRACE_SECONDS
+
+if TYPE_CHECKING:
+    from workstealing.workers.lent_slot import LentThread
 
 __all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child")
 
@@ -136,7 +138,7 @@ class _ChildWorker:
         self._measured_at = 0.0
         self._exit_code = ExitCode.STOPPED
         self._is_asked_to_stop = False
-        self._lent = LentThread() if choice.are_several else None
+        self._lent = _lent_thread() if choice.are_several else None
         self._engines = self._new_engines(choice)
 
     def run(self, pipe: Connection) -> ExitCode:
@@ -340,6 +342,13 @@ class _ChildWorker:
             engine.flush()
         if self._forwarder is not None:
             self._forwarder.flush()
+
+
+def _lent_thread() -> LentThread:
+    # Who has one queue need not load it.
+    from workstealing.workers.lent_slot import LentThread
+
+    return LentThread()
 
 
 def resident_mib() -> float:

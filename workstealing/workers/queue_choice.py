@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from workstealing._checks import checked_number
 from workstealing.client.async_task_queue import AsyncTaskQueue
@@ -14,7 +14,9 @@ from workstealing.clock import Clock
 from workstealing.errors import ConfigurationError
 from workstealing.workers.identity import checked_queue
 from workstealing.workers.queue_location import QueueLocation, location_of
-from workstealing.workers.shared_slots import SharedSlots
+
+if TYPE_CHECKING:
+    from workstealing.workers.shared_slots import SharedSlots
 
 __all__ = ("AnyQueue", "LocatedChoice", "QueueChoice", "checked_choice")
 
@@ -36,6 +38,9 @@ class QueueChoice:
 
     def shared_slots(self, clock: Clock) -> SharedSlots:
         """Return what makes the workers of one process share their slots."""
+        # Who has one queue need not load it.
+        from workstealing.workers.shared_slots import SharedSlots
+
         return SharedSlots(self.weights, strict=self.strict, clock=clock)
 
     def located(self) -> LocatedChoice:

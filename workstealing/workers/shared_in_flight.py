@@ -140,6 +140,9 @@ class SharedInFlight(InFlight):
         if self._seen is not None:
             seen, self._seen = self._seen, None
             self._share.give_back(seen)
+        if super()._is_hungry():
+            # These slots were granted when the last exchange was on its way.
+            super().make_exchange_due()
         super().wait_until_due(seconds, when_hungry)
 
     def make_exchange_due(self) -> None:

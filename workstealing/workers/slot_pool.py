@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
@@ -20,8 +21,10 @@ from workstealing.tasks.attempt import Attempt
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, WorkerStats
 from workstealing.workers.loop import UntilEmpty
-from workstealing.workers.shared_slots import SharedSlots
 from workstealing.workers.slots import AnySlots, Slot, SlotParts, log_cut_off
+
+if TYPE_CHECKING:
+    from workstealing.workers.shared_slots import SharedSlots
 
 __all__ = ("SlotPool",)
 
