@@ -181,10 +181,17 @@ class SlotPool:
             yield from engine.slots.all()
 
     def _surplus(self, leaving: Sequence[Slot], number: int) -> Sequence[Slot]:
-        """Return the slots that run too much, of those that leave or of any."""
+        """Return the slots whose tasks are too many.
+
+        Those that leave may run none of them, if other queues have the slots.
+        """
         if self._shared is None:
             return leaving
-        busy = [slot for slot in self._all_slots() if slot.attempt is not None]
+        busy = [
+            slot
+            for slot in self._all_slots()
+            if (attempt := slot.attempt) is not None and not attempt.is_interrupted
+        ]
         return busy[number:]
 
     def _enter(self, phase: Phase) -> None:

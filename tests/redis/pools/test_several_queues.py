@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import socket
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 from threading import Thread
 from typing import Any
 
@@ -337,6 +339,23 @@ def test_a_queue_that_cannot_be_reached_does_not_keep_the_others_waiting(
     app.queue.wait(timeout=20)
 
 
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_a_server_that_never_answers_does_not_keep_the_other_queue_waiting(
+    make_two: Callable[..., Any], pools: Pools, see: Any, kind: Any
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        app = make_two(url=f"redis://127.0.0.1:{mute.getsockname()[1]}")
+        app.hold.submit_many(numbers(2))
+        pool = pools([app.other, app.queue], 2, kind, strict=True)
+
+        pool.start()
+
+        see.wait_for(2)
+        see.let_go()
+        app.queue.wait(timeout=20)
+        pool.stop(hot=True)
+
+
 @each_kind
 def test_it_ends_until_empty_only_when_no_task_has_fed_another_queue(
     app: Any, pools: Pools, see: Any, kind: Any
@@ -371,6 +390,46 @@ def test_scaling_changes_how_many_run_in_all_queues_together(
 
     for queue in app.both:
         queue.wait(timeout=30)
+
+
+@each_kind
+def test_quick_scales_under_load_lose_nothing_of_either_queue(
+    app: Any, pools: Pools, kind: Any
+) -> None:
+    draw, most = Random(1000), 3 if kind == "processes" else 8
+    app.add.submit_many([(n, 0) for n in range(2000)])
+    app.note_other.submit_many(numbers(2000))
+    pool = pools(app.both, most, kind, weights=[1, 2])
+    pool.start()
+    wait_until(lambda: pool.stats().taken, 20, "the load to begin")
+
+    for _ in range(100):
+        pool.scale(draw.randint(1, most), hot=draw.random() < 0.5)
+    pool.scale(2)
+
+    for queue in app.both:
+        queue.wait(timeout=60)
+        counts = queue.counts()
+        assert (counts.stats["done"], counts.tasks, counts.assigned) == (2000, 0, 0)
+    assert pool.stats().refused == pool.stats().zombies == 0
+    pool.stop()
+    assert [queue.counts().leases for queue in app.both] == [{}, {}]
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_a_task_that_cannot_be_stopped_does_not_keep_its_worker_from_either_queue(
+    app: Any, pools: Pools, see: Any, kind: Any
+) -> None:
+    deaf = app.deaf.submit()
+    pool = pools(app.both, 1, kind)
+    pool.start()
+
+    with pytest.raises(TaskFailed, match="TimeoutError"):
+        deaf.result(timeout=40)
+    assert app.note_other.submit(1).result(timeout=20) == 1
+    assert app.note.submit(1).result(timeout=20) == 1
+    assert pool.stats().zombies == 1
+    see.wake()
 
 
 def test_a_pool_scales_to_the_backlog_of_all_queues(
