@@ -45,7 +45,7 @@ RECRUITER = {
 }
 WORKER = {"name", "run", "stats", "stop"}
 WORKER_POOL = {
-    *("autoscale", "kind", "name", "stats", "workers"),
+    *("autoscale", "kind", "name", "queues", "stats", "workers"),
     *("quiet", "reload", "scale", "start", "stop", "wait"),
 }
 CONTEXT = {

@@ -495,7 +495,7 @@ def test_on_a_terminal_a_progress_line_shows_how_it_is_getting_on(
         (["app:queue", "--max-tasks", "3"], "mean nothing to threads"),
         (["app:queue", "--stop-timeout", "-1"], "the timeout must be"),
         (["--queue", "name"], "a worker needs the code of its tasks"),
-        (["app:queue", "--check", "more"], "unexpected: more"),
+        (["app:queue", "--check", "more"], "'more' must be APP:QUEUE"),
         (["app:queue", "--pool", "a b"], "the name of a pool must be"),
     ],
 )

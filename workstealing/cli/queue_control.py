@@ -102,7 +102,7 @@ def drain_command(level: int, **where: Any) -> None:
         raise BadInput("draining runs tasks, so it needs their code: give APP:QUEUE")
     queue, words = chosen_queue(**where)
     no_more_words(words)
-    run_pool(queue, WorkerPool(queue), until_empty=True, level=level)
+    run_pool(WorkerPool(queue), until_empty=True, level=level)
 
 
 @click.command("done")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
@@ -26,13 +26,15 @@ class CodeWatch:
 
     Args:
         folder: modules that were imported from below it are watched.
-        module: the application; it must still be importable after a change.
+        modules: the application; they must still be importable after a change.
         reload: called after a change.
     """
 
-    def __init__(self, folder: Path, module: str, reload: Callable[[], None]) -> None:
+    def __init__(
+        self, folder: Path, modules: Sequence[str], reload: Callable[[], None]
+    ) -> None:
         self._folder = folder.resolve()
-        self._module = module
+        self._modules = modules
         self._reload = reload
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="reloading", daemon=True)
@@ -56,7 +58,7 @@ class CodeWatch:
 
     def _changed(self, files: list[Path]) -> None:
         names = ", ".join(path.name for path in files)
-        problem = _import_problem(self._module)
+        problem = _import_problem(self._modules)
         if problem is None:
             logger.info("%s changed: reloading", names)
             self._reload()
@@ -83,10 +85,10 @@ class CodeWatch:
         return times
 
 
-def _import_problem(module: str) -> str | None:
+def _import_problem(modules: Sequence[str]) -> str | None:
     """Import the code in a separate process; return what is wrong with it."""
-    code = f"import sys; sys.path.insert(0, ''); import {module}"
-    ended = subprocess.run(  # noqa: S603 - the module that this worker runs
+    code = f"import sys; sys.path.insert(0, ''); import {', '.join(modules)}"
+    ended = subprocess.run(  # noqa: S603 - the modules that this worker runs
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     if ended.returncode == 0:

@@ -1,4 +1,4 @@
-"""`workstealing worker`: runs the tasks of a queue until a signal stops it."""
+"""`workstealing worker`: runs the tasks of queues until a signal stops it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +23,7 @@ from workstealing.cli.options import (
     clear_errors,
     imported_any_queue,
     imported_object,
+    imported_queue,
     no_more_words,
     queue_options,
 )
@@ -32,7 +34,6 @@ from workstealing.cli.worker_output import (
     log_options,
     log_to_stderr,
 )
-from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.task_queue import TaskQueue
 from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
@@ -61,7 +62,19 @@ class _WorkerCommand(click.Command):
 
 
 @click.command("worker", cls=_WorkerCommand)
-@queue_options()
+@queue_options("[APP:QUEUE]…")
+@click.option(
+    "--weights",
+    metavar="N,N,…",
+    help="With several queues: while all have tasks, start them in proportion to these"
+    " numbers, one for each.  [default: alike]",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="With several queues: start tasks of a later one only while those before it"
+    " have none.",
+)
 @click.option(
     "--kind",
     type=click.Choice(get_args(Kind)),
@@ -140,7 +153,7 @@ class _WorkerCommand(click.Command):
     "--check",
     is_flag=True,
     help="Run nothing; exit with 0 if a worker of --pool, or of this host, is alive,"
-    " and with 1 if none is. With --queue NAME it imports no code.",
+    " and with 1 if none is, in each queue. With --queue NAME it imports no code.",
 )
 @clear_errors()
 def worker_command(
@@ -148,6 +161,8 @@ def worker_command(
     name: str | None,
     run: str | None,
     url: str | None,
+    weights: str | None,
+    strict: bool,
     kind: Kind,
     workers: int,
     until_empty: str | None,
@@ -162,10 +177,10 @@ def worker_command(
     check: bool,
     **scaling: Any,
 ) -> None:
-    """Run the tasks of a queue.
+    """Run the tasks of a queue, or of several.
 
     APP is a module, searched for in the current folder first; QUEUE is a TaskQueue in
-    it.
+    it. Several queues share the workers: if one has no tasks, the others have them all.
 
     On SIGTERM or SIGINT it takes no more tasks, hands back those that have not started,
     lets running ones finish within --stop-timeout and hands back the rest. It exits
@@ -174,18 +189,21 @@ def worker_command(
     """
     if check:
         queue, rest = chosen_queue(words, name, run, url)
-        no_more_words(rest)
-        _check(queue, pool)
+        if name is not None:
+            no_more_words(rest)
+        for one in (queue, *map(imported_queue, rest)):
+            _check(one, pool)
         return
-    if name is not None or len(words) != 1:
-        raise BadInput("a worker needs the code of its tasks: give one APP:QUEUE")
+    if name is not None or not words:
+        raise BadInput("a worker needs the code of its tasks: give APP:QUEUE")
+    if len(words) == 1 and (weights is not None or strict):
+        raise BadInput("--weights and --strict need several queues")
     if until_empty not in (None, "now", "all"):
         raise BadInput(
             f"{_UNTIL_EMPTY} must have no value, or =all, got {until_empty!r}"
         )
-    found = imported_any_queue(words[0])
     made = WorkerPool(
-        found,
+        [imported_any_queue(word) for word in words],
         workers,
         kind,
         autoscale=_autoscale(**scaling),
@@ -194,45 +212,46 @@ def worker_command(
         max_tasks=max_tasks,
         max_memory=max_memory,
         recruiter=None if recruiter is None else _recruiter(recruiter),
+        weights=_weights(weights),
+        strict=strict,
     )
+    modules = dict.fromkeys(word.partition(":")[0] for word in words)
     run_pool(
-        found,
         made,
         until_empty="all" if until_empty == "all" else until_empty is not None,
         stop_timeout=stop_timeout,
-        reload=words[0].partition(":")[0] if reload else None,
+        reload=tuple(modules) if reload else (),
         level=level,
     )
 
 
 def run_pool(
-    queue: TaskQueue | AsyncTaskQueue,
     pool: WorkerPool,
     *,
     until_empty: UntilEmpty,
     stop_timeout: float = STOP_SECONDS,
-    reload: str | None = None,
+    reload: Sequence[str] = (),
     level: int = logging.INFO,
 ) -> None:
     """Run a pool as the main work of this process, and show its progress.
 
-    If *reload* names a module, the code is reloaded when it changes.
+    If *reload* names modules, the code is reloaded when it changes.
     """
-    abilities = queue.registry.abilities()
-    if not abilities:
-        raise BadInput(
-            f"no tasks are defined for the queue {queue.name}: import the modules that"
-            " define them in the module of the queue"
-        )
+    for queue in pool.queues:
+        if not queue.registry.abilities():
+            raise BadInput(
+                f"no tasks are defined for the queue {queue.name}: import the modules"
+                " that define them in the module of the queue"
+            )
+    abilities = [one for queue in pool.queues for one in queue.registry.abilities()]
     service = Service(pool, stop_timeout=stop_timeout)
-    progress = ProgressLine(pool, queue.sync())
+    progress = ProgressLine(pool)
     log_to_stderr(level, progress if is_terminal() else None)
     known = ", ".join(abilities[:5]) + (", …" if len(abilities) > 5 else "")
     logger.info(
-        "starting pool %s of %s/%s as process %d (%s); tasks: %s",
+        "starting pool %s of %s as process %d (%s); tasks: %s",
         pool.name,
-        queue.name,
-        queue.run,
+        ", ".join(f"{queue.name}/{queue.run}" for queue in pool.queues),
         os.getpid(),
         pool.kind,
         known,
@@ -274,6 +293,18 @@ def _check(queue: TaskQueue, pool: str | None) -> None:
             f"no worker of {where} is alive in {queue.name}/{queue.run}"
         )
     click.echo(on_one_line(f"alive: {', '.join(alive)}"))
+
+
+def _weights(given: str | None) -> list[float] | None:
+    if given is None:
+        return None
+    try:
+        return [float(one) for one in given.split(",")]
+    except ValueError:
+        raise BadInput(
+            f"--weights must be numbers with commas between them, like 3,1, got"
+            f" {given!r}"
+        ) from None
 
 
 def _autoscale(

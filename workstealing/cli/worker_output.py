@@ -21,8 +21,8 @@ import click
 
 from workstealing._printing import escaping_logger
 from workstealing.cli.options import BadInput
-from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import RedisError
+from workstealing.queue.inspection_calls import Counts
 from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("ProgressLine", "is_terminal", "log_options", "log_to_stderr")
@@ -78,9 +78,9 @@ def is_terminal() -> bool:
 class ProgressLine:
     """Shows the progress of a pool, from its own thread, while it is entered."""
 
-    def __init__(self, pool: WorkerPool, queue: TaskQueue) -> None:
+    def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
-        self._queue = queue
+        self._queues = [queue.sync() for queue in pool.queues]
         self._is_live = is_terminal()
         self._mutex = Lock()
         self._shown = ""
@@ -128,16 +128,20 @@ class ProgressLine:
         self._counted = now, stats.taken
         rate = f"{(stats.taken - before) / max(0.001, now - then):,.1f} tasks/s"
         try:
-            seen = self._queue.counts()
+            seen = [queue.counts() for queue in self._queues]
         except RedisError:
             return f"{self._pool.name}: {rate}, Redis is unreachable"
-        picked_up = seen.assigned - sum(seen.loads.values())
-        waiting = seen.unfinished - seen.delayed - picked_up
+        reassigned = sum(one.stats.get("reassigned", 0) for one in seen)
         return (
-            f"{self._pool.name}: {rate}, {max(0, waiting):,} waiting,"
+            f"{self._pool.name}: {rate}, {sum(map(_waiting, seen)):,} waiting,"
             f" {stats.running:,} of {stats.workers:,} running,"
-            f" {stats.stolen:,} stolen, {seen.stats.get('reassigned', 0):,} reassigned"
+            f" {stats.stolen:,} stolen, {reassigned:,} reassigned"
         )
+
+
+def _waiting(seen: Counts) -> int:
+    picked_up = seen.assigned - sum(seen.loads.values())
+    return max(0, seen.unfinished - seen.delayed - picked_up)
 
 
 class _LinesAbove(logging.Handler):

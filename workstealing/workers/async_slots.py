@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
@@ -18,14 +17,13 @@ from workstealing.errors import PoolBroken
 from workstealing.tasks.attempt import Attempt, Delivery, Ending
 from workstealing.tasks.runner import end_if_forked
 from workstealing.workers.lifespan import LoopLifespan
+from workstealing.workers.loop_thread import CLOSE_SECONDS, LoopThread, cancel_tasks
 from workstealing.workers.slots import ResizableSlots, SlotClosed, SlotParts
 
 __all__ = ("AsyncSlot", "AsyncSlots")
 
 logger = BackgroundLogger(__name__)
 
-_CLOSE_SECONDS = 5.0
-_CANCEL_SECONDS = 2.0
 _STOPPED_SECONDS = 10.0
 # More spare threads than that would be idle most of the time.
 _MOST_SPARE = 64
@@ -46,21 +44,17 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
         self, parts: SlotParts, loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
         super().__init__(parts)
-        name = parts.worker
-        self._threads = _SpareThreads(f"{name}/thread")
-        self._thread: Thread | None = None
+        self._threads = _SpareThreads(f"{parts.worker}/thread")
+        self._thread: LoopThread | None = None
         if loop is None:
-            loop = asyncio.new_event_loop()
-            self._thread = Thread(target=self._run_loop, name=name, daemon=True)
+            self._thread = LoopThread(parts.worker)
+            loop = self._thread.loop
         self._loop = loop
         self._loop_ran_at = parts.clock.monotonic()
-        self._is_closing = False
         self._life: LoopLifespan | None = None
         if parts.lifespan is not None and parts.lifespan.awaited:
             self._life = LoopLifespan(parts.lifespan)
         self._task_waits = asyncio.Event()
-        if self._thread is not None:
-            self._thread.start()
 
     def start(self, heartbeat: Callable[[], None]) -> None:
         """Open resources in the event loop, and listen for wake-ups.
@@ -83,7 +77,6 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
 
     def close(self) -> None:
         """Stop the event loop, unless it is the caller's; cancel running tasks."""
-        self._is_closing = True
         self.scale(0)
         self._threads.close()
         if self._thread is None or not self._thread.is_alive():
@@ -91,53 +84,16 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
             return
         for slot in self._still_leaving():
             slot.is_closing = True
-        cancelling = asyncio.run_coroutine_threadsafe(
-            _cancel_rest(self._life), self._loop
-        )
-        try:
-            # Resources have five seconds too, after the tasks.
-            cancelling.result(_CLOSE_SECONDS * (1 if self._life is None else 2))
-        except FutureTimeout:
-            logger.error(
-                "a task blocks the event loop of worker %s", self._parts.worker
-            )
-            return
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        # Resources have five seconds too, after the tasks.
+        seconds = CLOSE_SECONDS * (1 if self._life is None else 2)
+        self._thread.close(_cancel_rest(self._life), seconds)
 
     def _close_in_callers_loop(self) -> None:
         if self._life is None or not self._life.close_soon():
             return
         # In the thread of the loop, waiting would keep it from what is waited for.
         if asyncio._get_running_loop() is not self._loop:  # noqa: SLF001
-            self._life.ended.wait(_CLOSE_SECONDS)
-
-    def _run_loop(self) -> None:
-        """Run the event loop, again if a task has stopped it."""
-        while not self._is_closing and not self._loop.is_closed():
-            try:
-                self._loop.run_forever()
-            except Exception as error:  # noqa: BLE001 - the loop itself is broken
-                logger.error(
-                    "the event loop of worker %s failed",
-                    self._parts.worker,
-                    error=error,
-                )
-                return
-            except BaseException as error:  # noqa: BLE001 - of a task's callback
-                logger.error(
-                    "a callback tried to end the event loop of worker %s, which"
-                    " continues",
-                    self._parts.worker,
-                    error=error,
-                )
-            else:
-                if not self._is_closing and not self._loop.is_closed():
-                    logger.warning(
-                        "a task stopped the event loop of worker %s, which continues",
-                        self._parts.worker,
-                    )
+            self._life.ended.wait(CLOSE_SECONDS)
 
     def _check_loop(self) -> None:
         """Raise `PoolBroken` if nothing runs in the event loop any more."""
@@ -320,14 +276,10 @@ def _set_result(ended: asyncio.Future[_Outcome], outcome: _Outcome) -> None:
 
 
 async def _cancel_rest(life: LoopLifespan | None) -> None:
-    rest = asyncio.all_tasks() - {asyncio.current_task()}
-    if life is not None:
-        rest = {task for task in rest if not life.is_task(task)}
-    for task in rest:
-        task.cancel()
-    if rest:
-        await asyncio.wait(rest, timeout=_CANCEL_SECONDS)
-    if life is not None:
+    if life is None:
+        await cancel_tasks()
+    else:
+        await cancel_tasks(life.task)
         await life.close()
 
 

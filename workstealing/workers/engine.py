@@ -92,6 +92,8 @@ class WorkerEngine(Generic[S]):
         tick: is called every 50 ms by the supervisor.
         give_up: is told of a slot and an attempt that cannot be stopped.
         reraised: exceptions that are meant for the worker, not for the task.
+        may_end: is told whether nothing is left, and returns whether to end then.
+        new_in_flight: makes what holds its tasks.
     """
 
     def __init__(
@@ -109,6 +111,8 @@ class WorkerEngine(Generic[S]):
         tick: Callable[[], object] = _do_nothing,
         give_up: Callable[[Slot, Attempt], object] = _do_nothing,
         reraised: tuple[type[BaseException], ...] = (),
+        may_end: Callable[[bool], bool] = bool,
+        new_in_flight: Callable[[Batching, Clock], InFlight] = InFlight,
     ) -> None:
         check_threads()
         internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
@@ -120,7 +124,7 @@ class WorkerEngine(Generic[S]):
         if queue.registry.uses_resources:
             self._lifespan = Lifespan(name, queue.registry.resources())
         self.lease = Lease(identity.lease, clock)
-        self.in_flight = InFlight(Batching(batch), clock)
+        self.in_flight = new_in_flight(Batching(batch), clock)
         self._observers = observers = internals.observers
         self.runner = _runner_of(internals)(
             internals.admission,
@@ -168,6 +172,7 @@ class WorkerEngine(Generic[S]):
             is_supervised=self._supervisor.answers,
             has_descriptors=self._watched_file.is_open,
             until_empty=until_empty,
+            may_end=may_end,
             rest=rest,
             chance=chance,
             clock=clock,

@@ -138,7 +138,7 @@ class InFlight:
         """Wait until an exchange is due; call *when_hungry* if slots lack tasks."""
         end = self._clock.monotonic() + seconds
         while True:
-            if self._idle > len(self._waiting):
+            if self._is_hungry():
                 when_hungry()
             with self._mutex:
                 left = end - self._clock.monotonic()
@@ -278,6 +278,9 @@ class InFlight:
             self._reports.clear()
             self._unroutable.clear()
             self._is_unsure = False
+
+    def _is_hungry(self) -> bool:
+        return self._idle > len(self._waiting)
 
     def _let_go(self, tasks: Iterable[Delivery | Report]) -> None:
         held = self._held

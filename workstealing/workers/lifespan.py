@@ -159,9 +159,10 @@ class LoopLifespan:
             return True
         return False
 
-    def is_task(self, task: asyncio.Task[Any]) -> bool:
-        """Return whether this is the asyncio task that must not be cancelled."""
-        return task is self._task
+    @property
+    def task(self) -> asyncio.Task[None] | None:
+        """The asyncio task that must not be cancelled."""
+        return self._task
 
     async def _live(self, opened: asyncio.Future[None]) -> None:
         entered: list[tuple[str, AbstractAsyncContextManager[Any]]] = []

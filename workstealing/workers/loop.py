@@ -86,6 +86,7 @@ class WorkerLoop:
         is_supervised: returns whether the supervisor still answers.
         has_descriptors: returns whether the worker's open files are still its own.
         until_empty: when to end without being asked to.
+        may_end: is told whether nothing is left, and returns whether to end then.
         rest: seconds to wait for a wake-up before it looks again.
         chance: jitter for pauses.
         clock: how long Redis has been away.
@@ -107,6 +108,7 @@ class WorkerLoop:
         is_supervised: Callable[[], bool],
         has_descriptors: Callable[[], bool] = lambda: True,
         until_empty: UntilEmpty,
+        may_end: Callable[[bool], bool] = bool,
         rest: float,
         chance: Chance,
         clock: Clock,
@@ -128,6 +130,7 @@ class WorkerLoop:
             )
         self._has_descriptors = has_descriptors
         self._until_empty = until_empty
+        self._may_end = may_end
         # Nobody renews the lease while the loop waits for a wake-up.
         rest = min(rest, lease.renew_seconds)
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
@@ -470,7 +473,8 @@ class WorkerLoop:
     def _rest(self, exchanged: Exchanged) -> None:
         if self._until_empty:
             is_all = self._until_empty == "all"
-            if (exchanged.unfinished if is_all else exchanged.runnable) <= 0:
+            left = exchanged.unfinished if is_all else exchanged.runnable
+            if self._may_end(left <= 0):
                 self.is_empty = True
                 return
         try:

@@ -1,8 +1,11 @@
 """A worker that is a process of a pool: the child's side.
 
-It runs tasks in its main thread. A task that is over its time, or does not heed a
-cancellation, ends with the whole process: the supervisor reports it, hands back the
-rest, and exits. The parent puts another process in its place.
+It runs tasks in its main thread, also those of several queues: then the loop of each is
+in a thread of its own, and they share the one slot.
+
+A task that is over its time, or does not heed a cancellation, ends with the whole
+process: the supervisor reports it, hands back the rest, and exits. The parent puts
+another process in its place.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from enum import IntEnum
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -31,10 +35,13 @@ from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, worker_name
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.loop import UntilEmpty
-from workstealing.workers.queue_location import QueueLocation
+from workstealing.workers.queue_choice import LocatedChoice, QueueChoice
 from workstealing.workers.shared_counters import Counter, SharedCounters
 from workstealing.workers.slots import SlotParts, log_cut_off
 from workstealing.workers.supervisor import GRACE_SECONDS
+
+if TYPE_CHECKING:
+    from workstealing.workers.lent_slot import LentThread
 
 __all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child")
 
@@ -70,7 +77,7 @@ class ExitCode(IntEnum):
 class ChildOrders:
     """What a child needs to know when it starts."""
 
-    location: QueueLocation
+    choice: LocatedChoice
     pool: str
     index: int
     incarnation: str
@@ -92,10 +99,10 @@ def run_child(
         signal.signal(number, signal.SIG_IGN)
     # The parent had blocked it, for the time of the imports.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
-    queue = orders.location.find().sync()
+    choice = orders.choice.find()
     forwarder = set_up_logging(orders.log_levels, log_pipe)
-    child = _ChildWorker(queue, orders, counters, forwarder)
-    signal.signal(signal.SIGTERM, lambda *_: child.stop())
+    child = _ChildWorker(choice, orders, counters, forwarder)
+    signal.signal(signal.SIGTERM, lambda *_: child.hear_signal())
     Thread(target=_obey, args=(pipe, child), name="orders", daemon=True).start()
     raise SystemExit(child.run(pipe))
 
@@ -118,7 +125,7 @@ class _ChildWorker:
 
     def __init__(
         self,
-        queue: TaskQueue,
+        choice: QueueChoice,
         orders: ChildOrders,
         counters: SharedCounters,
         forwarder: LogForwarder | None,
@@ -130,7 +137,70 @@ class _ChildWorker:
         self._is_cut_off = Event()
         self._measured_at = 0.0
         self._exit_code = ExitCode.STOPPED
-        self._engine = WorkerEngine(
+        self._is_asked_to_stop = False
+        self._lent = _lent_thread() if choice.are_several else None
+        self._engines = self._new_engines(choice)
+
+    def run(self, pipe: Connection) -> ExitCode:
+        """Work until the end; return why it came."""
+        try:
+            try:
+                for engine in self._engines:
+                    engine.start()
+            except ResourceFailed as error:
+                pipe.send_bytes(msgspec.json.encode(error.args))
+                self._counters[Counter.ENDED] = 1.0
+                return ExitCode.NOT_OPENED
+            self._counters[Counter.IMPORTED] = 1.0
+            if self._lent is None:
+                self._engines[0].run()
+            else:
+                self._lent.run(self._engines)
+        finally:
+            for engine in self._engines:
+                engine.close()
+            self._write()
+            self._flush()
+        self._counters[Counter.ENDED] = 1.0
+        is_empty = all(engine.loop.is_empty for engine in self._engines)
+        if is_empty and self._exit_code is ExitCode.STOPPED:
+            return ExitCode.EMPTY
+        return self._exit_code
+
+    def hear_signal(self) -> None:
+        """Stop, from a signal handler."""
+        if self._lent is None:
+            self.stop()
+        else:
+            # At the next tick: in this moment the main thread may hold a lock.
+            self._is_asked_to_stop = True
+
+    def stop(self) -> None:
+        """Finish the running task, hand back the others, and end; from any thread."""
+        for engine in self._engines:
+            engine.enter(Phase.STOPPING)
+
+    def cut_off(self) -> None:
+        """End at once and hand back the running task; from any thread."""
+        self._is_cut_off.set()
+
+    def _new_engines(self, choice: QueueChoice) -> list[WorkerEngine[Any]]:
+        queues = [queue.sync() for queue in choice.queues]
+        if self._lent is None:
+            return [self._new_engine(queues[0], {"tick": self._tick})]
+        shared = choice.shared_slots(SYSTEM_CLOCK)
+        engines = [
+            self._new_engine(queue, shared.options(place, self._tick))
+            for place, queue in enumerate(queues)
+        ]
+        shared.connect(engines, turns=self._orders.index)
+        return engines
+
+    def _new_engine(
+        self, queue: TaskQueue, options: dict[str, Any]
+    ) -> WorkerEngine[InlineSlot]:
+        orders = self._orders
+        return WorkerEngine(
             queue,
             worker_name(orders.pool, orders.index),
             self._new_slot,
@@ -139,75 +209,63 @@ class _ChildWorker:
             chance=SYSTEM_CHANCE,
             clock=SYSTEM_CLOCK,
             incarnation=orders.incarnation,
-            tick=self._tick,
             give_up=lambda _, attempt: self._end(attempt),
+            **options,
         )
 
-    def run(self, pipe: Connection) -> ExitCode:
-        """Work until the end; return why it came."""
-        try:
-            try:
-                self._engine.start()
-            except ResourceFailed as error:
-                pipe.send_bytes(msgspec.json.encode(error.args))
-                self._counters[Counter.ENDED] = 1.0
-                return ExitCode.NOT_OPENED
-            self._counters[Counter.IMPORTED] = 1.0
-            self._engine.run()
-        finally:
-            self._engine.close()
-            self._write()
-            self._flush()
-        self._counters[Counter.ENDED] = 1.0
-        is_empty = self._engine.loop.is_empty and self._exit_code is ExitCode.STOPPED
-        return ExitCode.EMPTY if is_empty else self._exit_code
-
-    def stop(self) -> None:
-        """Finish the running task, hand back the others, and end; from any thread."""
-        self._engine.enter(Phase.STOPPING)
-
-    def cut_off(self) -> None:
-        """End at once and hand back the running task; from any thread."""
-        self._is_cut_off.set()
-
     def _new_slot(self, parts: SlotParts) -> InlineSlot:
+        if self._lent is not None:
+            return self._lent.new_slot(parts, self._began, self._interrupt)
         return InlineSlot(parts, began=self._began, interrupt=self._interrupt)
+
+    def _running(self) -> tuple[WorkerEngine[InlineSlot], Attempt | None]:
+        """Return what runs, and which engine runs it."""
+        for engine in self._engines:
+            if (attempt := engine.slots.attempt) is not None:
+                return engine, attempt
+        return self._engines[0], None
 
     def _began(self, attempt: Attempt) -> None:
         # A task may hold the interpreter from its first moment, so that nobody else in
         # this process can say when it is to be killed.
         self._write_kill_time(attempt)
         most = self._orders.max_tasks
-        if most is not None and self._engine.in_flight.begun >= most:
-            self._recycle()
+        if most is not None:
+            begun = sum(engine.in_flight.begun for engine in self._engines)
+            if begun >= most:
+                self._recycle()
 
     def _tick(self) -> None:
         self._write()
         self._measure()
         if self._is_cut_off.is_set():
-            attempt = self._engine.slots.attempt
+            attempt = self._running()[1]
             code = ExitCode.STOPPED if attempt is None else ExitCode.CUT_OFF
             self._end(attempt, code)
         if os.getppid() != self._parent:
             # A forked sibling may hold the other end of the pipe, so that the pipe
             # does not say it.
             self.stop()
+        if self._is_asked_to_stop:
+            self._is_asked_to_stop = False
+            self.stop()
 
     def _write(self) -> None:
         """Show the parent what was counted."""
-        counters, engine = self._counters, self._engine
-        stats, attempt = engine.stats, engine.slots.attempt
-        counters[Counter.READY] = float(stats.exchanges > 0)
+        counters, attempt = self._counters, self._running()[1]
+        stats = [engine.stats for engine in self._engines]
+        silence = max(engine.lease.silence for engine in self._engines)
+        counters[Counter.READY] = float(any(one.exchanges > 0 for one in stats))
         counters[Counter.TICKED_AT] = now = time.monotonic()
-        counters[Counter.ANSWERED_AT] = now - engine.lease.silence
+        counters[Counter.ANSWERED_AT] = now - silence
         self._write_kill_time(attempt)
         counters[Counter.RUNNING] = float(attempt is not None)
-        counters[Counter.TAKEN] = stats.taken
-        counters[Counter.STOLEN] = stats.stolen
-        counters[Counter.REFUSED] = stats.refused
-        counters[Counter.LOST_LEASES] = stats.lost_leases
-        counters[Counter.FAILURES] = stats.failures
-        counters[Counter.DUE] = stats.due
+        counters[Counter.TAKEN] = sum(one.taken for one in stats)
+        counters[Counter.STOLEN] = sum(one.stolen for one in stats)
+        counters[Counter.REFUSED] = sum(one.refused for one in stats)
+        counters[Counter.LOST_LEASES] = sum(one.lost_leases for one in stats)
+        counters[Counter.FAILURES] = sum(one.failures for one in stats)
+        counters[Counter.DUE] = sum(one.due for one in stats)
 
     def _write_kill_time(self, attempt: Attempt | None) -> None:
         kill_at = 0.0
@@ -237,8 +295,9 @@ class _ChildWorker:
     def _end(self, attempt: Attempt | None, code: ExitCode = ExitCode.GIVEN_UP) -> None:
         """End the process with the task that it runs, after reporting that."""
         # The next task must not begin, only to be ended with the process.
-        self._engine.enter(Phase.STOPPING)
-        if attempt is not None and self._engine.slots.attempt is not attempt:
+        self.stop()
+        engine, running = self._running()
+        if attempt is not None and running is not attempt:
             # It has just ended, and the process ends without cutting anything off.
             if code is ExitCode.GIVEN_UP:
                 self._exit_code = ExitCode.RECYCLED
@@ -250,25 +309,46 @@ class _ChildWorker:
             if code is ExitCode.CUT_OFF:
                 log_cut_off(attempt)
             delivery = attempt.task
-            ending = self._engine.runner.stopped(attempt, "its process was ended")
-        self._engine.loop.abandon(delivery, ending)
-        last = Thread(target=self._end_users_code, args=(attempt, ending), daemon=True)
+            ending = engine.runner.stopped(attempt, "its process was ended")
+        if self._lent is None:
+            engine.loop.abandon(delivery, ending)
+        else:
+            if delivery is not None:
+                engine.in_flight.finish(delivery, ending, 0.0)
+            self._lent.end(self._engines)
+        last = Thread(
+            target=self._end_users_code, args=(engine, attempt, ending), daemon=True
+        )
         last.start()
         last.join(_LAST_SECONDS)
         self._flush()
         self._counters[Counter.ENDED] = 1.0
         os._exit(code)
 
-    def _end_users_code(self, attempt: Attempt | None, report: Report | None) -> None:
+    def _end_users_code(
+        self,
+        engine: WorkerEngine[InlineSlot],
+        attempt: Attempt | None,
+        report: Report | None,
+    ) -> None:
         """Tell hooks and close resources, while the task itself still runs."""
         if attempt is not None:
-            self._engine.runner.tell_of_end(attempt, report)
-        self._engine.close_resources()
+            engine.runner.tell_of_end(attempt, report)
+        for one in self._engines:
+            one.close_resources()
 
     def _flush(self) -> None:
-        self._engine.flush()
+        for engine in self._engines:
+            engine.flush()
         if self._forwarder is not None:
             self._forwarder.flush()
+
+
+def _lent_thread() -> LentThread:
+    # Who has one queue need not load it.
+    from workstealing.workers.lent_slot import LentThread
+
+    return LentThread()
 
 
 def resident_mib() -> float:

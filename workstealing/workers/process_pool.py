@@ -12,8 +12,8 @@ import multiprocessing
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -46,7 +46,7 @@ from workstealing.workers.process_child import (
     ExitCode,
     run_child,
 )
-from workstealing.workers.queue_location import QueueLocation
+from workstealing.workers.queue_choice import LocatedChoice
 from workstealing.workers.shared_counters import Counter, SharedCounters
 from workstealing.workers.supervisor import GRACE_SECONDS
 
@@ -106,8 +106,8 @@ class ProcessPool:
     """The processes of a pool.
 
     Args:
-        queue: whose tasks.
-        location: where children find it.
+        queues: whose tasks.
+        choice: how children find them, and share their time among them.
         pool: the first part of their names.
         batch: tasks that a child takes at once, at most.
         until_empty: when to end without being asked to.
@@ -119,8 +119,8 @@ class ProcessPool:
 
     def __init__(
         self,
-        queue: TaskQueue,
-        location: QueueLocation,
+        queues: Sequence[TaskQueue],
+        choice: LocatedChoice,
         pool: str,
         *,
         batch: int,
@@ -130,12 +130,13 @@ class ProcessPool:
         start_method: StartMethod,
         tick: Callable[[], None],
     ) -> None:
-        if queue.registry.uses_resources:
-            # Refused here, since no child could open what a task asks for.
-            queue.registry.resources()
-        self._queue = queue
+        for queue in queues:
+            if queue.registry.uses_resources:
+                # Refused here, since no child could open what a task asks for.
+                queue.registry.resources()
+        self._queues = queues
         self._pool = pool
-        self._location = location
+        self._choice = choice
         self._batch = batch
         self._max_tasks = max_tasks
         self._max_memory = max_memory
@@ -330,7 +331,8 @@ class ProcessPool:
             self._give_up(broken)
         self._pause()
         if child.index >= self._wanted or self._phase is not Phase.WORKING:
-            self._hand_back_for(child)
+            for queue in self._queues:
+                self._hand_back_for(child, queue)
 
     def _give_up(self, error: Exception) -> None:
         self._error = error
@@ -342,14 +344,14 @@ class ProcessPool:
         pause = _FIRST_PAUSE * 2.0 ** min(self._deaths_in_a_row - 1, 10)
         self._not_before = time.monotonic() + min(_LONGEST_PAUSE, pause)
 
-    def _hand_back_for(self, child: _ChildHandle) -> None:
+    def _hand_back_for(self, child: _ChildHandle, queue: TaskQueue) -> None:
         """Hand back what a dead child held, since no other takes its name again."""
-        parts, name = internals_of(self._queue), self._name(child)
+        parts, name = internals_of(queue), self._name(child)
         keys, incarnation = parts.keys, child.incarnation
         try:
             if not child.is_killed:
                 # Joining under a name takes over its tasks, and counts the death.
-                heir = identity_of(self._queue, name)
+                heir = identity_of(queue, name)
                 incarnation = heir.incarnation
                 call = worker_calls.join(
                     keys, parts.settings, name, incarnation, heir.description
@@ -377,7 +379,7 @@ class ProcessPool:
         log_reading, log_writing = self._context.Pipe(duplex=False)
         counters, incarnation = SharedCounters(self._context), new_incarnation()
         orders = ChildOrders(
-            self._location,
+            self._choice,
             self._pool,
             index,
             incarnation,
@@ -392,11 +394,12 @@ class ProcessPool:
             args=(orders, counters, theirs, log_writing),
             name=worker_name(self._pool, index),
         )
-        with (
-            _starting,
-            address_for_children(internals_of(self._queue).source.redis),
-            _without_interrupts(),
-        ):
+        with ExitStack() as stack:
+            stack.enter_context(_starting)
+            for queue in self._queues:
+                redis = internals_of(queue).source.redis
+                stack.enter_context(address_for_children(redis))
+            stack.enter_context(_without_interrupts())
             process.start()
         theirs.close()
         log_writing.close()

@@ -1,14 +1,17 @@
 """A pool in this process: one worker with several slots, threads or coroutines.
 
 Four kinds of threads: one runs the loop, one listens for wake-ups, one supervises, and
-the slots run the tasks.
+the slots run the tasks. With several queues there is one such worker in each of them,
+and they share the slots: each has as many as all of them may use together.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
@@ -19,6 +22,9 @@ from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, WorkerStats
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.slots import AnySlots, Slot, SlotParts, log_cut_off
+
+if TYPE_CHECKING:
+    from workstealing.workers.shared_slots import SharedSlots
 
 __all__ = ("SlotPool",)
 
@@ -33,7 +39,7 @@ class SlotPool:
     """One worker whose slots are threads, or coroutines of an event loop.
 
     Args:
-        queue: whose tasks.
+        queues: whose tasks; with several, there is one worker in each.
         name: of the worker.
         new_slots: makes slots of its kind.
         batch: tasks that a slot takes at once, at most.
@@ -42,11 +48,13 @@ class SlotPool:
         tick: is called every 50 ms.
         chance: where randomness comes from.
         clock: where time comes from.
+        shared: what several queues share; None: there is one.
+        close: is called at the end.
     """
 
     def __init__(
         self,
-        queue: TaskQueue,
+        queues: Sequence[TaskQueue],
         name: str,
         new_slots: Callable[[SlotParts], AnySlots],
         *,
@@ -56,23 +64,32 @@ class SlotPool:
         tick: Callable[[], None],
         chance: Chance,
         clock: Clock,
+        shared: SharedSlots | None = None,
+        close: Callable[[], None] | None = None,
     ) -> None:
         self._name = name
-        self._engine = WorkerEngine(
-            queue,
-            name,
-            new_slots,
-            batch=batch,
-            until_empty=until_empty,
-            chance=chance,
-            clock=clock,
-            idle=idle,
-            tick=tick,
-            give_up=self._give_up,
-        )
-        self._slots = self._engine.slots
+        self._shared = shared
+        self._close_more = close
+        self._engines = [
+            WorkerEngine(
+                queue,
+                name,
+                new_slots,
+                batch=batch,
+                until_empty=until_empty,
+                chance=chance,
+                clock=clock,
+                idle=idle,
+                give_up=partial(self._give_up, place),
+                **({"tick": tick} if shared is None else shared.options(place, tick)),
+            )
+            for place, queue in enumerate(queues)
+        ]
+        if shared is not None:
+            shared.connect(self._engines)
         self._mutex = Lock()
         self._ended = Event()
+        self._working = 0
         self._error: BaseException | None = None
         self._is_closed = False
         self._zombies = 0
@@ -81,37 +98,49 @@ class SlotPool:
     def start(self, number: int) -> None:
         """Begin with *number* slots."""
         try:
-            self._engine.start()
+            for engine in self._engines:
+                engine.start()
             self.scale(number, hot=False)
-            self._slots.wait_until_open()
+            for engine in self._engines:
+                engine.slots.wait_until_open()
         except BaseException:
             self._ended.set()
             self._close()
             raise
-        Thread(target=self._run, name=f"{self._name}/loop", daemon=True).start()
+        self._working = len(self._engines)
+        for engine in self._engines:
+            Thread(
+                target=self._run,
+                args=(engine,),
+                name=f"{self._name}/loop",
+                daemon=True,
+            ).start()
 
     def scale(self, number: int, *, hot: bool) -> None:
         """Resize to *number* slots; hot: interrupt the tasks of surplus ones."""
         with self._mutex:
             if self._is_closed:
                 return
-            leaving = self._slots.scale(number)
+            leaving = [
+                slot for engine in self._engines for slot in engine.slots.scale(number)
+            ]
         if hot:
-            for slot in leaving:
+            for slot in self._surplus(leaving, number):
                 if (attempt := slot.attempt) is not None:
                     slot.interrupt(attempt)
-        self._engine.in_flight.make_exchange_due()
+        for engine in self._engines:
+            engine.in_flight.make_exchange_due()
 
     def quiet(self) -> None:
         """Take no more tasks, and hand back those that wait."""
-        self._engine.enter(Phase.QUIET)
+        self._enter(Phase.QUIET)
 
     def stop(self, *, hot: bool, timeout: float) -> int:
         """End; return how many tasks were cut off and handed back."""
-        self._engine.enter(Phase.STOPPING)
+        self._enter(Phase.STOPPING)
         if hot or not self._ended.wait(timeout):
             self._cut_off_tasks()
-        self._engine.enter(Phase.ENDING)
+        self._enter(Phase.ENDING)
         self._ended.wait(_LAST_SECONDS)
         self._close()
         return len(self._cut_off)
@@ -132,43 +161,75 @@ class SlotPool:
 
     def stats(self) -> WorkerStats:
         """Return what it does now, and what was counted."""
-        counted = self._engine.stats
+        engines = self._engines
+        counted = [engine.stats for engine in engines]
         return WorkerStats(
-            workers=self._engine.in_flight.size,
-            running=sum(slot.attempt is not None for slot in self._slots.all()),
-            waiting=counted.due,
-            stolen=counted.stolen,
-            taken=counted.taken,
-            refused=counted.refused,
-            lost_leases=counted.lost_leases,
-            failures=counted.failures,
+            workers=engines[0].in_flight.size,
+            running=sum(slot.attempt is not None for slot in self._all_slots()),
+            waiting=sum(one.due for one in counted),
+            stolen=sum(one.stolen for one in counted),
+            taken=sum(one.taken for one in counted),
+            refused=sum(one.refused for one in counted),
+            lost_leases=sum(one.lost_leases for one in counted),
+            failures=sum(one.failures for one in counted),
             zombies=self._zombies,
-            silence=self._engine.lease.silence,
+            silence=max(engine.lease.silence for engine in engines),
         )
 
-    def _run(self) -> None:
+    def _all_slots(self) -> Iterator[Slot]:
+        for engine in self._engines:
+            yield from engine.slots.all()
+
+    def _surplus(self, leaving: Sequence[Slot], number: int) -> Sequence[Slot]:
+        """Return the slots whose tasks are too many.
+
+        Those that leave may run none of them, if other queues have the slots.
+        """
+        if self._shared is None:
+            return leaving
+        busy = [
+            slot
+            for slot in self._all_slots()
+            if (attempt := slot.attempt) is not None and not attempt.is_interrupted
+        ]
+        return busy[number:]
+
+    def _enter(self, phase: Phase) -> None:
+        for engine in self._engines:
+            engine.enter(phase)
+
+    def _run(self, engine: WorkerEngine[AnySlots]) -> None:
         try:
-            self._engine.run()
+            engine.run()
         except BaseException as error:  # noqa: BLE001 - `wait()` raises it
-            self._error = error
+            self._error = self._error or error
             logger.error(
                 "worker %s stopped because of an error", self._name, error=error
             )
+            if self._shared is not None:
+                # What ends one worker is no better for those of the other queues.
+                self._enter(Phase.ENDING)
         finally:
-            self._ended.set()
+            with self._mutex:
+                self._working -= 1
+            if not self._working:
+                self._ended.set()
 
     def _close(self) -> None:
         with self._mutex:
             if self._is_closed:
                 return
             self._is_closed = True
-        self._engine.close()
+        for engine in self._engines:
+            engine.close()
+        if self._close_more is not None:
+            self._close_more()
 
     def _cut_off_tasks(self) -> None:
         """Interrupt running tasks, also those begun only now, and wait a little."""
         end = time.monotonic() + _LAST_SECONDS
         while time.monotonic() < end:
-            for slot in self._slots.all():
+            for slot in self._all_slots():
                 attempt = slot.attempt
                 if attempt is None or attempt.task.id in self._cut_off:
                     continue
@@ -181,16 +242,17 @@ class SlotPool:
             if self._ended.wait(_LOOK_SECONDS):
                 return
 
-    def _give_up(self, slot: Slot, attempt: Attempt) -> None:
-        report = self._engine.runner.stopped(attempt, "it could not be stopped")
-        if not self._engine.in_flight.finish(attempt.task, report, 0.0):
+    def _give_up(self, place: int, slot: Slot, attempt: Attempt) -> None:
+        engine = self._engines[place]
+        report = engine.runner.stopped(attempt, "it could not be stopped")
+        if not engine.in_flight.finish(attempt.task, report, 0.0):
             return
         # Not here: what users wrote may block, and others are waiting.
-        tell = self._engine.runner.tell_of_report
+        tell = engine.runner.tell_of_report
         Thread(target=tell, args=(attempt, report), daemon=True).start()
         self._zombies += 1
         with self._mutex:
-            self._slots.replace(slot)
+            engine.slots.replace(slot)
         logger.error(
             "task %s (%s) cannot be stopped: its slot was replaced, and whatever it"
             " still reports is refused",

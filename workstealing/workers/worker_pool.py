@@ -1,8 +1,9 @@
-"""A pool of workers over a queue: threads, processes, or coroutines."""
+"""A pool of workers over one or several queues: threads, processes, or coroutines."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from threading import Lock
 from types import TracebackType
@@ -11,8 +12,6 @@ from typing import Literal, get_args
 from workstealing._checks import checked_number, checked_seconds, checked_whole
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import SYSTEM_CHANCE, Chance
-from workstealing.client.async_task_queue import AsyncTaskQueue
-from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.pool.autoscale import Autoscale, BacklogScaler
@@ -22,14 +21,14 @@ from workstealing.workers.engine import check_threads, enlist_when_idle
 from workstealing.workers.identity import (
     STOP_SECONDS,
     WorkerStats,
-    checked_queue,
     default_pool,
     worker_name,
 )
 from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.loop_thread import LoopThread, cancel_tasks
 from workstealing.workers.process_pool import ProcessPool, StartMethod
-from workstealing.workers.queue_location import location_of
+from workstealing.workers.queue_choice import AnyQueue, checked_choice
 from workstealing.workers.slot_pool import SlotPool
 from workstealing.workers.thread_slots import ThreadSlots
 
@@ -43,11 +42,11 @@ _SCALE_SECONDS = 1.0
 
 
 class WorkerPool:
-    """Runs the tasks of a queue, several at a time.
+    """Runs the tasks of a queue, or of several queues, several at a time.
 
     Args:
-        queue: whose tasks.
-        workers: how many run at a time.
+        queue: whose tasks; a list of queues shares the workers among them.
+        workers: how many run at a time, in all.
         kind: `"threads"`: slots of one worker of this process; `"processes"`: a child
             process each; `"asyncio"`: coroutines of one event loop, with threads for
             `def` tasks.
@@ -61,11 +60,15 @@ class WorkerPool:
         start_method: how processes are made.
         chance: where randomness comes from.
         clock: where time comes from.
+        weights: with several queues: while all have tasks, they begin in proportion to
+            these numbers. None: alike.
+        strict: with several queues: tasks of a later one begin only while the earlier
+            ones have none.
     """
 
     def __init__(
         self,
-        queue: TaskQueue | AsyncTaskQueue,
+        queue: AnyQueue | Sequence[AnyQueue],
         workers: int = 4,
         kind: Kind = "threads",
         *,
@@ -78,12 +81,14 @@ class WorkerPool:
         start_method: StartMethod = "spawn",
         chance: Chance = SYSTEM_CHANCE,
         clock: Clock = SYSTEM_CLOCK,
+        weights: Sequence[float] | None = None,
+        strict: bool = False,
     ) -> None:
         _check_kind(kind, max_tasks, max_memory, recruiter, start_method)
         self.name = name or default_pool()
         self.kind: Kind = kind
         worker_name(self.name, 0)
-        self._queue = checked_queue(queue)
+        self._choice = checked_choice(queue, weights, strict=strict)
         self._workers = checked_whole(workers, "workers", 1)
         self._batch = checked_whole(batch, "batch", 1, LARGEST_BATCH)
         self._recruiter = recruiter
@@ -134,6 +139,11 @@ class WorkerPool:
         self._scaler = BacklogScaler(rule)
         if not self._is_stopped:
             self._scale(min(max(self._workers, rule.least), rule.most), hot=False)
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """The queues that it works for, in their order."""
+        return self._choice.queues
 
     @property
     def workers(self) -> int:
@@ -196,7 +206,7 @@ class WorkerPool:
     async def __aenter__(self) -> WorkerPool:
         """Start in the caller's event loop, if it is of kind asyncio."""
         loop = asyncio.get_running_loop() if self.kind == "asyncio" else None
-        if self._queue.registry.uses_resources:
+        if any(queue.registry.uses_resources for queue in self.queues):
             # They may be opened in this very event loop, which must run meanwhile.
             await asyncio.to_thread(self._start, False, loop)
         else:
@@ -231,11 +241,11 @@ class WorkerPool:
     def _new_engine(
         self, until_empty: UntilEmpty, loop: asyncio.AbstractEventLoop | None
     ) -> SlotPool | ProcessPool:
-        queue = self._queue.sync()
+        queues = [queue.sync() for queue in self.queues]
         if self.kind == "processes":
             return ProcessPool(
-                queue,
-                location_of(self._queue),
+                queues,
+                self._choice.located(),
                 self.name,
                 batch=self._batch,
                 until_empty=until_empty,
@@ -244,9 +254,15 @@ class WorkerPool:
                 start_method=self._start_method,
                 tick=self._tick,
             )
+        name, shared, close = worker_name(self.name, 0), None, None
+        if self._choice.are_several:
+            shared = self._choice.shared_slots(self._clock)
+            if self.kind == "asyncio" and loop is None:
+                thread = LoopThread(name)
+                loop, close = thread.loop, lambda: thread.close(cancel_tasks())
         return SlotPool(
-            queue,
-            worker_name(self.name, 0),
+            queues,
+            name,
             partial(AsyncSlots, loop=loop) if self.kind == "asyncio" else ThreadSlots,
             batch=self._batch,
             until_empty=until_empty,
@@ -254,6 +270,8 @@ class WorkerPool:
             tick=self._tick,
             chance=self._chance,
             clock=self._clock,
+            shared=shared,
+            close=close,
         )
 
     def _running(self) -> SlotPool | ProcessPool:

@@ -288,9 +288,9 @@ def script(
     """Run a script beside the application; what still runs at the end is killed."""
     begun: list[subprocess.Popen[str]] = []
 
-    def run(code: str, *, lease: float = 10.0) -> subprocess.Popen[str]:
+    def run(code: str, *, lease: float = 10.0, more: str = "") -> subprocess.Popen[str]:
         (tmp_path / "script.py").write_text(
-            dedent(code).replace("APP", write_app(lease))
+            dedent(code).replace("APP", write_app(lease, more))
         )
         process = subprocess.Popen(
             [sys.executable, "script.py"],

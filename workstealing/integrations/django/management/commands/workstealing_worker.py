@@ -1,4 +1,4 @@
-"""`manage.py workstealing_worker`: runs the tasks of a queue until it is stopped."""
+"""`manage.py workstealing_worker`: runs the tasks of queues until it is stopped."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ __all__ = ("Command", "ManageWorker")
 
 
 class ManageWorker(ForwardingCommand):
-    """`workstealing worker` for a queue of the settings."""
+    """`workstealing worker` for queues of the settings."""
 
     help = (
-        "Run the tasks of a queue of the settings. Takes its name, then the options of"
-        " `workstealing worker`, such as --workers 8; QUEUE --help lists them."
+        "Run the tasks of a queue of the settings, or of several. Takes their names,"
+        " then the options of `workstealing worker`, such as --workers 8; QUEUE --help"
+        " lists them."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the name of a queue, and the options of `workstealing worker`."""
-        parser.add_argument("queue", help="The name of the queue.")
+        """Take the names of queues, and the options of `workstealing worker`."""
+        parser.add_argument("queue", nargs="+", help="The name of the queue.")
         parser.add_argument("words", nargs=REMAINDER, help="Options of the worker.")
 
     def command(self) -> click.Command:
@@ -39,7 +40,7 @@ class ManageWorker(ForwardingCommand):
 
     def words(self, options: dict[str, Any]) -> list[str]:
         """Return the arguments of `workstealing worker`."""
-        return [queue_reference(options["queue"]), *options["words"]]
+        return [*map(queue_reference, options["queue"]), *options["words"]]
 
 
 Command = ManageWorker
