@@ -245,14 +245,15 @@ class ScriptedQueue:
         assert set(holders) <= set(state.get("lock", {})), "who runs not holds nothing"
         for key in {key for key, _, _ in waiting}:
             numbers = state["limits"][key.split("=")[0]].split()[0]
-            if "/" in numbers:
-                assert key in state["refills"], "a rate wakes those that wait for it"
-            elif held[key] < int(numbers):
+            is_rate = "/" in numbers
+            if is_rate and key in state.get("refills", ()):
+                continue
+            if is_rate or held[key] < int(numbers):
                 assert any(
                     key in line.split("\t")[3:]
                     for line, waits_for in placed.items()
                     if not waits_for
-                ), "a limit with room lets somebody in"
+                ), "a limit with room lets somebody in, a rate in time"
 
 
 _PLACES = ("later", "dead", "parked")

@@ -435,6 +435,21 @@ def test_lines_and_inboxes_take_turns(queue: Any) -> None:
     assert 25 <= shares(order)["l"] <= 55
 
 
+@pytest.mark.parametrize("others", range(4))
+def test_lines_and_inboxes_take_turns_in_any_rhythm(queue: Any, others: int) -> None:
+    queue.join("w")
+    queue.submit(*(f"p{n}" for n in range(100)))
+    submit(queue, fair("l"), *(f"l{n}" for n in range(100)))
+
+    order = []
+    for _ in range(80):
+        # Tokens that other workers drew meanwhile, who took none of these.
+        queue.client.hincrby(queue.keys.control, "token", others)
+        order += ids(queue.take("w", 1))
+
+    assert 25 <= shares(order)["l"] <= 55
+
+
 def test_lower_priorities_have_a_small_share(queue: Any) -> None:
     queue.join("w")
     queue.submit(*(f"u{n}" for n in range(300)), priority=0)
