@@ -47,6 +47,17 @@ local function current_turn(priority)
   return turn_of[priority]
 end
 
+-- A turn as it is written. Many lines have the same one, and to write it out takes long.
+local text_of_turn = {}
+local function turn_text(turn)
+  local text = text_of_turn[turn]
+  if not text then
+    text = string.format('%.6f', turn)
+    text_of_turn[turn] = text
+  end
+  return text
+end
+
 -- Let lines have their turn. New ones are put behind the first: those that come and go would
 -- otherwise keep those that stay from theirs.
 local is_any_ready -- besides heads; nil if nobody has looked
@@ -76,7 +87,7 @@ local function make_ready(names, turn)
       end
       local priority = tonumber(string.sub(line, 1, 1))
       local reached, scores = current_turn(priority), at[priority + 1]
-      scores[#scores + 1] = string.format('%.6f', math.max(turn or reached + 1, reached))
+      scores[#scores + 1] = turn_text(math.max(turn or reached + 1, reached))
       scores[#scores + 1] = line
     end
   end
