@@ -244,9 +244,11 @@ class ScriptedQueue:
         assert {key: int(n) for key, n in state.get("permits", {}).items()} == held
         assert set(holders) <= set(state.get("lock", {})), "who runs not holds nothing"
         for key in {key for key, _, _ in waiting}:
-            numbers = state["limits"][key.split("=")[0]].split()[0]
+            name = key.split("=")[0]
+            numbers = state["limits"][name].split()[0]
             is_rate = "/" in numbers
-            if is_rate and key in state.get("refills", ()):
+            refills = state.get("refills", ())
+            if is_rate and key in refills or f"\t{name}" in refills:
                 continue
             if is_rate or held[key] < int(numbers):
                 assert any(

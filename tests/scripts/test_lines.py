@@ -317,6 +317,53 @@ def test_the_code_changes_a_limit_that_nobody_has_set(queue: Any) -> None:
     assert queue.state()["limits"] == {"one": "3"}
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("1", "2"), ("1/3600000", "1/1"), ("1/3600000", "2"), ("1", "2/3600000")],
+)
+def test_numbers_that_a_deploy_raises_let_the_next_in_at_once(
+    queue: Any, before: str, after: str
+) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2", numbers=before)
+    submit(queue, OTHER, "b1", "b2", numbers=before)
+    assert len(queue.take("w")) == 2
+    assert queue.take("w") == ()
+    queue.client.delete(queue.keys.bell)
+
+    submit(queue, "1\t\t\tone=c", "c1", numbers=after, delay_ms=60_000)
+
+    assert queue.client.llen(queue.keys.bell) == 1
+    taken: list[str] = []
+    wait_until(lambda: taken.extend(ids(queue.take("w"))) or len(taken) > 1, 9, "both")
+    assert sorted(taken) == ["a2", "b2"]
+
+
+def test_numbers_that_a_deploy_raises_let_in_however_many_wait(queue: Any) -> None:
+    queue.join("w")
+    for n in range(250):
+        submit(queue, f"1\t\t\tone={n}", f"a{n}", f"b{n}")
+    while queue.take("w"):
+        pass
+
+    submit(queue, "1\t\t\tone=c", "c1", numbers="2", delay_ms=60_000)
+
+    more = [task.id for _ in range(9) for task in queue.take("w")]
+    assert sorted(more) == sorted(f"b{n}" for n in range(250))
+
+
+def test_numbers_of_a_deploy_wake_nobody_where_others_are_in_force(queue: Any) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2")
+    queue.do(set_limit(queue.keys, "one", "1"))
+    queue.take("w")
+
+    submit(queue, ONE, "a3", numbers="2")
+
+    assert "refills" not in queue.state()
+    assert queue.take("w") == ()
+
+
 def test_a_permit_without_a_task_is_healed(queue: Any) -> None:
     queue.join("w")
     submit(queue, ONE, "a1", "a2")

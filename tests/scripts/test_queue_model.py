@@ -131,6 +131,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.cancelling: set[str] = set()
         self.frozen: set[str] = set()
         self.tick = 1
+        self.limits = dict(LIMITS)
 
     @initialize(
         retention=st.sampled_from([3_600_000, 3_600_000, 0]),
@@ -170,7 +171,7 @@ class QueueMachine(RuleBasedStateMachine):
         tick = self.tick - behind
         name, line = f"k{tick}", f"{priority}{lines[0]}" if lines[0] else ""
         envelope = self.envelope(name, priority)
-        firing = Firing(tick, name, envelope, priority, 0, line, LIMITS)
+        firing = Firing(tick, name, envelope, priority, 0, line, self.limits)
         due = DueSchedule(b"s", str(tick), b"{}")
         call = fire(
             self.queue.keys,
@@ -205,7 +206,7 @@ class QueueMachine(RuleBasedStateMachine):
             priority=priority,
             delay_ms=delay,
             lines=[line and f"{priority}{line}" for line in lines[: len(names)]],
-            limits=LIMITS,
+            limits=self.limits,
         )
         reply, before = self.perform(call), self.state
         old = self.learn(call, before)
@@ -752,16 +753,23 @@ class QueueMachine(RuleBasedStateMachine):
         for key in client.zrange(keys.refills, 0, -1):
             client.zadd(keys.refills, {key: 1})
 
+    @rule(most=few)
+    def deploy(self, most: int) -> None:
+        """Let submissions from now on say other numbers of their limits."""
+        self.limits = {"a": str(most), "b": "2", "r": f"{most}/3600000"}
+
     @rule(name=st.sampled_from(sorted(LIMITS)), most=few, is_reset=st.booleans())
     def set_limit(self, name: str, most: int, is_reset: bool) -> None:
         given = f"{most}/3600000" if "/" in LIMITS[name] else str(most)
         numbers = "" if is_reset else given
-        is_known = name in self.state.get("limits", {})
+        known = self.state.get("limits", {}).get(name)
+        is_known = known is not None
         call = set_limit(self.queue.keys, name, numbers)
         assert self.perform(call).is_known == is_known
         in_force = self.state.get("limits", {}).get(name)
-        if is_known:
-            assert in_force == (LIMITS[name] if is_reset else f"{given} {LIMITS[name]}")
+        if known is not None:
+            of_code = known.split()[-1]
+            assert in_force == (of_code if is_reset else f"{given} {of_code}")
 
     @precondition(lambda self: self.outcomes)
     @rule(number=numbers, most=few, dead=st.booleans())

@@ -19,7 +19,7 @@
 -- KEY lines         zset  line, sequence, id; of all tasks that wait in lines
 -- KEY turns[3]      zset  line -> its turn; urgent, normal, low
 -- KEY blocked       zset  limit key, turn, line; of lines that wait for room
--- KEY refills       zset  limit key -> when it has room for lines that wait
+-- KEY refills       zset  limit key, or a limit after a tab -> when it has room
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
 -- waiting because of a pause, input ended, in lines, held back by limits (of a thousand lines
