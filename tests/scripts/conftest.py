@@ -248,7 +248,7 @@ class ScriptedQueue:
             numbers = state["limits"][name].split()[0]
             is_rate = "/" in numbers
             refills = state.get("refills", ())
-            if is_rate and key in refills or f"\t{name}" in refills:
+            if (is_rate and key in refills) or f"\t{name}" in refills:
                 continue
             if is_rate or held[key] < int(numbers):
                 assert any(

@@ -318,6 +318,77 @@ def test_the_code_changes_a_limit_that_nobody_has_set(queue: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "field", "value"),
+    [
+        ("permits", "one=a", "junk"),
+        ("permits", "one=a", "-5"),
+        ("limits", "one", "junk"),
+        ("limits", "one", "0/0"),
+        ("control", "turn:1", "junk"),
+        ("control", "turn:1", "inf"),
+    ],
+)
+def test_what_others_wrote_into_a_hash_of_limits_stops_nobody(
+    queue: Any, key: str, field: str, value: str
+) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1")
+    queue.client.hset(getattr(queue.keys, key), field, value)
+
+    submit(queue, OTHER, "b1")
+
+    assert sorted(run_all(queue)) == ["a1", "b1"]
+    submit(queue, ONE, "a2", "a3")
+    assert ids(queue.take("w", 2)) == ["a2"], "the limit holds again"
+    assert queue.state()["limits"] == {"one": "1"}
+
+
+@pytest.mark.parametrize("junk", ["", "junk", "1", "1\tx", "9\t\t", "0\t\t\tone=a"])
+@pytest.mark.parametrize("turn", ["-inf", 0, 1, "inf"])
+def test_what_others_wrote_into_turns_stops_nobody(
+    queue: Any, junk: str, turn: Any
+) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2")
+    queue.client.zadd(queue.keys.turns[1], {junk: turn})
+    queue.client.zadd(queue.keys.blocked, {f"one=a\0{junk}": 0, junk: 0})
+    if turn == "inf":
+        queue.do(reconcile(queue.keys, page=100))
+
+    assert run_all(queue) == ["a1", "a2"]
+    assert "turns:1" not in queue.state()
+    queue.client.zrem(queue.keys.blocked, junk, f"one=a\0{junk}")
+
+
+@pytest.mark.parametrize("turn", ["-inf", "inf", -5, 1e300])
+def test_a_turn_that_others_have_changed_is_repaired(queue: Any, turn: Any) -> None:
+    queue.join("w")
+    submit(queue, ONE, *(f"a{n}" for n in range(9)), numbers="9")
+    submit(queue, OTHER, *(f"b{n}" for n in range(9)), numbers="9")
+    queue.client.zadd(queue.keys.turns[1], {ONE: turn})
+    if float(turn) > 0:
+        queue.do(reconcile(queue.keys, page=100))
+
+    order = run_all(queue)
+
+    assert 2 <= shares(order[:9])["a"] <= 7
+
+
+@pytest.mark.parametrize("value", ["1", "7", "junk"])
+def test_a_count_of_permits_that_nobody_holds_is_set_right(
+    queue: Any, value: str
+) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2")
+    queue.client.hset(queue.keys.permits, "one=a", value)
+    queue.take("w", 0)
+
+    queue.do(reconcile(queue.keys, page=100))
+
+    assert run_all(queue) == ["a1", "a2"]
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [("1", "2"), ("1/3600000", "1/1"), ("1/3600000", "2"), ("1", "2/3600000")],
 )

@@ -7,7 +7,7 @@ local function know_limits(first)
   for i = first, #ARGV, 2 do
     local name, numbers = ARGV[i], ARGV[i + 1]
     local known = redis.call('HGET', limits, name) or ''
-    local in_force = string.match(known, '^(%S+) ')
+    local in_force = string.match(known, '^([1-9]%d*/?%d*) ')
     local wanted = in_force and in_force .. ' ' .. numbers or numbers
     if known ~= wanted then
       redis.call('HSET', limits, name, wanted)

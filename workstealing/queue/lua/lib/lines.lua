@@ -38,12 +38,19 @@ local function ready_member(group, line)
   return group .. '\0' .. padded(new_sequence()) .. '\0' .. line
 end
 
+-- Lines and turns that others have written may be anything: nil if they are none.
+local function finite_turn(text)
+  local turn = tonumber(text)
+  if turn and turn >= 0 and turn < 1e12 then return turn end
+end
+local function is_line(text) return string.find(text, '^[012]\t[^\t]*\t') ~= nil end
+
 -- The turn that lines of a priority have come to: that of the one that was served last.
 local turn_of = {}
 local function current_turn(priority)
   --- uses: control
   turn_of[priority] = turn_of[priority]
-    or tonumber(redis.call('HGET', control, 'turn:' .. priority) or 0)
+    or finite_turn(redis.call('HGET', control, 'turn:' .. priority)) or 0
   return turn_of[priority]
 end
 

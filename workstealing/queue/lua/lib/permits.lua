@@ -19,7 +19,7 @@ local function return_permits(ids)
     local last, unused, fields = math.min(first + 999, #keys), {}, {}
     for n, running in ipairs(redis.call('HMGET', permits, unpack(keys, first, last))) do
       local key = keys[first + n - 1]
-      local left = tonumber(running or 0) - number_of[key]
+      local left = (tonumber(running) or 0) - number_of[key]
       if left > 0 then
         fields[#fields + 1] = key
         fields[#fields + 1] = left

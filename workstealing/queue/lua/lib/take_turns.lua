@@ -1,4 +1,4 @@
---- needs: caller, unusual, take, suspects, lines, permits, limit_room
+--- needs: caller, unusual, take, suspects, lines, permits, limit_room, repair_turns
 -- Take tasks from lines, each in its turn. The line with the smallest turn is next; what it
 -- gets, by its weight, puts its turn off. A line whose limits have no room is blocked. Many
 -- lines are looked at together: what they need is read, then it is written, with as few
@@ -12,9 +12,10 @@ local function in_slices(command, key, values)
   end
 end
 
--- Read a line: its limit keys, its weight, and whether it has a fair key.
+-- Read a line: its limit keys, its weight, and whether it has a fair key; nil if it is none.
 local function read_line(line)
   local fair_end = string.find(line, '\t', 3, true)
+  if not fair_end then return nil end
   local weight_end = string.find(line, '\t', fair_end + 1, true) or #line + 1
   local limit_keys, first = {}, weight_end + 1
   while first <= #line do
@@ -22,16 +23,22 @@ local function read_line(line)
     limit_keys[#limit_keys + 1] = string.sub(line, first, last - 1)
     first = last + 1
   end
-  return limit_keys, tonumber(string.sub(line, fair_end + 1, weight_end - 1)) or 1, fair_end > 3
+  local weight = tonumber(string.sub(line, fair_end + 1, weight_end - 1))
+  -- One that is not checked where it is submitted must not put the line off for ever.
+  weight = weight and math.min(1000, math.max(0.001, weight)) or 1
+  return limit_keys, weight, fair_end > 3
 end
 
--- Look at the lines whose turn it is, and read the room of their limits.
-local function look_at(found, last_turn)
-  local looks, limit_keys = {}, {}
+-- Look at the lines whose turn it is, and read the room of their limits; nil if there is
+-- something to repair.
+local function look_at(found, priority, quantum)
+  local looks, limit_keys, start = {}, {}, priority .. '\t'
+  local last_turn = tonumber(found[2]) + quantum
   for n = 1, #found, 2 do
-    local turn = tonumber(found[n + 1])
-    if turn > last_turn then break end
+    local turn = finite_turn(found[n + 1])
+    if turn and turn > last_turn then break end
     local keys, weight, is_fair = read_line(found[n])
+    if not turn or not keys or string.sub(found[n], 1, 2) ~= start then return nil end
     for i = 1, #keys do limit_keys[#limit_keys + 1] = keys[i] end
     -- All fields at once: a table that grows later costs more.
     looks[#looks + 1] = {line = found[n], turn = turn, limit_keys = keys, weight = weight,
@@ -201,13 +208,17 @@ local function take_turns(priority)
     if room >= many then least = 2 end
     local quantum = math.max(least, math.floor(room / active))
     -- Those whose turn is much later wait for another look, by when others have caught up.
-    local looks = look_at(found, tonumber(found[2]) + quantum)
-    local ids, members, look_of = choose(looks, quantum)
-    take_chosen(ids, members, look_of)
-    reached = math.max(reached or current_turn(priority), looks[#looks].turn)
-    turn_of[priority] = reached
-    advance(turns_key, looks)
-    pass_on(looks)
+    local looks = look_at(found, priority, quantum)
+    if looks then
+      local ids, members, look_of = choose(looks, quantum)
+      take_chosen(ids, members, look_of)
+      reached = math.max(reached or current_turn(priority), looks[#looks].turn)
+      turn_of[priority] = reached
+      advance(turns_key, looks)
+      pass_on(looks)
+    else
+      repair_turns(priority, found)
+    end
   end
   if reached then
     redis.call('HSET', control, 'turn:' .. priority, turn_text(reached))

@@ -7,8 +7,9 @@ local function unblock_member(member, limit_key_length)
   local turn_at = limit_key_length + 2
   local line = string.sub(member, turn_at + 21)
   redis.call('ZREM', blocked, member)
+  if not is_line(line) then return end
   redis.call('HSET', placed, line, '')
-  make_ready({line}, tonumber(string.sub(member, turn_at, turn_at + 19)))
+  make_ready({line}, finite_turn(string.sub(member, turn_at, turn_at + 19)))
   unblocked = unblocked + 1
 end
 
@@ -33,7 +34,7 @@ end
 local function unblock_limit(name, most)
   local waiting = blocked_by(name, most)
   for _, member in ipairs(waiting) do
-    unblock_member(member, string.find(member, '\0', 1, true) - 1)
+    unblock_member(member, (string.find(member, '\0', 1, true) or #member + 1) - 1)
   end
   return #waiting > 0
 end
