@@ -158,6 +158,13 @@ def test_a_key_that_is_empty_long_or_not_printable_is_hashed(text: str) -> None:
     assert name != line(task, 1, text + "y")
 
 
+def test_a_number_of_thousands_of_digits_is_hashed_too() -> None:
+    task = define(send, "send", fair_key=lambda customer: 10**5000 + customer)
+
+    assert line(task, 1).startswith("1\tsha256:")
+    assert line(task, 1) != line(task, 2)
+
+
 def test_a_key_function_that_raises_is_told_to_the_caller() -> None:
     def broken(*_: Any, **__: Any) -> str:
         raise LookupError("no such tenant")
