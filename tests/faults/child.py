@@ -1,4 +1,4 @@
-"""A worker in a process of its own, to be killed, stopped and starved.
+"""A worker or web process of its own, to be killed, stopped and starved.
 
 What its tasks do is written to Redis, by a connection of their own that no fault meets:
 the list `<queue>:ran` has an entry for each time that a task was begun.
@@ -16,7 +16,7 @@ from typing import Any
 
 from redis import Redis
 
-from workstealing import Limit, TaskQueue, Worker
+from workstealing import Limit, Recruiter, TaskQueue, Worker, WorkStealer
 from workstealing.client.task import Task
 from workstealing.tasks.context import ExecutionContext
 
@@ -101,9 +101,28 @@ class Story:
         self.queue.close()
 
 
+def set_clock_off(seconds: float) -> None:
+    """Let the clock of this process be wrong."""
+    read, read_ns = time.time, time.time_ns
+    time.time = lambda: read() + seconds
+    time.time_ns = lambda: read_ns() + round(seconds * 1e9)
+
+
+def serve(queue: TaskQueue) -> None:
+    """Answer requests for ever, and enlist after each."""
+    recruiter = Recruiter(share=None)
+    recruiter.install(WorkStealer(queue), "tasks", rate=1.0)
+    while True:
+        time.sleep(0.02)
+        recruiter.enlist()
+
+
 def main() -> None:
-    name, url, sound_url, lease, pool, batch = sys.argv[1:]
+    name, url, sound_url, lease, pool, batch, off = sys.argv[1:]
+    set_clock_off(float(off))
     story = Story(name, url, sound_url, float(lease))
+    if pool == "web":
+        serve(story.queue)
     worker = Worker(story.queue, pool=pool, batch=int(batch))
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()

@@ -41,11 +41,11 @@ class Crew:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(
-        self, story: Any, *, pool: str = "", batch: int = 256
+        self, story: Any, *, pool: str = "", batch: int = 256, off: float = 0
     ) -> subprocess.Popen[bytes]:
         """Start a worker and wait until it has joined."""
         pool = pool or f"w{len(self._started)}"
-        process = self.launch(story, pool=pool, batch=batch)
+        process = self.launch(story, pool=pool, batch=batch, off=off)
         wait_until(
             lambda: (
                 f"{pool}.0" in story.queue.counts().leases or process.poll() is not None
@@ -56,12 +56,19 @@ class Crew:
         return process
 
     def launch(
-        self, story: Any, *, pool: str, batch: int = 256
+        self, story: Any, *, pool: str, batch: int = 256, off: float = 0
     ) -> subprocess.Popen[bytes]:
-        """Start a worker."""
+        """Start a worker, whose clock is *off*, or the pool `web`, which recruits."""
         arguments = (story.name, story.url, story.sound_url, str(story.lease))
         process = subprocess.Popen(
-            [sys.executable, str(_HERE / "child.py"), *arguments, pool, str(batch)],
+            [
+                sys.executable,
+                str(_HERE / "child.py"),
+                *arguments,
+                pool,
+                str(batch),
+                str(off),
+            ],
             env={**os.environ, "PYTHONPATH": str(_HERE.parents[1])},
         )
         self._started.append(process)

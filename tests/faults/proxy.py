@@ -1,12 +1,14 @@
 """A TCP proxy between clients and a server, to cut and delay what passes.
 
-It forwards bytes. A test says what is to happen to the replies; requests always reach
-the server, which is the worst case: it has done what the client does not know of.
+It forwards bytes. A test says what is to happen to the replies. Requests reach the
+server, which is the worst case: it has done what the client does not know of; but for
+those that a test lets be lost.
 """
 
 from __future__ import annotations
 
 import socket
+import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,6 +28,8 @@ class Proxy:
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._mutex = threading.Lock()
         self._doom: Callable[[bytes], bool] | None = None
+        self._before_cut: Callable[[], object] = bool
+        self._loses: Callable[[bytes], bool] | None = None
         self._doomed: set[socket.socket] = set()
         self._hung: set[socket.socket] = set()
         self.cuts = 0
@@ -37,9 +41,43 @@ class Proxy:
         """What to give to `connect()`."""
         return f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
 
-    def cut_reply_if(self, condition: Callable[[bytes], bool] | None) -> None:
-        """Cut the connection instead of the reply to requests that fulfil this."""
-        self._doom = condition
+    def cut_reply_if(
+        self,
+        condition: Callable[[bytes], bool] | None,
+        first: Callable[[], object] = bool,
+    ) -> None:
+        """Cut the connection instead of the reply to requests that fulfil this.
+
+        Do something *first*, when the server has answered and the client waits.
+        """
+        self._doom, self._before_cut = condition, first
+
+    def lose_request_if(self, condition: Callable[[bytes], bool] | None) -> None:
+        """Cut the connection before requests that fulfil this reach the server."""
+        self._loses = condition
+
+    def kill_at(
+        self,
+        condition: Callable[[bytes], bool],
+        victim: subprocess.Popen[bytes],
+        *,
+        arrives: bool,
+    ) -> None:
+        """Kill who sends what fulfils this: before it arrives, or once it is done."""
+
+        def kill() -> None:
+            victim.kill()
+            victim.wait()
+
+        def loses(data: bytes) -> bool:
+            if is_fatal := condition(data):
+                kill()
+            return is_fatal
+
+        if arrives:
+            self.cut_reply_if(condition, kill)
+        else:
+            self.lose_request_if(loses)
 
     def lead_to(self, port: int) -> None:
         """Connect new clients to another server; the others stay where they are."""
@@ -94,7 +132,9 @@ class Proxy:
     def _requests(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := client.recv(_CHUNK):
-                doom = self._doom
+                loses, doom = self._loses, self._doom
+                if loses is not None and loses(data):
+                    break
                 if doom is not None and doom(data):
                     self._doomed.add(client)
                 server.sendall(data)
@@ -105,6 +145,7 @@ class Proxy:
             while data := server.recv(_CHUNK):
                 if client in self._doomed:
                     self._doomed.discard(client)
+                    self._before_cut()
                     self.cuts += 1
                     break
                 if client not in self._hung:

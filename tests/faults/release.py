@@ -1,8 +1,8 @@
 """A worker of an old or a new release, in a process of its own.
 
 The old one knows version 1 of two tasks, the new one version 2: of `scale` it takes
-version 1 too, of `draw` it does not. Besides, there are tasks that say what happens to
-them while their workers die.
+version 1 too, of `draw` it does not. It limits `call`, of which the old one knows no
+limit. Besides, there are tasks that say what happens to them while their workers die.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from redis import Redis
 
-from workstealing import TaskQueue, Worker
+from workstealing import Limit, TaskQueue, Worker
 from workstealing.client.task import Task
 from workstealing.tasks.context import ExecutionContext
 
@@ -58,6 +58,15 @@ class Release:
                     os.kill(os.getpid(), signal.SIGKILL)
             return start
 
+        def call(number: int, by: int) -> int:
+            process = os.getpid()
+            self.notes.rpush(self.key("calls"), f"begin {process} {by} {number}")
+            time.sleep(0.02)
+            self.notes.rpush(self.key("calls"), f"end {process} {by} {number}")
+            return number
+
+        limit = None if release == 1 else Limit(concurrency=2, name="calls")
+        self.call: Task[Any, Any] = queue.task(name="call", limit=limit)(call)
         self.pay: Task[Any, Any] = queue.task(name="pay", idempotent=False)(pay)
         self.chatter: Task[Any, Any] = queue.task(name="chatter")(chatter)
 

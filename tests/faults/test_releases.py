@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_log import LoggingChannel
 from workstealing.errors import TaskDead
 from workstealing.tasks.outcome import State
@@ -185,6 +187,48 @@ def test_what_no_worker_knows_is_parked_and_taken_up_by_the_first_that_does(
     start(2, "new")
 
     assert handle.result(timeout=10) == "release 2: 1 in red"
+
+
+@pytest.mark.timeout(90)
+def test_limits_of_a_new_release_hold_among_workers_that_do_not_know_them(
+    releases: dict[int, Any], start: Start
+) -> None:
+    old, new = releases[1], releases[2]
+    limited = new.call.submit_many([(n, 2) for n in range(40)])
+    free = old.call.submit_many([(n, 1) for n in range(40, 60)])
+    victim = start(1, "old-a")
+    start(1, "old-b")
+    start(2, "new")
+
+    def calls() -> list[list[str]]:
+        lines = new.notes.lrange(new.key("calls"), 0, -1)
+        return [line.decode().split() for line in lines]
+
+    wait_until(
+        lambda: any(one[1] == str(victim.pid) and one[2] == "2" for one in calls()),
+        20,
+        "an old worker to run a limited task",
+    )
+    victim.kill()
+    victim.wait()
+    new.notes.rpush(new.key("calls"), f"killed {victim.pid} 2 0")
+    new.queue.wait(timeout=60)
+
+    results = [handle.result(timeout=20) for handle in (*limited, *free)]
+    assert results == list(range(60))
+    assert new.queue.counts().stats["done"] == 60
+    running: Counter[str] = Counter()
+    most = 0
+    for what, process, by, _ in calls():
+        if what == "killed":
+            del running[process]
+        elif by == "2":
+            running[process] += 1 if what == "begin" else -1
+        most = max(most, running.total())
+    assert most <= 2, "of those that were submitted with the limit"
+    keys = internals_of(new.queue).keys
+    for key in (keys.permits, keys.permit_holders, keys.lines, keys.blocked):
+        assert not new.notes.exists(key)
 
 
 def test_a_task_that_is_not_idempotent_is_not_run_again_when_its_worker_dies(

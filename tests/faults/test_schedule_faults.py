@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -26,8 +27,10 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 def start(redis_server: Server, key_prefix: str) -> Iterator[Start]:
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(role: str, seconds_off: float) -> subprocess.Popen[bytes]:
-        arguments = (key_prefix, redis_server.url, role, str(seconds_off))
+    def start(
+        role: str, seconds_off: float, url: str = redis_server.url
+    ) -> subprocess.Popen[bytes]:
+        arguments = (key_prefix, url, role, str(seconds_off))
         process = subprocess.Popen(
             [sys.executable, str(_CHILD), *arguments],
             env={**os.environ, "PYTHONPATH": str(_CHILD.parents[2])},
@@ -60,6 +63,11 @@ def tasks_ever(queue: TaskQueue, client: Redis) -> set[str]:
     keys = internals_of(queue).keys
     found = [*client.hkeys(keys.task), *client.hkeys(keys.done)]  # type: ignore[misc]
     return {each.decode() for each in found}
+
+
+def fires(data: bytes) -> bool:
+    """Tell whether a request is to fire a tick, and not to report on its task."""
+    return b"second@" in data and b":unique_windows" in data
 
 
 def check_each_tick_once(queue: TaskQueue, client: Redis) -> None:
@@ -103,6 +111,39 @@ def test_each_tick_is_fired_once_while_processes_die_and_clocks_are_wrong(
         "all of them to run",
     )
     redis_client.delete(ran)
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("role", ["worker", "web"])
+@pytest.mark.parametrize("arrives", [False, True], ids=["unsent", "unread"])
+def test_who_is_killed_as_it_fires_a_tick_neither_loses_nor_doubles_it(
+    start: Start,
+    tcp_server: Server,
+    make_proxy: Callable[[Server], Any],
+    key_prefix: str,
+    role: str,
+    arrives: bool,
+) -> None:
+    proxy = make_proxy(tcp_server)
+    with (
+        TaskQueue(key_prefix, tcp_server.url) as queue,
+        Redis.from_url(tcp_server.url) as client,
+    ):
+        first = start("worker", 0, tcp_server.url)
+        wait_until(lambda: fired(queue) > 0, 30, "the first tick")
+        first.kill()
+        first.wait()
+
+        before = fired(queue)
+        victim = start(role, 240, proxy.url)
+        proxy.kill_at(fires, victim, arrives=arrives)
+        wait_until(lambda: victim.poll() is not None, 30, "it to die")
+        assert (fired(queue) > before) == arrives
+
+        others = [start("worker", 600, tcp_server.url), start("web", 0, tcp_server.url)]
+        wait_until(lambda: fired(queue) > before + 2, 30, "more ticks")
+        check_each_tick_once(queue, client)
+        assert all(one.poll() is None for one in others)
 
 
 @pytest.mark.timeout(60)

@@ -317,6 +317,124 @@ def test_the_code_changes_a_limit_that_nobody_has_set(queue: Any) -> None:
     assert queue.state()["limits"] == {"one": "3"}
 
 
+@pytest.mark.parametrize(
+    ("key", "field", "value"),
+    [
+        ("permits", "one=a", "junk"),
+        ("permits", "one=a", "-5"),
+        ("limits", "one", "junk"),
+        ("limits", "one", "0/0"),
+        ("control", "turn:1", "junk"),
+        ("control", "turn:1", "inf"),
+    ],
+)
+def test_what_others_wrote_into_a_hash_of_limits_stops_nobody(
+    queue: Any, key: str, field: str, value: str
+) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1")
+    queue.client.hset(getattr(queue.keys, key), field, value)
+
+    submit(queue, OTHER, "b1")
+
+    assert sorted(run_all(queue)) == ["a1", "b1"]
+    submit(queue, ONE, "a2", "a3")
+    assert ids(queue.take("w", 2)) == ["a2"], "the limit holds again"
+    assert queue.state()["limits"] == {"one": "1"}
+
+
+@pytest.mark.parametrize("junk", ["", "junk", "1", "1\tx", "9\t\t", "0\t\t\tone=a"])
+@pytest.mark.parametrize("turn", ["-inf", 0, 1, "inf"])
+def test_what_others_wrote_into_turns_stops_nobody(
+    queue: Any, junk: str, turn: Any
+) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2")
+    queue.client.zadd(queue.keys.turns[1], {junk: turn})
+    queue.client.zadd(queue.keys.blocked, {f"one=a\0{junk}": 0, junk: 0})
+    if turn == "inf":
+        queue.do(reconcile(queue.keys, page=100))
+
+    assert run_all(queue) == ["a1", "a2"]
+    assert "turns:1" not in queue.state()
+    queue.client.zrem(queue.keys.blocked, junk, f"one=a\0{junk}")
+
+
+@pytest.mark.parametrize("turn", ["-inf", "inf", -5, 1e300])
+def test_a_turn_that_others_have_changed_is_repaired(queue: Any, turn: Any) -> None:
+    queue.join("w")
+    submit(queue, ONE, *(f"a{n}" for n in range(9)), numbers="9")
+    submit(queue, OTHER, *(f"b{n}" for n in range(9)), numbers="9")
+    queue.client.zadd(queue.keys.turns[1], {ONE: turn})
+    if float(turn) > 0:
+        queue.do(reconcile(queue.keys, page=100))
+
+    order = run_all(queue)
+
+    assert 2 <= shares(order[:9])["a"] <= 7
+
+
+@pytest.mark.parametrize("value", ["1", "7", "junk"])
+def test_a_count_of_permits_that_nobody_holds_is_set_right(
+    queue: Any, value: str
+) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2")
+    queue.client.hset(queue.keys.permits, "one=a", value)
+    queue.take("w", 0)
+
+    queue.do(reconcile(queue.keys, page=100))
+
+    assert run_all(queue) == ["a1", "a2"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("1", "2"), ("1/3600000", "1/1"), ("1/3600000", "2"), ("1", "2/3600000")],
+)
+def test_numbers_that_a_deploy_raises_let_the_next_in_at_once(
+    queue: Any, before: str, after: str
+) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2", numbers=before)
+    submit(queue, OTHER, "b1", "b2", numbers=before)
+    assert len(queue.take("w")) == 2
+    assert queue.take("w") == ()
+    queue.client.delete(queue.keys.bell)
+
+    submit(queue, "1\t\t\tone=c", "c1", numbers=after, delay_ms=60_000)
+
+    assert queue.client.llen(queue.keys.bell) == 1
+    taken: list[str] = []
+    wait_until(lambda: taken.extend(ids(queue.take("w"))) or len(taken) > 1, 9, "both")
+    assert sorted(taken) == ["a2", "b2"]
+
+
+def test_numbers_that_a_deploy_raises_let_in_however_many_wait(queue: Any) -> None:
+    queue.join("w")
+    for n in range(250):
+        submit(queue, f"1\t\t\tone={n}", f"a{n}", f"b{n}")
+    while queue.take("w"):
+        pass
+
+    submit(queue, "1\t\t\tone=c", "c1", numbers="2", delay_ms=60_000)
+
+    more = [task.id for _ in range(9) for task in queue.take("w")]
+    assert sorted(more) == sorted(f"b{n}" for n in range(250))
+
+
+def test_numbers_of_a_deploy_wake_nobody_where_others_are_in_force(queue: Any) -> None:
+    queue.join("w")
+    submit(queue, ONE, "a1", "a2")
+    queue.do(set_limit(queue.keys, "one", "1"))
+    queue.take("w")
+
+    submit(queue, ONE, "a3", numbers="2")
+
+    assert "refills" not in queue.state()
+    assert queue.take("w") == ()
+
+
 def test_a_permit_without_a_task_is_healed(queue: Any) -> None:
     queue.join("w")
     submit(queue, ONE, "a1", "a2")
@@ -431,6 +549,21 @@ def test_lines_and_inboxes_take_turns(queue: Any) -> None:
     submit(queue, fair("l"), *(f"l{n}" for n in range(100)))
 
     order = [task.id for _ in range(80) for task in queue.take("w", 1)]
+
+    assert 25 <= shares(order)["l"] <= 55
+
+
+@pytest.mark.parametrize("others", range(4))
+def test_lines_and_inboxes_take_turns_in_any_rhythm(queue: Any, others: int) -> None:
+    queue.join("w")
+    queue.submit(*(f"p{n}" for n in range(100)))
+    submit(queue, fair("l"), *(f"l{n}" for n in range(100)))
+
+    order = []
+    for _ in range(80):
+        # Tokens that other workers drew meanwhile, who took none of these.
+        queue.client.hincrby(queue.keys.control, "token", others)
+        order += ids(queue.take("w", 1))
 
     assert 25 <= shares(order)["l"] <= 55
 

@@ -7,6 +7,7 @@ where is read from the server, before and after each call, and must agree with i
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -74,6 +75,9 @@ ABILITIES = ["x@1", "y@2"]
 LINES = ["", "", "\tx\t", "\ty\t4", "\t\t\ta=1", "\t\t\ta=1\tb", "\tx\t\tb"]
 LINES += ["\t\t\tr=1", "\tx\t\ta=2\tr=1", "\t\t\tb\ta=1"]
 LIMITS = {"a": "1", "b": "2", "r": "2/3600000"}
+# Tasks that an exchange asks for; they put a line off as far:
+# none weighs less than 1.
+MOST_WANT = MOST_AHEAD = 3
 GIVEN_UP = outcome_of_deaths(QueueSettings().deaths)
 UNKNOWN = outcome_unknown()
 LEFT = outcome_unknown(left=True)
@@ -135,6 +139,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.incomplete: set[str] = set()
         self.steps: dict[str, int] = {}
         self.begun_steps = 0
+        self.limits = dict(LIMITS)
 
     @initialize(
         retention=st.sampled_from([3_600_000, 3_600_000, 0]),
@@ -174,7 +179,7 @@ class QueueMachine(RuleBasedStateMachine):
         tick = self.tick - behind
         name, line = f"k{tick}", f"{priority}{lines[0]}" if lines[0] else ""
         envelope = self.envelope(name, priority)
-        firing = Firing(tick, name, envelope, priority, 0, line, LIMITS)
+        firing = Firing(tick, name, envelope, priority, 0, line, self.limits)
         due = DueSchedule(b"s", str(tick), b"{}")
         call = fire(
             self.queue.keys,
@@ -209,7 +214,7 @@ class QueueMachine(RuleBasedStateMachine):
             priority=priority,
             delay_ms=delay,
             lines=[line and f"{priority}{line}" for line in lines[: len(names)]],
-            limits=LIMITS,
+            limits=self.limits,
         )
         reply, before = self.perform(call), self.state
         old = self.learn(call, before)
@@ -815,7 +820,10 @@ class QueueMachine(RuleBasedStateMachine):
         self.state = queue.state()
         before = self.state.get("later", {})
         due = [name for name, score in before.items() if score == 1]
-        assert self.perform(promote(queue.keys, most=most)) == min(most, len(due))
+        refills = self.state.get("refills", {}).values()
+        renewed = min(most, sum(at == 1 for at in refills))
+        promoted = self.perform(promote(queue.keys, most=most)) - renewed
+        assert promoted == min(most, len(due))
         left = self.state.get("later", {})
         assert set(before) - set(left) <= set(due)
 
@@ -835,16 +843,23 @@ class QueueMachine(RuleBasedStateMachine):
         for key in client.zrange(keys.refills, 0, -1):
             client.zadd(keys.refills, {key: 1})
 
+    @rule(most=few)
+    def deploy(self, most: int) -> None:
+        """Let submissions from now on say other numbers of their limits."""
+        self.limits = {"a": str(most), "b": "2", "r": f"{most}/3600000"}
+
     @rule(name=st.sampled_from(sorted(LIMITS)), most=few, is_reset=st.booleans())
     def set_limit(self, name: str, most: int, is_reset: bool) -> None:
         given = f"{most}/3600000" if "/" in LIMITS[name] else str(most)
         numbers = "" if is_reset else given
-        is_known = name in self.state.get("limits", {})
+        known = self.state.get("limits", {}).get(name)
+        is_known = known is not None
         call = set_limit(self.queue.keys, name, numbers)
         assert self.perform(call).is_known == is_known
         in_force = self.state.get("limits", {}).get(name)
-        if is_known:
-            assert in_force == (LIMITS[name] if is_reset else f"{given} {LIMITS[name]}")
+        if known is not None:
+            of_code = known.split()[-1]
+            assert in_force == (of_code if is_reset else f"{given} {of_code}")
 
     @precondition(lambda self: self.outcomes)
     @rule(number=numbers, most=few, dead=st.booleans())
@@ -971,8 +986,10 @@ class QueueMachine(RuleBasedStateMachine):
     # -- how it is done
 
     def perform(self, call: Call[T]) -> T:
+        before = self.state
         reply = self.queue.do(call)
         self.state = self.queue.state()
+        self.check_standing(before)
         if call.script.name in _MAY_COME_LATE:
             self.sent.append(call)
         return reply
@@ -1035,6 +1052,9 @@ class QueueMachine(RuleBasedStateMachine):
             urgent = after.get("inbox:0", [])
             assert not set(urgent) & set(self.tasks), "urgent ones come first"
         assert all(self.is_paused(self.name(name)) for name in aside)
+        is_hindered = any(self.deaths.get(i, 0) for i in self.tasks)
+        is_hindered = is_hindered or bool(after.get("paused"))
+        self.check_turns(before, tasks, is_hindered)
         if held is None:
             self.check_order(before, hand.name, tasks)
         elif not want:
@@ -1056,6 +1076,61 @@ class QueueMachine(RuleBasedStateMachine):
         fresh = has[len(left) :]
         waited = [i for n in range(3) for i in before.get(f"inbox:{n}", [])]
         assert self.in_order([i for i in fresh if i in waited], waited)
+
+    def check_standing(self, before: Any) -> None:
+        """Prove, with `check_turns`, that no line starves that has room.
+
+        A line in turns stands at most MOST_AHEAD behind the turn R that was reached,
+        and at most MOST_WANT before it. Whoever comes, or comes back, stands at R or
+        later; R never falls; nobody is served whose turn is later; a line that is given
+        k tasks moves on by k / weight. So while a line stands, of each other line at
+        most weight * (MOST_AHEAD + MOST_WANT) tasks are taken before it is served, and
+        MOST_WANT more each time that the other one comes anew, which puts R up by 1.
+        """
+        for priority in range(3):
+            had = before.get(f"turns:{priority}", {})
+            reached_before, reached = self.reached(before, priority)
+            assert reached >= reached_before, "turns do not go back"
+            for line, turn in self.state.get(f"turns:{priority}", {}).items():
+                assert turn >= reached - MOST_WANT, "who stands is not left behind"
+                assert turn <= reached + MOST_AHEAD, "nor is his turn far away"
+                is_newcomer = line not in had
+                assert not is_newcomer or turn >= reached_before, "who comes goes last"
+
+    def check_turns(self, before: Any, tasks: list[str], is_hindered: bool) -> None:
+        taken = Counter(
+            member.split("\0")[0]
+            for member in before.get("lines", ())
+            if member.split("\0")[2] in tasks
+        )
+        for priority in range(3):
+            had = before.get(f"turns:{priority}", {})
+            has = self.state.get(f"turns:{priority}", {})
+            reached_before, reached = self.reached(before, priority)
+            for line in had.keys() & taken.keys():
+                assert reached >= had[line], "a turn that was served is reached"
+                group = line.rsplit("\t", len(line.split("\t")) - 2)[0] + "\0"
+                behind = [m for m in before.get("ready", ()) if m.startswith(group)]
+                assert not {*sorted(behind)[:1]} & {*self.state.get("ready", ())}, (
+                    "lines of one fair key take turns"
+                )
+            for line in had.keys() & has.keys():
+                if taken[line]:
+                    weight = float(line.split("\t")[2] or 1)
+                    gone_on = has[line] - had[line] + 1e-5
+                    assert gone_on >= taken[line] / weight, "what is given counts"
+                elif not is_hindered:
+                    assert reached <= max(reached_before, has[line]), (
+                        "nobody goes before one whose turn is earlier"
+                    )
+
+    def reached(self, before: Any, priority: int) -> tuple[float, float]:
+        """Return the turn that the lines of a priority had come to, and have now."""
+        was, now = (
+            float(state.get("control", {}).get(f"turn:{priority}", 0))
+            for state in (before, self.state)
+        )
+        return was, now
 
     def learn(self, call: Call[Any], before: Any) -> set[str]:
         """Apply a submission, or the reports of an exchange by the locks it found."""

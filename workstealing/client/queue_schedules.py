@@ -49,7 +49,7 @@ from workstealing.tasks.schedule import (
     tick_id,
 )
 from workstealing.tasks.signing import Signer
-from workstealing.tasks.submission import Submission
+from workstealing.tasks.submission import Submission, new_ids
 
 __all__ = ("QueueSchedules", "ScheduleState", "schedule_definition")
 
@@ -267,7 +267,9 @@ class QueueSchedules:
         """Submit its task at once, beside its ticks, unless it is unique and there."""
         now_ms, row = yield from self._row(name)
         definition = self._read(name, row.definition)
-        firing = self._firing(name, definition, now_ms, now_ms, is_late=True)
+        # Of two runs in one millisecond, neither is a repetition of the other.
+        task_id = f"{tick_id(name, now_ms)}-{new_ids(1)[0][:8]}"
+        firing = self._firing(name, definition, now_ms, now_ms, run_as=task_id)
         request = UniqueRequest(
             firing.id,
             firing.envelope,
@@ -356,10 +358,10 @@ class QueueSchedules:
         tick: int,
         now_ms: int,
         *,
-        is_late: bool = False,
+        run_as: str = "",
     ) -> Firing:
-        jitter_ms = 0 if is_late else jitter_of(name, tick, definition.jitter_ms)
-        task_id, signer = tick_id(name, tick), self._signer
+        jitter_ms = 0 if run_as else jitter_of(name, tick, definition.jitter_ms)
+        task_id, signer = run_as or tick_id(name, tick), self._signer
         envelope = definition.envelope(
             tick + jitter_ms, now_ms, is_signed=signer is not None
         ).encode()

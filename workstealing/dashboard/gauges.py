@@ -2,6 +2,7 @@
 
 | metric | labels |
 | --- | --- |
+| `workstealing_queue_backlog` | `queue`, `run` |
 | `workstealing_queue_backlog_per_worker` | `queue`, `run` |
 | `workstealing_queue_tasks` | `queue`, `run`, `place` |
 | `workstealing_queue_workers` | `queue`, `run` |
@@ -24,6 +25,8 @@ _PLACES = (*PLACE_TITLES, "outcomes")
 def gauges(seen: Sequence[QueueStat]) -> str:
     """Return the metrics of some queues, in the text format of Prometheus."""
     lines = [
+        *_family("backlog", "gauge", "Tasks that can run now."),
+        *(_line("backlog", one, one.backlog) for one in seen),
         *_family("backlog_per_worker", "gauge", "Tasks that are due, per worker."),
         *(_line("backlog_per_worker", one, one.backlog_per_worker) for one in seen),
         *_family("tasks", "gauge", "Tasks, by where they are."),

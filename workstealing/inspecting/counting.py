@@ -110,7 +110,7 @@ def read_stat(
         is_known=_is_known(seen) or bool(sizes),
         now_ms=seen.now_ms,
         input_ended=seen.input_ended,
-        waiting=max(0, due - seen.assigned),
+        waiting=max(0, due + seen.held_back - seen.assigned),
         inbox=seen.inbox,
         oldest_at_ms=oldest_at_ms,
         assigned=seen.assigned - running,

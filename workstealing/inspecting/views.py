@@ -119,9 +119,12 @@ class QueueStat:
     input_ended: bool
     """Whether the input has ended: further tasks are refused."""
     waiting: int
-    """Tasks that no worker has yet, and that one could begin now."""
+    """Tasks that are due and that no worker has yet, as `count(state="waiting")`."""
     inbox: tuple[int, int, int]
-    """Those by priority, including cancelled ones that were not skipped yet."""
+    """Those without limits and fair keys, by priority.
+
+    Cancelled ones that were not skipped yet are among them.
+    """
     oldest_at_ms: int | None
     """When the longest waiting was submitted, also of those held back.
 
@@ -135,14 +138,14 @@ class QueueStat:
     paused: int
     """Tasks that were put aside because their name is paused."""
     held_back: int
-    """Tasks that limits hold back; in more than a thousand lines, some of them."""
+    """Those that wait and that limits hold back; in over a thousand lines, some."""
     dead: int
     outcomes: int
     """Tasks that ended and whose outcome is still kept."""
     unfinished: int
     """Tasks that are still to run, including delayed ones."""
     backlog: int
-    """Those of them that can run now: waiting, assigned and running.
+    """Those of them that can run now: waiting and not held back, assigned, running.
 
     Of a queue that is paused, only what runs.
     """

@@ -34,7 +34,6 @@ from workstealing.tasks.key_functions import (
 from workstealing.tasks.signature import Signature
 
 __all__ = (
-    "HEAVIEST",
     "KeySource",
     "Limit",
     "LineNames",
@@ -42,6 +41,7 @@ __all__ = (
     "checked_limit_key",
     "checked_limit_name",
     "checked_line",
+    "checked_weight",
     "fair_line",
     "numbers_text",
 )
@@ -52,8 +52,7 @@ KeySource: TypeAlias = str | Callable[..., Any]
 _NOT_IN_LIMITS = frozenset("=")
 # Priority, fair key, weight and limit keys, with tabs between them.
 _LINE = re.compile(r"[0-2]\t[^\t\0]*\t[0-9.e+-]*(\t[^\t\0]+)*")
-HEAVIEST = 1000.0
-"""The largest weight of a fair key."""
+_LIGHTEST, _HEAVIEST = 0.001, 1000.0
 _PLAIN_KEYS = (str, int, float, Decimal, UUID, date)
 
 
@@ -133,12 +132,23 @@ def checked_limit_key(key: Any) -> str:
             "the key of a limit must be a text or a number, as its argument is, not"
             f" {type(value).__qualname__}"
         )
-    return as_key(str(value))
+    return as_key(_key_text(value))
 
 
 def checked_limit_name(name: Any) -> str:
     """Return the name of a limit; `=` stands before a key, so not in it."""
     return checked_name(name, "the name of a limit", _NOT_IN_LIMITS)
+
+
+def checked_weight(weight: Any) -> float:
+    """Return the weight of a fair key; a tiny one would put its turn off for ever."""
+    exact = checked_number(weight, "fair_weight", most=_HEAVIEST)
+    if exact < _LIGHTEST:
+        raise ConfigurationError(
+            f"fair_weight must be {_LIGHTEST} or more, up to {_HEAVIEST:,.0f}, not"
+            f" {weight!r}"
+        )
+    return exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +190,7 @@ class LineNames:
             if callable(weight):
                 check_key_function(weight, "fair_weight", signature)
             else:
-                checked_number(weight, "fair_weight", most=HEAVIEST)
+                checked_weight(weight)
         if not limits and fair_key is None:
             return None
         return cls(task, limits, fair_key, weight)
@@ -241,7 +251,7 @@ class LineNames:
             return float(self.fair_weight or 1)
         weight = values.asked(self.fair_weight, "fair_weight")
         try:
-            return checked_number(weight, "the weight", most=HEAVIEST)
+            return checked_weight(weight)
         except ConfigurationError as error:
             raise KeyFailed(f"task '{self.task}': {error}") from error
 
@@ -262,7 +272,7 @@ class _Values:
         else:
             each = [self._plain(self.by_name[name], option) for name in source]
             value = canonical_value(each).decode()
-        return None if value is None else as_key(str(value))
+        return None if value is None else as_key(_key_text(value))
 
     def asked(self, function: Callable[..., Any], option: str) -> Any:
         """Call a function with those that it names."""
@@ -298,6 +308,14 @@ def _joined_line(
     shown = "" if weight is None or weight == 1 else f"{weight:.6g}"
     fair = "" if fair is None else as_key(fair)
     return "\t".join((str(priority), fair, shown, *keys))
+
+
+def _key_text(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:
+        # Python refuses to write out whole numbers of more than 4,300 digits.
+        return hex(value)
 
 
 def as_key(text: str) -> str:

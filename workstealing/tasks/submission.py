@@ -20,7 +20,6 @@ from workstealing._checks import (
     LONGEST_NAME,
     MOST_ROLES,
     checked_id,
-    checked_number,
     checked_printable,
     checked_roles,
     checked_seconds,
@@ -31,7 +30,7 @@ from workstealing.errors import ConfigurationError
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS, PRIORITIES, Envelope
-from workstealing.tasks.limits import HEAVIEST, fair_line
+from workstealing.tasks.limits import checked_weight, fair_line
 from workstealing.tasks.output_capture import LogRecord
 from workstealing.tasks.signing import LIFETIME_MS
 
@@ -158,7 +157,7 @@ class SubmitOptions:
                 f" {self.fair_key!r}"
             )
         if self.fair_weight is not None:
-            checked_number(self.fair_weight, "fair_weight", most=HEAVIEST)
+            checked_weight(self.fair_weight)
         for what, flag in (("again", self.again), ("log", self.log)):
             if not isinstance(flag, bool):
                 raise ConfigurationError(f"{what} must be True or False, not {flag!r}")

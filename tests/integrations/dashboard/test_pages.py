@@ -421,6 +421,7 @@ async def test_metrics_are_text_that_prometheus_reads(
         for sample in family.samples
         if sample.labels["queue"] == mill.queue.name
     }
+    assert told["workstealing_queue_backlog", None] == 5
     assert told["workstealing_queue_backlog_per_worker", None] == 5.0
     assert told["workstealing_queue_tasks", "waiting"] == 5.0
     assert told["workstealing_queue_events_total", "submitted"] == 5.0

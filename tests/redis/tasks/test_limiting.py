@@ -194,7 +194,8 @@ def test_what_a_limit_holds_back_is_shown_and_is_no_backlog(
     assert (len(take(queue)), take(queue)) == (2, [])
 
     seen = Inspector(queue).stat()
-    assert (seen.waiting, seen.held_back, seen.assigned + seen.running) == (0, 2, 2)
+    assert (seen.waiting, seen.held_back, seen.assigned + seen.running) == (2, 2, 2)
+    assert queue.count(state="waiting") == seen.waiting
     assert (seen.backlog, seen.unfinished, seen.backlog_per_worker) == (2, 4, 2.0)
     assert seen.oldest_at_ms is not None
     assert seen.now_ms - 60_000 < seen.oldest_at_ms <= seen.now_ms

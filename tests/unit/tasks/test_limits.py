@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -62,6 +63,9 @@ async def later(customer: int, text: str, *, urgent: bool) -> str:
         ({"fair_key": 5}, "or a function, not 5"),
         ({"fair_weight": 2}, "goes with fair_key="),
         ({"fair_key": "customer", "fair_weight": 0}, "fair_weight must be above 0"),
+        ({"fair_key": "customer", "fair_weight": 1e-300}, "must be 0.001 or more"),
+        ({"fair_key": "customer", "fair_weight": math.inf}, "fair_weight must be"),
+        ({"fair_key": "customer", "fair_weight": math.nan}, "fair_weight must be"),
     ],
 )
 def test_what_does_not_fit_the_task_is_refused_when_it_is_defined(
@@ -152,6 +156,13 @@ def test_a_key_that_is_empty_long_or_not_printable_is_hashed(text: str) -> None:
     assert "=sha256:" in name
     assert len(name) < 80
     assert name != line(task, 1, text + "y")
+
+
+def test_a_number_of_thousands_of_digits_is_hashed_too() -> None:
+    task = define(send, "send", fair_key=lambda customer: 10**5000 + customer)
+
+    assert line(task, 1).startswith("1\tsha256:")
+    assert line(task, 1) != line(task, 2)
 
 
 def test_a_key_function_that_raises_is_told_to_the_caller() -> None:

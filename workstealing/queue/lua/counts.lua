@@ -19,7 +19,7 @@
 -- KEY lines         zset  line, sequence, id; of all tasks that wait in lines
 -- KEY turns[3]      zset  line -> its turn; urgent, normal, low
 -- KEY blocked       zset  limit key, turn, line; of lines that wait for room
--- KEY refills       zset  limit key -> when it has room for lines that wait
+-- KEY refills       zset  limit key, or a limit after a tab -> when it has room
 -- KEY steps         hash  id of a step that waits -> how it is put into the queue
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,

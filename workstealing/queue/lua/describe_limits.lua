@@ -30,7 +30,7 @@ end
 
 local function describe(use, limit_key)
   use[#use + 1] = limit_key
-  use[#use + 1] = tonumber(redis.call('HGET', permits, limit_key) or 0)
+  use[#use + 1] = tonumber(redis.call('HGET', permits, limit_key)) or 0
   use[#use + 1] = count_held_back(limit_key)
 end
 

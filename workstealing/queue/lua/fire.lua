@@ -21,6 +21,8 @@
 -- KEY lines       zset  line, sequence, id; of all tasks that wait in lines
 -- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
 -- KEY limits      hash  limit -> its numbers; then those of the code, if others
+-- KEY blocked     zset  limit key, turn, line; of lines that wait for room
+-- KEY refills     zset  limit key, or a limit after a tab -> when it has room
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
 -- KEY unique_windows  zset  unique key -> when its window ends

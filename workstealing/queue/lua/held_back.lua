@@ -31,6 +31,6 @@ return {
   ahead,
   limit_key,
   most or 0,
-  tonumber(redis.call('HGET', permits, limit_key) or 0),
+  tonumber(redis.call('HGET', permits, limit_key)) or 0,
   period and math.max(0, refilled_at(limit_key, now) - now) or -1,
 }

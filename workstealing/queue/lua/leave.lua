@@ -29,7 +29,7 @@
 -- KEY blocked         zset  limit key, turn, line; of lines that wait for room
 -- KEY permits         hash  limit key -> how many tasks hold a permit
 -- KEY permit_holders  hash  id -> limit keys that it holds permits of
--- KEY refills         zset  limit key -> when it has room for lines that wait
+-- KEY refills         zset  limit key, or a limit after a tab -> when it has room
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
 -- KEY outbox          zset  id -> when its outcome expires

@@ -1,4 +1,4 @@
---- needs: give_back, wake_workers, first_write
+--- needs: give_back, wake_workers, first_write, repair_turns
 -- Compare a page of locks with the workers: a task that is locked to a worker nobody
 -- knows, because a key was lost, goes back to its inbox. A permit whose task is not locked
 -- comes back too.
@@ -19,7 +19,7 @@
 -- KEY blocked         zset  limit key, turn, line; of lines that wait for room
 -- KEY permits         hash  limit key -> how many tasks hold a permit
 -- KEY permit_holders  hash  id -> limit keys that it holds permits of
--- KEY refills         zset  limit key -> when it has room for lines that wait
+-- KEY refills         zset  limit key, or a limit after a tab -> when it has room
 -- ARG size  int  locks looked at, about
 --
 -- Reply: number of tasks given back.
@@ -39,6 +39,28 @@ local holders = redis.call('HSCAN', permit_holders,
 for i = 1, #holders[2], 2 do
   local id = holders[2][i]
   if redis.call('HEXISTS', lock, id) == 0 then return_permits({id}) end
+end
+-- Counts that nobody can give back any more, or that others have written, are set right while
+-- there are few.
+local most_counted = 1000
+if redis.call('HLEN', permits) <= most_counted
+    and redis.call('HLEN', permit_holders) <= most_counted then
+  local number_of, counted = {}, redis.call('HGETALL', permits)
+  for _, text in ipairs(redis.call('HVALS', permit_holders)) do
+    for key in string.gmatch(text, '[^\t]+') do number_of[key] = (number_of[key] or 0) + 1 end
+  end
+  for i = 1, #counted, 2 do
+    local key, number = counted[i], number_of[counted[i]]
+    if tonumber(counted[i + 1]) ~= number then
+      redis.call('HDEL', permits, key)
+      if number then redis.call('HSET', permits, key, number) end
+      unblock(key)
+    end
+  end
+end
+-- Who stands behind all others is never come across.
+for priority = 0, 2 do
+  repair_turns(priority, redis.call('ZRANGE', turns[priority + 1], -size, -1, 'WITHSCORES'))
 end
 first_write('HSET', upkeep, 'cursor', page[1], 'permit_cursor', holders[1])
 if returned + unblocked > 0 then wake_workers(returned + unblocked) end

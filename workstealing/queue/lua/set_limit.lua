@@ -1,4 +1,4 @@
---- needs: lines, wake_workers, first_write
+--- needs: unblock, wake_workers, first_write
 -- Set the numbers of a limit, or go back to those of the code. Lines that wait for it get
 -- their turn, some at a time: called again until all have had it.
 --
@@ -25,20 +25,6 @@ local is_rate, was_rate = string.find(numbers, '/') ~= nil, string.find(of_code,
 if numbers ~= '' and is_rate ~= was_rate then return {2, 0} end
 first_write('HSET', limits, name, numbers == '' and of_code or numbers .. ' ' .. of_code)
 
-local waiting, number = {}, 0
-for _, range in ipairs({{'\0', '\1'}, {'=', '>'}}) do
-  local found = redis.call('ZRANGE', blocked, '[' .. name .. range[1], '(' .. name .. range[2],
-    'BYLEX', 'LIMIT', 0, most)
-  for _, member in ipairs(found) do waiting[#waiting + 1] = member end
-end
-for n = 1, math.min(#waiting, most) do
-  local member = waiting[n]
-  local line_at = string.find(member, '\0', 1, true) + 22
-  local line = string.sub(member, line_at)
-  redis.call('ZREM', blocked, member)
-  redis.call('HSET', placed, line, '')
-  make_ready({line}, tonumber(string.sub(member, line_at - 21, line_at - 2)))
-  number = number + 1
-end
-wake_workers(number)
-return {1, #waiting >= most and 1 or 0}
+local has_more = unblock_limit(name, most)
+wake_workers(unblocked)
+return {1, has_more and 1 or 0}

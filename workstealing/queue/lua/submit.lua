@@ -19,6 +19,8 @@
 -- KEY heads       hash  fair key -> its line that has a turn
 -- KEY placed      hash  line -> limit key that it waits for; empty: it is ready
 -- KEY limits      hash  limit -> its numbers; then those of the code, if others
+-- KEY blocked     zset  limit key, turn, line; of lines that wait for room
+-- KEY refills     zset  limit key, or a limit after a tab -> when it has room
 -- ARG priority  int  0 urgent, 1 normal, 2 low
 -- ARG due       int  ms since the epoch; 0: at once
 -- ARG delay_ms  int  or else from now; 0: at once

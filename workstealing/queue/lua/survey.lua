@@ -12,7 +12,7 @@
 -- KEY bell              list  wake-ups for idle workers
 -- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
 -- KEY turns[3]          zset  line or fair key -> its turn; urgent, normal, low
--- KEY refills           zset  limit key -> when it has room for lines that wait
+-- KEY refills           zset  limit key, or a limit after a tab -> when it has room
 -- ARG most      int  names of each kind
 -- ARG lease_ms  int
 -- ARG grace_ms  int  in which a living worker renews its lease

@@ -9,7 +9,7 @@ local function count_blocked(at, most)
   end
   local number = 0
   for _, member in ipairs(redis.call('ZRANGE', blocked, 0, most - 1)) do
-    local key_end = string.find(member, '\0', 1, true)
+    local key_end = string.find(member, '\0', 1, true) or #member + 1
     local refill = is_any_due
       and redis.call('ZSCORE', refills, string.sub(member, 1, key_end - 1))
     if not refill or tonumber(refill) > at then

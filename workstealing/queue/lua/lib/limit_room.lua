@@ -6,7 +6,8 @@ local function limit_numbers(limit_key)
   local name_end = string.find(limit_key, '=', 1, true)
   local name = name_end and string.sub(limit_key, 1, name_end - 1) or limit_key
   if not numbers_of[name] then
-    local most, period = string.match(redis.call('HGET', limits, name) or '', '^(%d+)/?(%d*)')
+    local most, period = string.match(redis.call('HGET', limits, name) or '',
+      '^([1-9]%d*)/?([1-9]?%d*)')
     numbers_of[name] = {most = tonumber(most), period = tonumber(period)}
   end
   return numbers_of[name].most, numbers_of[name].period
@@ -49,7 +50,7 @@ local function read_room(limit_keys, now)
   if #unread == 0 then return end
   for n, running in ipairs(redis.call('HMGET', permits, unpack(unread))) do
     local key = unread[n]
-    running_of[key] = tonumber(running or 0)
+    running_of[key] = math.max(0, tonumber(running) or 0)
     room_of[key] = room_of[key] - running_of[key]
   end
 end

@@ -38,13 +38,31 @@ local function ready_member(group, line)
   return group .. '\0' .. padded(new_sequence()) .. '\0' .. line
 end
 
+-- Lines and turns that others have written may be anything: nil if they are none.
+local function finite_turn(text)
+  local turn = tonumber(text)
+  if turn and turn >= 0 and turn < 1e12 then return turn end
+end
+local function is_line(text) return string.find(text, '^[012]\t[^\t]*\t') ~= nil end
+
 -- The turn that lines of a priority have come to: that of the one that was served last.
 local turn_of = {}
 local function current_turn(priority)
   --- uses: control
   turn_of[priority] = turn_of[priority]
-    or tonumber(redis.call('HGET', control, 'turn:' .. priority) or 0)
+    or finite_turn(redis.call('HGET', control, 'turn:' .. priority)) or 0
   return turn_of[priority]
+end
+
+-- A turn as it is written. Many lines have the same one, and to write it out takes long.
+local text_of_turn = {}
+local function turn_text(turn)
+  local text = text_of_turn[turn]
+  if not text then
+    text = string.format('%.6f', turn)
+    text_of_turn[turn] = text
+  end
+  return text
 end
 
 -- Let lines have their turn. New ones are put behind the first: those that come and go would
@@ -76,7 +94,7 @@ local function make_ready(names, turn)
       end
       local priority = tonumber(string.sub(line, 1, 1))
       local reached, scores = current_turn(priority), at[priority + 1]
-      scores[#scores + 1] = string.format('%.6f', math.max(turn or reached + 1, reached))
+      scores[#scores + 1] = turn_text(math.max(turn or reached + 1, reached))
       scores[#scores + 1] = line
     end
   end

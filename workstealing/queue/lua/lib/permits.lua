@@ -1,22 +1,6 @@
---- needs: lines
+--- needs: unblock
 -- A task that was taken from its line holds a permit of each limit on how many run, until it
 -- ends or waits again. Permits come back here, once for each task, whoever gives them back.
-local unblocked = 0 -- lines that were
-
--- Let the line have its turn that has waited longest for a limit. If it leaves something of
--- the limit, lib/take_turns unblocks the next one.
-local function unblock(limit_key)
-  --- uses: blocked, placed
-  local first = first_of(blocked, limit_key, 1)[1]
-  if not first then return end
-  local turn_at = #limit_key + 2
-  local turn, line = string.sub(first, turn_at, turn_at + 19), string.sub(first, turn_at + 21)
-  redis.call('ZREM', blocked, first)
-  redis.call('HSET', placed, line, '')
-  make_ready({line}, tonumber(turn))
-  unblocked = unblocked + 1
-end
-
 local function return_permits(ids)
   --- uses: permits, permit_holders, blocked
   local holders, number_of, keys = {}, {}, {}
@@ -35,7 +19,7 @@ local function return_permits(ids)
     local last, unused, fields = math.min(first + 999, #keys), {}, {}
     for n, running in ipairs(redis.call('HMGET', permits, unpack(keys, first, last))) do
       local key = keys[first + n - 1]
-      local left = tonumber(running or 0) - number_of[key]
+      local left = (tonumber(running) or 0) - number_of[key]
       if left > 0 then
         fields[#fields + 1] = key
         fields[#fields + 1] = left
@@ -52,13 +36,17 @@ local function return_permits(ids)
   end
 end
 
--- Unblock lines whose limit has room again, as time has passed.
+-- Unblock lines whose limit has room again, as time has passed, or has other numbers.
 local function renew_rates(now, most)
   --- uses: refills
   local due = redis.call('ZRANGE', refills, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
   for _, key in ipairs(due) do
-    redis.call('ZREM', refills, key)
-    unblock(key)
+    if string.sub(key, 1, 1) ~= '\t' then
+      redis.call('ZREM', refills, key)
+      unblock(key)
+    elseif not unblock_limit(string.sub(key, 2), most) then
+      redis.call('ZREM', refills, key)
+    end
   end
   return #due
 end

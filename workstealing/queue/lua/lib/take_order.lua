@@ -32,7 +32,9 @@ end
 
 local function take_priority(priority, has_lines)
   --- uses: inboxes, deque
-  local lines_come_first = has_lines and draw % 2 == 0
+  -- Digits from the middle of a square: the last one of a draw is that of the token, which in
+  -- a rhythm of two is always the same.
+  local lines_come_first = has_lines and math.floor(draw * draw / 65536) % 2 == 0
   if lines_come_first then take_turns(priority) end
   if priority == 1 and lists_met < lists then take_from(deque, true) end
   if lists_met < lists then take_from(inboxes[priority + 1], false) end

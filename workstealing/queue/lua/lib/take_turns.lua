@@ -1,4 +1,4 @@
---- needs: caller, unusual, take, suspects, lines, permits, limit_room
+--- needs: caller, unusual, take, suspects, lines, permits, limit_room, repair_turns
 -- Take tasks from lines, each in its turn. The line with the smallest turn is next; what it
 -- gets, by its weight, puts its turn off. A line whose limits have no room is blocked. Many
 -- lines are looked at together: what they need is read, then it is written, with as few
@@ -12,9 +12,10 @@ local function in_slices(command, key, values)
   end
 end
 
--- Read a line: its limit keys, its weight, and whether it has a fair key.
+-- Read a line: its limit keys, its weight, and whether it has a fair key; nil if it is none.
 local function read_line(line)
   local fair_end = string.find(line, '\t', 3, true)
+  if not fair_end then return nil end
   local weight_end = string.find(line, '\t', fair_end + 1, true) or #line + 1
   local limit_keys, first = {}, weight_end + 1
   while first <= #line do
@@ -22,17 +23,23 @@ local function read_line(line)
     limit_keys[#limit_keys + 1] = string.sub(line, first, last - 1)
     first = last + 1
   end
-  return limit_keys, tonumber(string.sub(line, fair_end + 1, weight_end - 1)) or 1, fair_end > 3
+  local weight = tonumber(string.sub(line, fair_end + 1, weight_end - 1))
+  -- One that is not checked where it is submitted must not put the line off for ever.
+  weight = weight and math.min(1000, math.max(0.001, weight)) or 1
+  return limit_keys, weight, fair_end > 3
 end
 
--- Look at the lines whose turn it is, and read the room of their limits.
-local function look_at(found, last_turn)
-  local looks, limit_keys = {}, {}
+-- Look at the lines whose turn it is, and read the room of their limits; nil if there is
+-- something to repair.
+local function look_at(found, priority, quantum)
+  local looks, limit_keys, start = {}, {}, priority .. '\t'
+  local last_turn = tonumber(found[2]) + quantum
   for n = 1, #found, 2 do
-    local turn = tonumber(found[n + 1])
-    if turn > last_turn then break end
+    local turn = finite_turn(found[n + 1])
+    if turn and turn > last_turn then break end
     local keys, weight, is_fair = read_line(found[n])
-    for _, key in ipairs(keys) do limit_keys[#limit_keys + 1] = key end
+    if not turn or not keys or string.sub(found[n], 1, 2) ~= start then return nil end
+    for i = 1, #keys do limit_keys[#limit_keys + 1] = keys[i] end
     -- All fields at once: a table that grows later costs more.
     looks[#looks + 1] = {line = found[n], turn = turn, limit_keys = keys, weight = weight,
       is_fair = is_fair, full = false, has_more = false, taken = 0}
@@ -50,21 +57,24 @@ local function choose(looks, quantum)
       for later = #looks, n, -1 do looks[later] = nil end
       break
     end
-    local number = math.min(quantum, left)
-    for _, key in ipairs(look.limit_keys) do
-      if room_of[key] <= 0 then look.full = look.full or key end
-      number = math.min(number, room_of[key])
+    local number, keys = quantum < left and quantum or left, look.limit_keys
+    for i = 1, #keys do
+      local room_left = room_of[keys[i]]
+      if room_left <= 0 then look.full = look.full or keys[i] end
+      if room_left < number then number = room_left end
     end
-    local found = look.full and {} or first_of(lines, look.line, number + 1)
-    look.has_more = look.full or #found > number
-    for i = 1, math.min(#found, number) do
-      ids[#ids + 1] = string.sub(found[i], #look.line + 19)
-      members[#members + 1] = found[i]
-      look_of[#look_of + 1] = look
-      left = left - 1
-    end
-    for _, key in ipairs(look.limit_keys) do
-      room_of[key] = room_of[key] - math.min(#found, math.max(0, number))
+    if look.full then
+      look.has_more = true
+    else
+      local found = first_of(lines, look.line, number + 1)
+      if #found > number then look.has_more = true else number = #found end
+      for i = 1, number do
+        ids[#ids + 1] = string.sub(found[i], #look.line + 19)
+        members[#members + 1] = found[i]
+        look_of[#look_of + 1] = look
+      end
+      left = left - number
+      for i = 1, #keys do room_of[keys[i]] = room_of[keys[i]] - number end
     end
   end
   return ids, members, look_of
@@ -78,38 +88,34 @@ local function take_chosen(ids, members, look_of)
     last = number_before(suspect)
     is_alone = last == 0
   end
-  local position, number_of, holders = {}, {}, {}
-  for n = #ids, 1, -1 do
-    if n > last then
-      for _, key in ipairs(look_of[n].limit_keys) do room_of[key] = room_of[key] + 1 end
-      look_of[n].has_more = true
-      ids[n], members[n] = nil, nil
-    else
-      position[ids[n]] = n
-    end
+  local number_of, holders = {}, {}
+  for n = #ids, last + 1, -1 do
+    for _, key in ipairs(look_of[n].limit_keys) do room_of[key] = room_of[key] + 1 end
+    look_of[n].has_more = true
+    ids[n], members[n] = nil, nil
   end
   if #ids == 0 then return end
   in_slices('ZREM', lines, members)
-  local taken = accept(ids, false)
+  local taken, next_taken = accept(ids, false), 1
   if suspect then is_alone = #tasks > 0 end
-  -- What was put aside, or is gone, leaves the room that was meant for it.
-  local is_taken = {}
-  for _, id in ipairs(taken) do is_taken[id] = true end
-  for n, id in ipairs(ids) do
-    if not is_taken[id] then
-      for _, key in ipairs(look_of[n].limit_keys) do room_of[key] = room_of[key] + 1 end
-    end
-  end
-  for _, id in ipairs(taken) do
-    local look, held = look_of[position[id]], nil
-    look.taken = look.taken + 1
-    for _, key in ipairs(look.limit_keys) do
-      number_of[key] = (number_of[key] or 0) + 1
-      if running_of[key] then held = held and held .. '\t' .. key or key end
-    end
-    if held then
-      holders[#holders + 1] = id
-      holders[#holders + 1] = held
+  for n = 1, #ids do
+    local id, look, held = ids[n], look_of[n], nil
+    local keys = look.limit_keys
+    if taken[next_taken] == id then
+      next_taken = next_taken + 1
+      look.taken = look.taken + 1
+      for i = 1, #keys do
+        local key = keys[i]
+        number_of[key] = (number_of[key] or 0) + 1
+        if running_of[key] then held = held and held .. '\t' .. key or key end
+      end
+      if held then
+        holders[#holders + 1] = id
+        holders[#holders + 1] = held
+      end
+    else
+      -- What was put aside, or is gone, leaves the room that was meant for it.
+      for _, key in ipairs(keys) do room_of[key] = room_of[key] + 1 end
     end
   end
   write_room(number_of)
@@ -126,9 +132,7 @@ local function block(look)
   if period then redis.call('ZADD', refills, refilled_at(look.full, now), look.full) end
 end
 
-local function next_turn(look)
-  return string.format('%.6f', look.turn + look.taken / look.weight)
-end
+local function next_turn(look) return turn_text(look.turn + look.taken / look.weight) end
 
 -- Let another line of a fair key be its head. The result tells whether there is one.
 local function change_head(look, is_ready, put_off)
@@ -199,17 +203,24 @@ local function take_turns(priority)
     local found = redis.call('ZRANGE', turns_key, 0, most - 1, 'WITHSCORES')
     if #found == 0 then break end
     local active = #found < 2 * most and #found / 2 or redis.call('ZCARD', turns_key)
-    local quantum = math.max(1, math.floor(room / active))
+    -- Who takes many at once, of quick tasks, takes two of each line: that halves the looks.
+    local least, many = 1, 20
+    if room >= many then least = 2 end
+    local quantum = math.max(least, math.floor(room / active))
     -- Those whose turn is much later wait for another look, by when others have caught up.
-    local looks = look_at(found, tonumber(found[2]) + quantum)
-    local ids, members, look_of = choose(looks, quantum)
-    take_chosen(ids, members, look_of)
-    reached = math.max(reached or current_turn(priority), looks[#looks].turn)
-    turn_of[priority] = reached
-    advance(turns_key, looks)
-    pass_on(looks)
+    local looks = look_at(found, priority, quantum)
+    if looks then
+      local ids, members, look_of = choose(looks, quantum)
+      take_chosen(ids, members, look_of)
+      reached = math.max(reached or current_turn(priority), looks[#looks].turn)
+      turn_of[priority] = reached
+      advance(turns_key, looks)
+      pass_on(looks)
+    else
+      repair_turns(priority, found)
+    end
   end
   if reached then
-    redis.call('HSET', control, 'turn:' .. priority, string.format('%.6f', reached))
+    redis.call('HSET', control, 'turn:' .. priority, turn_text(reached))
   end
 end
