@@ -21,6 +21,8 @@
 -- KEY heads        hash  fair key -> its line that has a turn
 -- KEY placed       hash  line -> limit key that it waits for; empty: it is ready
 -- KEY limits       hash  limit -> its numbers; then those of the code, if others
+-- KEY blocked      zset  limit key, turn, line; of lines that wait for room
+-- KEY refills      zset  limit key, or a limit after a tab -> when it has room
 -- KEY followers    hash  id -> what waits for its end, or needs its outcome
 -- KEY steps        hash  id of a step that waits -> how it is put into the queue
 -- KEY groups       hash  group -> members left, all, failed, ms it is remembered, calls
