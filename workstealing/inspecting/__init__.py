@@ -11,6 +11,7 @@ from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.inspecting.listing import PLACES
 from workstealing.inspecting.views import (
     Explanation,
+    FailedAttempt,
     ParkedStat,
     PauseStat,
     QueuesFound,
@@ -27,6 +28,7 @@ __all__ = (
     "PLACES",
     "AsyncInspector",
     "Explanation",
+    "FailedAttempt",
     "Inspector",
     "ParkedStat",
     "PauseStat",

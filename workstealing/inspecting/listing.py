@@ -100,7 +100,16 @@ def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
 def _later(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     due = dict((yield from ask(listing_calls.ranked(keys.later, most=limit))))
     tasks = yield from summaries(keys, tuple(due))
-    return tuple(_row(one, State.DELAYED, "later", at_ms=due[one.id]) for one in tasks)
+    return tuple(
+        _row(
+            one,
+            State.DELAYED,
+            "later",
+            at_ms=due[one.id],
+            note=_last_failure(one),
+        )
+        for one in tasks
+    )
 
 
 def _running(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
@@ -210,6 +219,11 @@ def _ended(one: TaskSummary) -> TaskRow:
         at_ms=outcome.ended,
         note=reason_of(outcome),
     )
+
+
+def _last_failure(one: TaskSummary) -> str:
+    """Say why a task is tried again; empty if it was submitted for later."""
+    return reason_of(preview_outcome(one.failures[0])) if one.failures else ""
 
 
 def _row(

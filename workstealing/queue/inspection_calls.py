@@ -12,7 +12,15 @@ from workstealing.errors import BadEnvelope, UnknownEnvelope
 from workstealing.queue import task_output_calls
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.pause_calls import Pauses
-from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
+from workstealing.queue.replies import (
+    begun,
+    failures,
+    number,
+    pairs,
+    raw,
+    shown,
+    tallies,
+)
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.tasks.context import Progress
 from workstealing.tasks.envelope import Envelope
@@ -57,6 +65,8 @@ class Trace:
     """What of the queue is paused."""
     line: str
     """The line that it waits in when it waits; empty if it has none."""
+    failures: tuple[bytes, ...] = ()
+    """The outcomes of its last failed attempts, the latest first."""
 
     @property
     def name(self) -> str:
@@ -196,6 +206,7 @@ def _trace(reply: Any) -> Trace:
         bool(is_aside),
         Pauses.read(pauses),
         shown(line).partition("\0")[0] if len(line) > 1 else "",
+        failures(history),
     )
 
 

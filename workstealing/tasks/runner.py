@@ -458,7 +458,14 @@ class TaskRunner:
                 delay_ms / 1000,
                 _reason(error),
             )
-            return Report(task.id, task.token, "retry", delay_ms=delay_ms)
+            report = self._report(
+                task,
+                "retry",
+                attempt.began_ns,
+                state="failed",
+                error=ErrorReport.of(error).shortened(),
+            )
+            return msgspec.structs.replace(report, delay_ms=delay_ms)
         logger.error(
             "task %s (%s) failed permanently (%s): %s",
             task.id,
