@@ -6,9 +6,14 @@ and the gauges all go through them, so they agree with each other.
 
 from __future__ import annotations
 
+from workstealing.inspecting.alarms import Alarm, alarms_of
 from workstealing.inspecting.counting import RateMeter, Rates
+from workstealing.inspecting.due_times import DueTimes
+from workstealing.inspecting.error_groups import ErrorGroup, ErrorGroups
 from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.inspecting.listing import PLACES
+from workstealing.inspecting.task_log_tail import LogTail
+from workstealing.inspecting.task_search import TaskFilter, TaskPage
 from workstealing.inspecting.views import (
     Explanation,
     FailedAttempt,
@@ -26,10 +31,15 @@ from workstealing.inspecting.views import (
 
 __all__ = (
     "PLACES",
+    "Alarm",
     "AsyncInspector",
+    "DueTimes",
+    "ErrorGroup",
+    "ErrorGroups",
     "Explanation",
     "FailedAttempt",
     "Inspector",
+    "LogTail",
     "ParkedStat",
     "PauseStat",
     "QueueStat",
@@ -38,8 +48,11 @@ __all__ = (
     "RateMeter",
     "Rates",
     "TaskDetail",
+    "TaskFilter",
+    "TaskPage",
     "TaskRow",
     "TreeNode",
     "UpkeepStat",
     "WorkerStat",
+    "alarms_of",
 )
