@@ -12,6 +12,7 @@ from workstealing.inspecting.due_times import DueTimes
 from workstealing.inspecting.error_groups import ErrorGroup, ErrorGroups
 from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.inspecting.listing import PLACES
+from workstealing.inspecting.task_history import MinuteStat, QueueHistory, TaskStat
 from workstealing.inspecting.task_log_tail import LogTail
 from workstealing.inspecting.task_search import TaskFilter, TaskPage
 from workstealing.inspecting.views import (
@@ -40,8 +41,10 @@ __all__ = (
     "FailedAttempt",
     "Inspector",
     "LogTail",
+    "MinuteStat",
     "ParkedStat",
     "PauseStat",
+    "QueueHistory",
     "QueueStat",
     "QueueTotals",
     "QueuesFound",
@@ -51,6 +54,7 @@ __all__ = (
     "TaskFilter",
     "TaskPage",
     "TaskRow",
+    "TaskStat",
     "TreeNode",
     "UpkeepStat",
     "WorkerStat",

@@ -19,6 +19,7 @@ from workstealing.inspecting.due_times import DueTimes, read_due_times
 from workstealing.inspecting.error_groups import ErrorGroups, read_error_groups
 from workstealing.inspecting.listing import list_tasks
 from workstealing.inspecting.task_detail import explain_task, read_task
+from workstealing.inspecting.task_history import QueueHistory, read_history
 from workstealing.inspecting.task_log_tail import LogTail, read_log_tail
 from workstealing.inspecting.task_search import TaskFilter, TaskPage, search_tasks
 from workstealing.inspecting.tree import read_tree
@@ -90,6 +91,13 @@ class Inspector:
         """Count delayed tasks by when they are due, as seen from a moment."""
         return self._parts.driver.run(self._flows.due_times(now_ms))
 
+    def history(self, now_ms: int, minutes: int = 60) -> QueueHistory:
+        """Return what ended in the minutes before a moment, by task name; 480 at most.
+
+        Workers add to it every few seconds.
+        """
+        return self._parts.driver.run(self._flows.history(now_ms, minutes))
+
     def log_tail(self, task_id: str, limit: int = 200) -> LogTail:
         """Return the last records that are kept of what a task logged and printed."""
         return self._parts.driver.run(self._flows.log_tail(task_id, limit))
@@ -149,6 +157,13 @@ class AsyncInspector:
         """Count delayed tasks by when they are due, as seen from a moment."""
         return await self._parts.driver.run(self._flows.due_times(now_ms))
 
+    async def history(self, now_ms: int, minutes: int = 60) -> QueueHistory:
+        """Return what ended in the minutes before a moment, by task name; 480 at most.
+
+        Workers add to it every few seconds.
+        """
+        return await self._parts.driver.run(self._flows.history(now_ms, minutes))
+
     async def log_tail(self, task_id: str, limit: int = 200) -> LogTail:
         """Return the last records that are kept of what a task logged and printed."""
         return await self._parts.driver.run(self._flows.log_tail(task_id, limit))
@@ -197,6 +212,9 @@ class _InspectionFlows:
 
     def due_times(self, now_ms: int) -> Flow[DueTimes]:
         return read_due_times(self._parts.keys, now_ms)
+
+    def history(self, now_ms: int, minutes: int) -> Flow[QueueHistory]:
+        return read_history(self._parts.keys, now_ms, minutes)
 
     def log_tail(self, task_id: str, limit: int) -> Flow[LogTail]:
         limit = _checked_limit(limit)

@@ -49,6 +49,7 @@ from workstealing.tasks.context import (
 )
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS, Envelope
+from workstealing.tasks.minute_tally import MinuteTally
 from workstealing.tasks.outcome import (
     MAX_RESULT,
     ErrorReport,
@@ -128,6 +129,8 @@ class TaskRunner:
         self._reraised = reraised
         self._resources = resources
         self._pid = os.getpid()
+        self.tally = MinuteTally()
+        """What ended lately; whoever counts it takes it away."""
 
     def execute(
         self,
@@ -425,6 +428,8 @@ class TaskRunner:
                 definition.ability,
                 took_ms,
             )
+        took_ns = time.time_ns() - attempt.began_ns
+        self.tally.note((definition.ability, took_ns, False))
         return self._report(
             attempt.task,
             "done",
@@ -440,6 +445,8 @@ class TaskRunner:
         policy = definition.retry
         if attempt.envelope.retries is not None:
             policy = replace(policy, retries=attempt.envelope.retries)
+        took_ns = time.time_ns() - attempt.began_ns
+        self.tally.note((definition.ability, took_ns, True))
         verdict = policy.verdict(error, task.attempt, self._chance)
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
             verdict = NoRetry(f'restart="{attempt.restart}"')

@@ -36,6 +36,7 @@ from workstealing.workers.loop import (
     descriptors_lost,
     rest_seconds,
 )
+from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.slots import (
     Slot,
     SlotClosed,
@@ -171,6 +172,7 @@ class WorkerEngine(Generic[S]):
             chance=chance,
             clock=clock,
             observers=observers,
+            minutes=MinuteRecorder(identity.keys, self.runner.tally, clock),
         )
 
     @property
