@@ -61,7 +61,7 @@ from workstealing.dashboard.home_page import (
     search_page,
 )
 from workstealing.dashboard.layout import Reader
-from workstealing.dashboard.queue_page import queue_page
+from workstealing.dashboard.queue_page import chosen_span, queue_page
 from workstealing.dashboard.request_forms import (
     FILTERS,
     check_fields,
@@ -159,7 +159,10 @@ class _Views:
 
     async def queue(self, request: Request) -> Response:
         snapshot = await self._data.snapshot(*_where(request))
-        return HTMLResponse(queue_page(snapshot, _reader(request)))
+        span = chosen_span(request.query_params.get("span", ""))
+        history = await self._data.history(snapshot.stat, span)
+        page = queue_page(snapshot, history, span, _reader(request))
+        return HTMLResponse(page)
 
     async def tasks(self, request: Request) -> Response:
         where, query = _where(request), dict(request.query_params)

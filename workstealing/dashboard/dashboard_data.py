@@ -31,6 +31,7 @@ from workstealing.inspecting import (
     ErrorGroups,
     Explanation,
     LogTail,
+    QueueHistory,
     QueueStat,
     RateMeter,
     Rates,
@@ -210,6 +211,11 @@ class DashboardData:
     async def error_groups(self, name: str, run: str, state: str) -> ErrorGroups:
         """Group dead letters, or delayed tasks, by error and line."""
         return await self._watched(name, run).inspector.error_groups(state)
+
+    async def history(self, stat: QueueStat, minutes: int) -> QueueHistory:
+        """Return what ended in the last minutes, by task name."""
+        inspector = self._watched(stat.queue, stat.run).inspector
+        return await inspector.history(stat.now_ms, minutes)
 
     async def due_times(self, stat: QueueStat) -> DueTimes:
         """Count the delayed tasks of a queue by when they are due."""

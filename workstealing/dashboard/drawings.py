@@ -81,7 +81,7 @@ def rate_chart(points: Sequence[RatePoint], from_ms: int, to_ms: int) -> Html:
             shapes.append(tag("polyline", points=line, class_=f"edge {kind}"))
     if not points:
         middle = (_LEFT + _RIGHT) / 2
-        shapes.append(_label(middle, 76, "nothing measured yet", "middle"))
+        shapes.append(_label(middle, 60, "nothing measured yet", "middle"))
     last_done = one_decimal(points[-1].done) if points else "0"
     label = f"Tasks done and failed per second; lately {last_done} done per second"
     return _picture(shapes, "0 0 640 152", label, "chart")

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from workstealing.dashboard.dashboard_data import QueueSnapshot
-from workstealing.dashboard.drawings import deques_drawing, rate_chart
+from workstealing.dashboard.drawings import (
+    RatePoint,
+    deques_drawing,
+    histogram,
+    rate_chart,
+)
 from workstealing.dashboard.layout import (
     Reader,
     act_form,
@@ -13,10 +18,24 @@ from workstealing.dashboard.layout import (
     queue_head,
     where_of,
 )
-from workstealing.dashboard.markup import Column, Html, address, badge, table, tag, text
+from workstealing.dashboard.markup import (
+    Column,
+    Html,
+    address,
+    badge,
+    link,
+    table,
+    tag,
+    text,
+)
 from workstealing.dashboard.worker_pages import workers_table
-from workstealing.inspecting import QueueStat, alarms_of
-from workstealing.inspecting.formatting import one_decimal
+from workstealing.inspecting import QueueHistory, QueueStat, TaskStat, alarms_of
+from workstealing.inspecting.formatting import (
+    duration,
+    duration_ms,
+    one_decimal,
+    percent,
+)
 from workstealing.inspecting.stat_rows import (
     live_first,
     oldest_age,
@@ -25,20 +44,43 @@ from workstealing.inspecting.stat_rows import (
     upkeep_ages,
 )
 
-__all__ = ("queue_page",)
+__all__ = ("chosen_span", "queue_page")
 
-_TEN_MINUTES_MS = 600_000
+_SPANS = {60: "1 h", 10: "10 min", 480: "8 h"}
+_ALARMING = 0.1
+_NAMES = 100
+_NAME_COLUMNS = (
+    Column("task", "name"),
+    Column("done", "number"),
+    Column("failed", "number"),
+    Column("p50", "number"),
+    Column("p95", "number"),
+    Column("time in all", "number"),
+    Column("how long they take"),
+    Column("", "tick"),
+)
 # Places that a list of tasks does not tell apart from waiting.
 _LISTED_AS = {"held_back": "waiting"}
 
 
-def queue_page(snapshot: QueueSnapshot, reader: Reader) -> str:
-    """Show what is wrong, counts, rates, deques, workers, task names, upkeep."""
+def chosen_span(given: str) -> int:
+    """Return over how many minutes a reader wants to look back."""
+    return next((span for span in _SPANS if str(span) == given), 60)
+
+
+def queue_page(
+    snapshot: QueueSnapshot, history: QueueHistory, span: int, reader: Reader
+) -> str:
+    """Show what is wrong, counts, rates, deques, tasks by name, workers, upkeep."""
     seen = snapshot.stat
     body: list[str] = [queue_head(seen, "overview", reader, *_acts(seen, reader))]
     body += (alarm_line(alarm, where_of(seen)) for alarm in alarms_of(seen))
     body.append(tag("div", *_tiles(seen), class_="tiles"))
-    body.append(tag("div", _chart(snapshot), _deques(seen), class_="two"))
+    chart = _chart(snapshot, history, span)
+    body.append(tag("div", chart, _deques(seen), class_="two"))
+    if seen.task_names or history.tasks:
+        title = f"Tasks, last {_SPANS[span]}"
+        body += (tag("h2", title), _names(seen, history, reader))
     body += (tag("h2", "Workers"), workers_table(seen.workers, where_of(seen)))
     if seen.parked_abilities:
         columns = (
@@ -50,8 +92,6 @@ def queue_page(snapshot: QueueSnapshot, reader: Reader) -> str:
             (one.ability, f"{one.tasks:,}", one.reason) for one in seen.parked_abilities
         ]
         body += (tag("h2", "Parked"), table(columns, rows))
-    if seen.task_names:
-        body += (tag("h2", "Tasks that its workers can run"), _names(seen, reader))
     body += (
         tag("h2", "Totals"),
         tag("p", totals_text(seen)),
@@ -92,22 +132,39 @@ def _tiles(seen: QueueStat) -> list[Html]:
     ]
 
 
-def _chart(snapshot: QueueSnapshot) -> Html:
-    now_ms, rates = snapshot.stat.now_ms, snapshot.rates
-    lately = "measured while somebody looks"
+def _chart(snapshot: QueueSnapshot, history: QueueHistory, span: int) -> Html:
+    seen, rates = snapshot.stat, snapshot.rates
+    now_ms = seen.now_ms
+    lately = ""
     if rates is not None:
         done, stolen = one_decimal(rates.done), one_decimal(rates.stolen)
-        lately = f"now {done} done/s, {stolen} stolen/s"
-    chart = rate_chart(snapshot.history, now_ms - _TEN_MINUTES_MS, now_ms)
+        lately = f" · now {done} done/s, {stolen} stolen/s"
+    # The minute that has not ended would look like a fall.
+    points = [
+        RatePoint(one.at_ms, one.done / 60, one.failed / 60)
+        for one in history.minutes
+        if one.at_ms <= now_ms
+    ]
+    if span == 10 and len(snapshot.history) > 1:
+        points = list(snapshot.history)
+    spans = [
+        link("/queue", words, **where_of(seen), span=str(minutes))
+        if minutes != span
+        else text(words)
+        for minutes, words in sorted(_SPANS.items())
+    ]
+    choice = text(*(text(" · " if n else "last ", one) for n, one in enumerate(spans)))
+    if not any(one.done or one.failed for one in points):
+        points = []
     return tag(
         "section",
-        tag("h2", "Done and given up per second"),
-        tag("p", f"last 10 minutes, UTC · {lately}", class_="quiet"),
-        chart,
+        tag("h2", "Done and failed per second"),
+        tag("p", choice, f", UTC{lately}", class_="quiet"),
+        rate_chart(points, now_ms - span * 60_000, now_ms),
         tag(
             "ul",
             tag("li", "done", class_="done"),
-            tag("li", "given up", class_="fails"),
+            tag("li", "failed", class_="fails"),
             class_="legend rates",
         ),
         class_="card",
@@ -127,22 +184,53 @@ def _deques(seen: QueueStat) -> Html:
     )
 
 
-def _names(seen: QueueStat, reader: Reader) -> Html:
+def _names(seen: QueueStat, history: QueueHistory, reader: Reader) -> Html:
     paused = {pause.task for pause in seen.pauses}
     where = where_of(seen)
-    rows = []
-    for name in seen.task_names:
+    found = {one.task.rpartition("@")[0] or one.task for one in history.tasks}
+    idle = [name for name in seen.task_names if name not in found]
+    stats = [*history.tasks, *(TaskStat(name, 0, 0, 0, ()) for name in idle)]
+    rows, keys = [], []
+    for one in stats[:_NAMES]:
+        name = one.task.rpartition("@")[0] or one.task
         action = "resume" if name in paused else "pause"
-        form = act_form(reader, action, {**where, "task": name}, whom=name)
+        listed = link("/tasks", one.task, **where, task=name)
+        badges = text(" ", badge("paused")) if name in paused else text()
         rows.append(
             (
-                tag("a", name, href=address("/tasks", **where, task=name), title=name),
-                badge("paused") if name in paused else text(),
-                form,
+                text(listed, badges),
+                *_numbers(one),
+                act_form(reader, action, {**where, "task": name}, whom=name),
             )
         )
-    columns = (Column("task", "name"), Column(""), Column("", "tick"))
-    return table(columns, rows, list(seen.task_names), label="Tasks")
+        keys.append(one.task)
+    return table(_NAME_COLUMNS, rows, keys, label="Tasks by name")
+
+
+def _numbers(one: TaskStat) -> tuple[str, ...]:
+    ended = one.done + one.failed
+    if not ended:
+        return ("0", "", "", "", "", "")
+    share = one.failed / ended
+    words = percent(share) if one.failed else "0 %"
+    failed = badge("failed", words) if share >= _ALARMING else text(words)
+    p50, p95 = (_about(one.quantile_ms(part)) for part in (0.5, 0.95))
+    label = f"How long {one.task} takes: half {p50} at most, 95 % {p95}"
+    return (
+        f"{one.done:,}",
+        failed,
+        p50,
+        p95,
+        duration_ms(one.total_ms),
+        histogram(one.histogram, label),
+    )
+
+
+def _about(ms: float) -> str:
+    """Say an estimate in two digits."""
+    if ms < 1:
+        return "< 1 ms"
+    return f"≈ {duration(float(f'{ms:.2g}') / 1000)}"
 
 
 def _upkeep(seen: QueueStat) -> Html:

@@ -31,7 +31,8 @@ class RateHistory:
             # The queue was deleted and created again.
             seen.clear()
         if not seen or stat.now_ms // _SLOT_MS > seen[-1][0] // _SLOT_MS:
-            seen.append((stat.now_ms, totals.done, totals.dead))
+            failed = totals.dead + totals.retried
+            seen.append((stat.now_ms, totals.done, failed))
 
     def points(self) -> tuple[RatePoint, ...]:
         """Return the rates between each two looks."""
@@ -39,9 +40,11 @@ class RateHistory:
             RatePoint(
                 at_ms,
                 (done - done_before) * 1000 / (at_ms - before_ms),
-                (dead - dead_before) * 1000 / (at_ms - before_ms),
+                (failed - failed_before) * 1000 / (at_ms - before_ms),
             )
-            for (before_ms, done_before, dead_before), (at_ms, done, dead) in pairwise(
-                self._seen
-            )
+            for (before_ms, done_before, failed_before), (
+                at_ms,
+                done,
+                failed,
+            ) in pairwise(self._seen)
         )

@@ -10,7 +10,7 @@ from workstealing.dashboard.rate_history import RateHistory
 
 
 def stat(now_ms: int, done: int, dead: int = 0) -> Any:
-    return Mock(now_ms=now_ms, totals=Mock(done=done, dead=dead))
+    return Mock(now_ms=now_ms, totals=Mock(done=done, dead=dead, retried=0))
 
 
 def test_forty_looks_leave_the_chart_as_it_was() -> None:
