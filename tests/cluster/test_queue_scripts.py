@@ -51,6 +51,7 @@ from workstealing.queue.worker_calls import (
     join,
     leave,
     park,
+    record_minute,
     release,
     route,
     steal,
@@ -312,7 +313,7 @@ class Story:
         assert (shown.worker, shown.envelope) == ("w.0", taken.envelope)
         assert do(listing_calls.describe_workers(keys, ["v.0", "w.0"]))[1].running == 1
         assert do(listing_calls.memory_usage([keys.task, keys.lock]))[0]
-        assert do(minute_calls.record_minute(keys, 7, {"x@1": [1, 0, 5, 1]}))
+        assert do(record_minute(keys, 7, {"x@1": [1, 0, 5, 1]}))
         (minute,) = do(minute_calls.read_minutes(keys, [7]))
         assert minute == {"x@1": (1, 0, 5, 1)}
         assert do(cancel(keys, SETTINGS, taken.id, "w.0", b"x")) == "asked"

@@ -6,9 +6,13 @@ import math
 from dataclasses import dataclass
 
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.minute_calls import MINUTES_KEPT, read_minutes
+from workstealing.queue.minute_calls import (
+    BOUNDS_MS,
+    MINUTES_KEPT,
+    NUMBERS,
+    read_minutes,
+)
 from workstealing.queue.steps import Flow, ask
-from workstealing.tasks.minute_tally import BOUNDS_MS, NUMBERS
 
 __all__ = ("MinuteStat", "QueueHistory", "TaskStat", "read_history")
 

@@ -6,37 +6,23 @@ worker's clock: it names a hash, and nothing is decided by it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import number, pairs
 from workstealing.queue.steps import Call
 
-__all__ = ("MINUTES_KEPT", "read_minutes", "record_minute")
+__all__ = ("BOUNDS_MS", "MINUTES_KEPT", "NUMBERS", "read_minutes")
 
 _script = queue_scripts(__package__)
 
 MINUTES_KEPT = 480
 """Minutes that are kept: eight hours."""
-
-_MOST_NAMES = 100
-
-
-def record_minute(
-    keys: QueueKeys, minute: int, counts: Mapping[str, Sequence[int]]
-) -> Call[bool]:
-    """Add what ended on a worker to the numbers of a minute since 1970."""
-    script = _script("record_minute")
-    flat: list[str] = []
-    for name, numbers in counts.items():
-        flat += (name, " ".join(map(str, numbers)))
-    return Call(
-        script,
-        script.keys(keys, minute=keys.minute(minute)),
-        script.arguments(kept_ms=MINUTES_KEPT * 60_000, most=_MOST_NAMES, counts=flat),
-        bool,
-    )
+BOUNDS_MS = (1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536)
+"""Where one bucket of the histogram ends and the next one begins; ten of them."""
+NUMBERS = 3 + len(BOUNDS_MS) + 1
+"""How many numbers there are of a task: done, failed, milliseconds, the histogram."""
 
 
 def read_minutes(

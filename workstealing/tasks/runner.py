@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -49,7 +50,6 @@ from workstealing.tasks.context import (
 )
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import LATEST_MS, Envelope
-from workstealing.tasks.minute_tally import MinuteTally
 from workstealing.tasks.outcome import (
     MAX_RESULT,
     ErrorReport,
@@ -65,6 +65,8 @@ logger = BackgroundLogger(__name__)
 
 _getpid = os.getpid
 _TOLD = ("retry", "failed", "dead")
+# A worker that ends more between two counts loses count of some.
+_MOST_ENDED = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -129,8 +131,8 @@ class TaskRunner:
         self._reraised = reraised
         self._resources = resources
         self._pid = os.getpid()
-        self.tally = MinuteTally()
-        """What ended lately; whoever counts it takes it away."""
+        self.ended: deque[tuple[str, int, bool]] = deque(maxlen=_MOST_ENDED)
+        """What ended, for who counts it: name, nanoseconds, whether it failed."""
 
     def execute(
         self,
@@ -429,7 +431,7 @@ class TaskRunner:
                 took_ms,
             )
         took_ns = time.time_ns() - attempt.began_ns
-        self.tally.note((definition.ability, took_ns, False))
+        self.ended.append((definition.ability, took_ns, False))
         return self._report(
             attempt.task,
             "done",
@@ -446,7 +448,7 @@ class TaskRunner:
         if attempt.envelope.retries is not None:
             policy = replace(policy, retries=attempt.envelope.retries)
         took_ns = time.time_ns() - attempt.began_ns
-        self.tally.note((definition.ability, took_ns, True))
+        self.ended.append((definition.ability, took_ns, True))
         verdict = policy.verdict(error, task.attempt, self._chance)
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
             verdict = NoRetry(f'restart="{attempt.restart}"')

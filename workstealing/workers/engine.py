@@ -172,7 +172,7 @@ class WorkerEngine(Generic[S]):
             chance=chance,
             clock=clock,
             observers=observers,
-            minutes=MinuteRecorder(identity.keys, self.runner.tally, clock),
+            minutes=MinuteRecorder(identity.keys, self.runner.ended, clock),
         )
 
     @property

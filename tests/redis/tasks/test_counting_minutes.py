@@ -11,8 +11,8 @@ from redis import Redis
 from workstealing import TaskQueue, Worker
 from workstealing.client.queue_internals import internals_of
 from workstealing.inspecting import Inspector
-from workstealing.queue.minute_calls import record_minute
-from workstealing.tasks.minute_tally import NUMBERS
+from workstealing.queue.minute_calls import NUMBERS
+from workstealing.queue.worker_calls import record_minute
 from workstealing.tasks.retry import RetryPolicy
 
 
