@@ -27,12 +27,22 @@ OpenPage = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    found = shutil.which("chromium")
+def chromium_path() -> str:
+    own = Path.home().glob(".cache/ms-playwright/chromium-*/chrome-linux*/chrome")
+    found = shutil.which("chromium") or next(map(str, own), None)
+    if found is None:
+        pytest.skip("no chromium: apt-get install chromium")
+    return found
+
+
+@pytest.fixture
+def chromium(chromium_path: str) -> Iterator[Any]:
+    # For each test: while Playwright runs, its thread has an event loop that runs, and
+    # no test that is a coroutine could.
     with playwright_api.sync_playwright() as playwright:
-        if found is None and not Path(playwright.chromium.executable_path).exists():
-            pytest.skip("no chromium: apt-get install chromium")
-        browser = playwright.chromium.launch(executable_path=found, args=_ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path=chromium_path, args=_ARGUMENTS
+        )
         yield browser
         browser.close()
 
@@ -45,7 +55,7 @@ def shop_server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def shop(chromium: Any, shop_server: Server) -> Iterator[Shop]:
+def shop(chromium_path: str, shop_server: Server) -> Iterator[Shop]:
     shop = Shop(shop_server.url, "media-pipeline")
     shop.open()
     yield shop
