@@ -16,6 +16,7 @@ from workstealing.queue import (
     composition_calls,
     limit_calls,
     listing_calls,
+    minute_calls,
     pause_calls,
     producer_calls,
     schedule_calls,
@@ -51,6 +52,7 @@ from workstealing.queue.worker_calls import (
     join,
     leave,
     park,
+    record_minute,
     release,
     route,
     steal,
@@ -100,7 +102,12 @@ def test_all_keys_of_a_run_live_in_one_slot(
 ) -> None:
     keys = QueueKeys(key_prefix, run)
     names = [*keys.shared(), keys.deque("a.0"), keys.running("{a}"), keys.channel("x")]
-    names += [keys.parked_for("{y}@1"), keys.log("{z}"), keys.notes("z")]
+    names += [
+        keys.parked_for("{y}@1"),
+        keys.log("{z}"),
+        keys.notes("z"),
+        keys.minute(7),
+    ]
 
     assert len({cluster_client.keyslot(name) for name in names}) == 1
 
@@ -304,6 +311,9 @@ class Story:
         assert (shown.worker, shown.envelope) == ("w.0", taken.envelope)
         assert do(listing_calls.describe_workers(keys, ["v.0", "w.0"]))[1].running == 1
         assert do(listing_calls.memory_usage([keys.task, keys.lock]))[0]
+        assert do(record_minute(keys, 7, {"x@1": [1, 0, 5, 1]}))
+        (minute,) = do(minute_calls.read_minutes(keys, [7]))
+        assert minute == {"x@1": (1, 0, 5, 1)}
         assert do(cancel(keys, SETTINGS, taken.id, "w.0", b"x")) == "asked"
         answer = do(exchange(keys, SETTINGS, "w.0", "1", want=0, keep=0))
         assert answer is not None

@@ -776,3 +776,24 @@ def test_a_queue_that_is_not_there_is_not_paused_by_mistake(cli: QueueCli) -> No
     assert cli.run("pause", "--unknown").exit_code == 0
     assert cli.queue.paused()
     assert cli.run("limits", "ls").output == "no limits\n"
+
+
+def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
+    cli: QueueCli,
+) -> None:
+    @cli.queue.task(name="tell")
+    def tell() -> None:
+        print("one\x1b[2J")  # noqa: T201
+        print("two")  # noqa: T201
+
+    told = tell.options(log=True).submit()
+    silent = cli.echo.submit("hi")
+    cli.drain()
+
+    printed, followed = cli.run("logs", told.id), cli.run("logs", told.id, "-f")
+
+    assert printed.stdout == followed.stdout == "one\\x1b[2J\ntwo\n"
+    assert "submit it with log=True" in cli.run("logs", silent.id).stderr
+    missing = cli.run("logs", "nobody", "--follow")
+    assert missing.exit_code == 1
+    assert "there is no task nobody" in missing.stderr

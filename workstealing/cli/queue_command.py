@@ -34,6 +34,7 @@ from workstealing.cli.queue_control import (
     replay_command,
 )
 from workstealing.cli.queue_limits import limits_command
+from workstealing.cli.queue_logs import logs_command
 from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
 from workstealing.cli.tables import print_page, task_table, tree_lines
@@ -136,6 +137,7 @@ for _command in (
     reopen_command,
     pause_command,
     resume_command,
+    logs_command,
     dead_command,
     replay_command,
     drop_command,

@@ -22,11 +22,13 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.connect import connect_async
 
 if TYPE_CHECKING:
+    from workstealing.dashboard.access_guard import AccessGuard
     from workstealing.dashboard.dashboard_data import DashboardData
 
 __all__ = ("web_command",)
 
 _VARIABLE = "WORKSTEALING_WEB_TOKEN"
+_READ_ONLY_VARIABLE = "WORKSTEALING_WEB_READ_ONLY_TOKEN"
 
 
 @click.command("web")
@@ -63,6 +65,12 @@ _VARIABLE = "WORKSTEALING_WEB_TOKEN"
     help=f"File with the token.  [default: {_VARIABLE}, or a new one is printed]",
 )
 @click.option(
+    "--read-only-token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with a second token, for those who may look and not act."
+    f"  [default: {_READ_ONLY_VARIABLE}, or there is none]",
+)
+@click.option(
     "--allow-host",
     "hosts",
     multiple=True,
@@ -77,37 +85,43 @@ def web_command(
     host: str,
     port: int,
     token_file: Path | None,
+    read_only_token_file: Path | None,
     hosts: tuple[str, ...],
 ) -> None:
     """Show the queues of a server in a browser, until Ctrl-C or SIGTERM.
 
     All queues found there are shown; dead letters can be replayed or deleted, and tasks
-    cancelled. Log in with the token that is printed.
+    cancelled. Sign in with the token that is printed.
 
     By default it listens on this machine only. For another address, give your own
     token, and put a proxy with TLS in front of it.
     """
     require_extra("dashboard", "starlette", "uvicorn")
-    token = _given_token(token_file)
+    token = _given_token(token_file, _VARIABLE)
+    read_only = _given_token(read_only_token_file, _READ_ONLY_VARIABLE)
     if token is None and not _is_loopback(host):
         raise BadInput(
             f"{host} can be reached by others: give a token with --token-file or"
             f" {_VARIABLE}, or listen on 127.0.0.1"
         )
-    _serve(_dashboard_data(app_queue, names, url), host, port, token, hosts)
+    secret = secrets.token_urlsafe(32) if token is None else token
+    from workstealing.dashboard.access_guard import AccessGuard
+
+    guard = AccessGuard(secret, hosts, read_only_token=read_only)
+    # A token that was given is known, and must not appear in a log.
+    fragment = f"login#{secret}" if token is None else ""
+    _serve(_dashboard_data(app_queue, names, url), host, port, guard, fragment)
 
 
 def _serve(
-    data: DashboardData, host: str, port: int, token: str | None, hosts: tuple[str, ...]
+    data: DashboardData, host: str, port: int, guard: AccessGuard, fragment: str
 ) -> None:
     import uvicorn
 
-    from workstealing.dashboard.access_guard import AccessGuard
     from workstealing.dashboard.app import create_app
     from workstealing.dashboard.impatient_server import ImpatientProtocol
 
-    secret = secrets.token_urlsafe(32) if token is None else token
-    app = create_app(data, AccessGuard(secret, hosts))
+    app = create_app(data, guard)
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -122,8 +136,7 @@ def _serve(
     with _listening(host, port) as listener, _signals_for(server.handle_exit):
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}/"
-        # A token that was given is known, and must not appear in a log.
-        click.echo(f"{address}login#{secret}" if token is None else address)
+        click.echo(f"{address}{fragment}")
         server.run(sockets=[listener])
 
 
@@ -176,9 +189,9 @@ def _named(name: str, client: Any) -> AsyncTaskQueue:
     return AsyncTaskQueue(queue, client, run=run or "default")
 
 
-def _given_token(file: Path | None) -> str | None:
+def _given_token(file: Path | None, variable: str) -> str | None:
     if file is None:
-        return os.environ.get(_VARIABLE) or None
+        return os.environ.get(variable) or None
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

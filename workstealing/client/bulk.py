@@ -148,6 +148,13 @@ class BulkChanges:
         """Delete dead letters for good."""
         return (yield from self._change(chosen, self._drop))
 
+    def end_letters(self, ids: Sequence[str], *, drop: bool) -> Flow[BulkResult]:
+        """Put dead letters back into the queue by their ids, or delete them."""
+        found = [_Found(task_id, "", State.DEAD) for task_id in ids]
+        act = self._drop if drop else self._replay
+        yield from self._met(found, act)
+        return BulkResult(self._matched, self._changed, refused=tuple(self._refused))
+
     def purge(self, chosen: Selection) -> Flow[BulkResult]:
         """Forget the outcomes of tasks that have ended."""
         return (yield from self._change(chosen, self._forget))

@@ -1,6 +1,7 @@
 """Protects the dashboard: tokens, sessions, host names, and forged requests.
 
-- Without the token nothing is shown. A browser sends it once, for a cookie that scripts
+- Without a token nothing is shown. A second token, if there is one, only looks: with it
+  nothing can be changed. A browser sends it once, for a cookie that scripts
   cannot read and other sites cannot send; a program sends `Authorization: Bearer`.
   Signing out ends the session for whoever has its cookie, while this process runs.
 - A request is answered only under an IP address, `localhost`, or an allowed name: a
@@ -29,7 +30,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workstealing.errors import ConfigurationError
 
-__all__ = ("AccessGuard", "GuardedApp")
+__all__ = ("MAY_ACT", "AccessGuard", "GuardedApp")
+
+MAY_ACT = "workstealing.may_act"
+"""In the scope of a request that was let in: whether it may change something."""
 
 _COOKIE = "workstealing_web"
 _SESSION_SECONDS = 12 * 3600
@@ -63,6 +67,7 @@ class AccessGuard:
         token: at least 16 characters.
         names: host names, besides `localhost`, that browsers use for the dashboard.
         now: seconds since 1970.
+        read_only_token: for those who may look, and not act; none by default.
     """
 
     def __init__(
@@ -70,13 +75,16 @@ class AccessGuard:
         token: str,
         names: Iterable[str] = (),
         now: Callable[[], float] = time.time,
+        *,
+        read_only_token: str | None = None,
     ) -> None:
-        if len(token) < _SHORTEST_TOKEN:
-            raise ConfigurationError(
-                f"the token must have at least {_SHORTEST_TOKEN} characters; create one"
-                " with  python -c 'import secrets; print(secrets.token_urlsafe())'"
-            )
-        self._token = token.encode()
+        self._tokens = {"full": _checked_token(token)}
+        if read_only_token is not None:
+            self._tokens["read-only"] = _checked_token(read_only_token)
+            if token == read_only_token:
+                raise ConfigurationError(
+                    "the token that only reads must not be the one that may act"
+                )
         self._names = frozenset(("localhost", *(name.lower() for name in names)))
         self._now = now
         self._ended: dict[str, int] = {}
@@ -92,7 +100,7 @@ class AccessGuard:
         path: str = request.scope["path"]
         if path.startswith(_ASSETS) and request.method in _READ_ONLY:
             return None
-        has_token = self._has_token(request)
+        has_token = self._role_of_token(_sent_token(request)) is not None
         # A browser sends its cookie with any form, so check where the form comes from.
         is_safe = request.method in _READ_ONLY or has_token
         if not is_safe and not _is_same_origin(request):
@@ -100,7 +108,13 @@ class AccessGuard:
                 "This request did not come from a page of the dashboard.\n",
                 status_code=403,
             )
-        if has_token or path in _PUBLIC or self._has_session(request):
+        role = self._role(request)
+        if role is not None and not self.may_act(request) and not _only_looks(request):
+            return PlainTextResponse(
+                "This token may look, and not act: sign in with the other one.\n",
+                status_code=403,
+            )
+        if role is not None or path in _PUBLIC:
             return None
         if path.startswith(_FOR_PROGRAMS):
             return PlainTextResponse(
@@ -111,14 +125,19 @@ class AccessGuard:
         return RedirectResponse("/login", status_code=303)
 
     def admits(self, token: str) -> bool:
-        """Return whether it is the token."""
-        return hmac.compare_digest(self._token, token.strip().encode())
+        """Return whether it is a token of this dashboard."""
+        return self._role_of_token(token) is not None
 
-    def open_session(self, request: Request, response: Response) -> None:
-        """Start a session of twelve hours for a browser."""
+    def may_act(self, request: Request) -> bool:
+        """Return whether a request may change something."""
+        return self._role(request) == "full"
+
+    def open_session(self, request: Request, response: Response, token: str) -> None:
+        """Start a session of twelve hours for a browser that sent a token."""
         end = int(self._now()) + _SESSION_SECONDS
         session = f"{end}.{secrets.token_hex(8)}"
-        self._set_cookie(request, response, f"{session}.{self._signed(session)}")
+        signature = self._signed(session, self._role_of_token(token) or "")
+        self._set_cookie(request, response, f"{session}.{signature}")
 
     def end_session(self, request: Request, response: Response) -> None:
         """End the session of a browser; its cookie is worth nothing from then on."""
@@ -153,27 +172,43 @@ class AccessGuard:
         address, name = found.groups()
         return name in self._names or _is_address(address or name)
 
-    def _has_token(self, request: Request) -> bool:
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and self.admits(token)
-
-    def _has_session(self, request: Request) -> bool:
+    def _role(self, request: Request) -> str | None:
+        """Return as whom a request comes: by its token, or by its session."""
+        role = self._role_of_token(_sent_token(request))
+        if role is not None:
+            return role
         session = self._session(request)
         if session is None or session in self._ended:
-            return False
-        return _end_of(session) > self._now()
+            return None
+        return (
+            self._role_of_session(request) if _end_of(session) > self._now() else None
+        )
+
+    def _role_of_token(self, token: str) -> str | None:
+        given, found = token.strip().encode(), None
+        for role, known in self._tokens.items():
+            if hmac.compare_digest(known, given):
+                found = role
+        return found
 
     def _session(self, request: Request) -> str | None:
         """Return the session that a cookie names, if we have signed it."""
-        session, _, signature = request.cookies.get(_COOKIE, "").rpartition(".")
-        is_ours = hmac.compare_digest(
-            self._signed(session).encode(), signature.encode()
-        )
-        return session if is_ours else None
+        if self._role_of_session(request) is None:
+            return None
+        return request.cookies.get(_COOKIE, "").rpartition(".")[0]
 
-    def _signed(self, session: str) -> str:
+    def _role_of_session(self, request: Request) -> str | None:
+        session, _, signature = request.cookies.get(_COOKIE, "").rpartition(".")
+        found = None
+        for role in self._tokens:
+            ours = self._signed(session, role).encode()
+            if hmac.compare_digest(ours, signature.encode()):
+                found = role
+        return found
+
+    def _signed(self, session: str, role: str) -> str:
         text = f"workstealing web session until {session}".encode()
-        return hmac.new(self._token, text, hashlib.sha256).hexdigest()
+        return hmac.new(self._tokens[role], text, hashlib.sha256).hexdigest()
 
 
 class GuardedApp:
@@ -199,8 +234,29 @@ class GuardedApp:
                 message = {**message, "headers": headers}
             await send(message)
 
-        answer = self._guard.refusal(Request(scope)) or self._app
+        request = Request(scope)
+        scope[MAY_ACT] = self._guard.may_act(request)
+        answer = self._guard.refusal(request) or self._app
         await answer(scope, receive, with_headers)
+
+
+def _checked_token(token: str) -> bytes:
+    if len(token) < _SHORTEST_TOKEN:
+        raise ConfigurationError(
+            f"the token must have at least {_SHORTEST_TOKEN} characters; create one"
+            " with  python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return token.encode()
+
+
+def _sent_token(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token if scheme.lower() == "bearer" else ""
+
+
+def _only_looks(request: Request) -> bool:
+    path: str = request.scope["path"]
+    return request.method in _READ_ONLY or path in ("/login", "/logout")
 
 
 def _end_of(session: str) -> int:

@@ -3,11 +3,16 @@
 | path | |
 |---|---|
 | `/` | all queues |
-| `/queue?queue=…&run=…` | one queue; `&place=dead` lists a place |
+| `/queue?queue=…&run=…` | one queue |
+| `/tasks?queue=…&run=…&state=dead` | tasks by state, name, worker, error, id, age |
 | `/task?queue=…&run=…&id=…` | one task |
-| `/schedules?queue=…&run=…` | the schedules of one queue |
+| `/schedules?queue=…&run=…` | the schedules and limits of one queue |
+| `/workers`, `/worker?queue=…&run=…&name=…` | all workers; one |
+| `/search?id=…` | in which queue a task is |
+| `/acts` | what was done from here |
 | `/steer` | POST: pause, resume, run or remove a schedule |
-| `/act` | POST: replay, delete or cancel a task; pause or resume a queue or a name |
+| `/act` | POST: replay, delete or cancel a task; pause a queue, end its input |
+| `/bulk` | POST: replay, delete or cancel ticked tasks, or all that match |
 | `/login`, `/logout` | POST: sign in with the token; sign out |
 | `/api/stat` | JSON: all queues, or one by `?queue=…&run=…` |
 | `/metrics` | the same numbers for Prometheus |
@@ -22,8 +27,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from importlib.resources import files
-from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlencode
+from typing import Any
+from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -38,8 +43,9 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from workstealing.dashboard import pages
-from workstealing.dashboard.access_guard import AccessGuard, GuardedApp
+from workstealing.dashboard.access_guard import MAY_ACT, AccessGuard, GuardedApp
+from workstealing.dashboard.act_log import ActLog
+from workstealing.dashboard.bulk_acts import BULK_ACTIONS
 from workstealing.dashboard.dashboard_data import (
     ACTIONS,
     SCHEDULE_ACTIONS,
@@ -47,6 +53,32 @@ from workstealing.dashboard.dashboard_data import (
     QueueSnapshot,
 )
 from workstealing.dashboard.gauges import gauges
+from workstealing.dashboard.home_page import (
+    acts_page,
+    error_page,
+    home_page,
+    login_page,
+    search_page,
+)
+from workstealing.dashboard.layout import Reader
+from workstealing.dashboard.queue_page import chosen_span, queue_page
+from workstealing.dashboard.request_forms import (
+    FILTERS,
+    check_fields,
+    chosen_action,
+    filter_of,
+    read_fields,
+    read_form,
+)
+from workstealing.dashboard.schedules_page import schedules_page
+from workstealing.dashboard.task_page import task_page
+from workstealing.dashboard.tasks_page import (
+    Listing,
+    confirmation_page,
+    filter_fields,
+    tasks_page,
+)
+from workstealing.dashboard.worker_pages import worker_page, workers_page
 from workstealing.errors import (
     BadSignature,
     ConfigurationError,
@@ -54,17 +86,15 @@ from workstealing.errors import (
     RedisError,
     ScheduleNotFound,
     TaskNotFound,
+    UnknownWorker,
     WorkStealingError,
 )
+from workstealing.inspecting import TaskFilter
+from workstealing.inspecting.formatting import plural
 
 __all__ = ("create_app",)
 
-A = TypeVar("A", bound=str)
-
-_ENTRIES = 100
-# Each of them costs a lookup of its traceback.
-_DEAD_LETTERS = 25
-_LARGEST_FORM = 16_384
+_ROWS = 50
 _ASSETS = {
     "style.css": "text/css",
     "live.js": "text/javascript",
@@ -86,8 +116,14 @@ def create_app(data: DashboardData, guard: AccessGuard) -> ASGIApp:
         routes=[
             Route("/", views.overview),
             Route("/queue", views.queue),
+            Route("/tasks", views.tasks),
             Route("/task", views.task),
             Route("/schedules", views.schedules),
+            Route("/workers", views.workers),
+            Route("/worker", views.worker),
+            Route("/search", views.search),
+            Route("/acts", views.acts),
+            Route("/bulk", views.bulk, methods=post),
             Route("/steer", views.steer, methods=post),
             Route("/act", views.act, methods=post),
             Route("/login", views.login),
@@ -115,83 +151,151 @@ class _Views:
     def __init__(self, data: DashboardData, guard: AccessGuard) -> None:
         self._data = data
         self._guard = guard
+        self._log = ActLog()
 
-    async def overview(self, _: Request) -> Response:
+    async def overview(self, request: Request) -> Response:
         seen = await self._data.overview()
-        server = seen.snapshots[0].stat.server if seen.snapshots else ""
-        return HTMLResponse(pages.overview_page(seen, server))
+        return HTMLResponse(home_page(seen, _reader(request)))
 
     async def queue(self, request: Request) -> Response:
-        where, place = _where(request), request.query_params.get("place", "")
-        snapshot = await self._data.snapshot(*where)
-        if not place:
-            notice = request.query_params.get("notice", "")
-            return HTMLResponse(pages.queue_page(snapshot, notice))
-        limit = _DEAD_LETTERS if place == "dead" else _ENTRIES
-        entries = await self._data.entries(*where, place, limit)
-        tracebacks = {}
-        if place == "dead":
-            for entry in entries:
-                tracebacks[entry.id] = await self._traceback(*where, entry.id)
-        notice = request.query_params.get("notice", "")
-        return HTMLResponse(
-            pages.place_page(snapshot, place, entries, tracebacks, notice)
-        )
+        snapshot = await self._data.snapshot(*_where(request))
+        span = chosen_span(request.query_params.get("span", ""))
+        history = await self._data.history(snapshot.stat, span)
+        page = queue_page(snapshot, history, span, _reader(request))
+        return HTMLResponse(page)
+
+    async def tasks(self, request: Request) -> Response:
+        where, query = _where(request), dict(request.query_params)
+        wanted, after = filter_of(query), query.get("after", "")
+        stat = (await self._data.snapshot(*where)).stat
+        page = await self._data.tasks(*where, wanted, after, _ROWS)
+        listing = Listing(stat, wanted, page)
+        if wanted.state in ("dead", "delayed") and wanted.is_any and not after:
+            groups = await self._data.error_groups(*where, wanted.state)
+            listing = Listing(stat, wanted, page, groups)
+        if wanted.state == "delayed" and page.total and not after:
+            due = await self._data.due_times(stat)
+            listing = Listing(
+                stat, wanted, page, listing.groups, due.tasks, due.step_ms
+            )
+        return HTMLResponse(tasks_page(listing, _reader(request)))
 
     async def task(self, request: Request) -> Response:
-        where = _where(request)
-        snapshot = await self._data.snapshot(*where)
-        view, why = await self._data.task(*where, request.query_params.get("id", ""))
-        notice = request.query_params.get("notice", "")
-        return HTMLResponse(pages.task_page(snapshot, view, why, notice))
+        task_id = request.query_params.get("id", "")
+        view = await self._data.task(*_where(request), task_id)
+        return HTMLResponse(task_page(view, _reader(request)))
 
     async def schedules(self, request: Request) -> Response:
-        where, notice = _where(request), request.query_params.get("notice", "")
+        where = _where(request)
         snapshot = await self._data.snapshot(*where)
         schedules = await self._data.schedules(*where)
-        return HTMLResponse(pages.schedules_page(snapshot, schedules, notice))
+        limits = await self._data.limits(*where)
+        page = schedules_page(snapshot, schedules, limits, _reader(request))
+        return HTMLResponse(page)
+
+    async def workers(self, request: Request) -> Response:
+        seen = await self._data.overview()
+        return HTMLResponse(workers_page(seen, _reader(request)))
+
+    async def worker(self, request: Request) -> Response:
+        name = request.query_params.get("name", "")
+        view = await self._data.worker(*_where(request), name)
+        return HTMLResponse(worker_page(view, _reader(request)))
+
+    async def search(self, request: Request) -> Response:
+        task_id = request.query_params.get("id", "").strip()
+        found = await self._data.find(task_id) if task_id else []
+        if len(found) == 1:
+            only = found[0]
+            named = {"queue": only.queue, "run": only.run, "id": only.id}
+            return RedirectResponse(f"/task?{urlencode(named)}", status_code=303)
+        return HTMLResponse(search_page(task_id, found, _reader(request)))
+
+    async def acts(self, request: Request) -> Response:
+        return HTMLResponse(acts_page(self._log.acts(), _reader(request)))
 
     async def steer(self, request: Request) -> Response:
-        form = await _form(request)
-        _check_fields(form, {"queue", "run", "name"})
-        action = _chosen(form, SCHEDULE_ACTIONS)
+        form = await read_form(request)
+        check_fields(form, {"queue", "run", "name"})
+        action = chosen_action(form, SCHEDULE_ACTIONS)
         where = {name: form.get(name, "") for name in ("queue", "run")}
-        notice = await self._data.steer(
-            action, where["queue"], where["run"], form.get("name", "")
-        )
+        name = form.get("name", "")
+        notice = await self._data.steer(action, where["queue"], where["run"], name)
+        self._note(request, f"{action} schedule", where, name, notice)
         path, named = "/schedules", {**where, "notice": notice}
         if action == "run":
             path, named = "/task", {**where, "id": notice}
         return RedirectResponse(f"{path}?{urlencode(named)}", status_code=303)
 
     async def act(self, request: Request) -> Response:
-        form = await _form(request)
-        _check_fields(form, {"queue", "run", "id", "task"})
-        action = _chosen(form, ACTIONS)
+        form = await read_form(request)
+        check_fields(form, {"queue", "run", "id", "task"})
+        action = chosen_action(form, ACTIONS)
         where = {name: form.get(name, "") for name in ("queue", "run", "id")}
+        task = form.get("task", "")
         notice = await self._data.act(
-            action, where["queue"], where["run"], where["id"], form.get("task", "")
+            action, where["queue"], where["run"], where["id"], task
         )
+        self._note(request, action, where, where["id"] or task, notice)
         # A deleted task no longer has a page.
         path, named = "/task", {**where, "notice": notice}
         if action == "delete":
-            path, named = "/queue", {**named, "place": "dead"}
-        if not where["id"]:
+            path, named = "/tasks", {**named, "state": "dead"}
+        elif not where["id"]:
             path = "/queue"
-        if path == "/queue":
+        if path != "/task":
             del named["id"]
         return RedirectResponse(f"{path}?{urlencode(named)}", status_code=303)
 
+    async def bulk(self, request: Request) -> Response:
+        fields = await read_fields(request)
+        form = dict(fields)
+        check_fields(form, {"queue", "run", "id", "confirmed", *FILTERS})
+        where = {name: form.get(name, "") for name in ("queue", "run")}
+        wanted = filter_of(form)
+        known = BULK_ACTIONS.get(wanted.state, ())
+        chosen_action(form, (*known, *(f"{one}-all" for one in known)))
+        action = next(one for one in known if form["action"].startswith(one))
+        is_every = form["action"].endswith("-all")
+        ids = [value for name, value in fields if name == "id"] if not is_every else []
+        named = {**where, **filter_fields(wanted)}
+        if not is_every and not ids:
+            return _see_tasks({**named, "notice": "none-ticked"})
+        is_sure = form.get("confirmed") == "yes"
+        if not is_sure and (is_every or action == "delete"):
+            stat = (await self._data.snapshot(where["queue"], where["run"])).stat
+            about = plural(len(ids), "ticked task")
+            if is_every:
+                about = await self._about(where, wanted)
+            reader = _reader(request)
+            page = confirmation_page(stat, action, wanted, ids, about, reader)
+            return HTMLResponse(page)
+        more = False
+        if is_every:
+            ids, more = await self._data.matching(where["queue"], where["run"], wanted)
+        done = await self._data.change(action, where["queue"], where["run"], ids)
+        subject = plural(len(ids), "task")
+        self._note(request, action, where, subject, f"{done.changed:,} changed")
+        counts = {
+            "changed": done.changed,
+            "matched": done.matched,
+            "asked": done.asked,
+            "more": int(more),
+        }
+        told = {name: str(count) for name, count in counts.items()}
+        # The filter of a group would show an empty list.
+        return _see_tasks({**named, "group": "", "notice": action, **told})
+
     async def login(self, _: Request) -> Response:
-        return HTMLResponse(pages.login_page())
+        return HTMLResponse(login_page())
 
     async def sign_in(self, request: Request) -> Response:
-        form = await _form(request)
-        if not self._guard.admits(form.get("token", "")):
-            page = pages.login_page("Wrong token.")
-            return HTMLResponse(page, status_code=403)
+        form = await read_form(request)
+        token = form.get("token", "")
+        if not self._guard.admits(token):
+            return HTMLResponse(login_page("Wrong token."), status_code=403)
         response = RedirectResponse("/", status_code=303)
-        self._guard.open_session(request, response)
+        self._guard.open_session(request, response, token)
         return response
 
     async def sign_out(self, request: Request) -> Response:
@@ -221,31 +325,35 @@ class _Views:
         found = files("workstealing.dashboard") / "assets" / name
         return Response(found.read_bytes(), media_type=_ASSETS[name])
 
-    async def _traceback(self, name: str, run: str, task_id: str) -> str:
-        try:
-            view, _ = await self._data.task(name, run, task_id)
-        except WorkStealingError:
-            # It has been replayed, or a foreign writer gave it an invalid id.
-            return ""
-        return view.traceback
+    async def _about(self, where: dict[str, str], wanted: TaskFilter) -> str:
+        """Say how many tasks match, as far as one look tells."""
+        page = await self._data.tasks(where["queue"], where["run"], wanted, "", 1000)
+        if wanted.is_any:
+            return f"all {plural(page.total, 'task')} in {wanted.state}"
+        shown = f"{len(page.rows):,}"
+        if page.after:
+            shown = f"more than {shown}"
+        return f"{shown} {'task' if shown == '1' else 'tasks'} in {wanted.state}"
+
+    def _note(
+        self,
+        request: Request,
+        action: str,
+        where: dict[str, str],
+        subject: str,
+        result: str,
+    ) -> None:
+        who = request.client.host if request.client else "?"
+        self._log.note(who, action, where["queue"], where["run"], subject, result)
 
 
-def _check_fields(form: dict[str, str], known: set[str]) -> None:
-    """Refuse a form of another path: without its field, it would do something else."""
-    unknown = sorted(form.keys() - known - {"action"})
-    if unknown:
-        raise ConfigurationError(
-            f"unknown field {unknown[0]!r}; known are {', '.join(sorted(known))}"
-        )
+def _reader(request: Request) -> Reader:
+    return Reader(bool(request.scope.get(MAY_ACT)), dict(request.query_params))
 
 
-def _chosen(form: dict[str, str], actions: tuple[A, ...]) -> A:
-    for action in actions:
-        if action == form.get("action"):
-            return action
-    raise ConfigurationError(
-        f"action must be one of {', '.join(actions)}, got {form.get('action', '')!r}"
-    )
+def _see_tasks(named: dict[str, str]) -> Response:
+    given = {name: value for name, value in named.items() if value}
+    return RedirectResponse(f"/tasks?{urlencode(given)}", status_code=303)
 
 
 async def _error(request: Request, error: Exception) -> Response:
@@ -256,6 +364,8 @@ async def _error(request: Request, error: Exception) -> Response:
         title, code, problem = "No such task", 404, str(error)
     elif isinstance(error, ScheduleNotFound):
         title, code, problem = "No such schedule", 404, str(error)
+    elif isinstance(error, UnknownWorker):
+        title, code, problem = "No such worker", 404, str(error)
     elif isinstance(error, BadSignature | InputEnded):
         title, code, problem = "It cannot be run here", 409, str(error)
     elif isinstance(error, ConfigurationError):
@@ -264,7 +374,8 @@ async def _error(request: Request, error: Exception) -> Response:
         title, code, problem = "Redis is unavailable", 503, str(error)
     if request.scope["path"].startswith("/api/"):
         return JSONResponse({"error": problem}, status_code=code)
-    return HTMLResponse(pages.error_page(title, problem), status_code=code)
+    page = error_page(title, problem, _reader(request), code)
+    return HTMLResponse(page, status_code=code)
 
 
 def _where(request: Request) -> tuple[str, str]:
@@ -275,13 +386,3 @@ def _where(request: Request) -> tuple[str, str]:
 def _as_json(snapshot: QueueSnapshot) -> dict[str, Any]:
     rates = None if snapshot.rates is None else asdict(snapshot.rates)
     return {**asdict(snapshot.stat), "rates": rates}
-
-
-async def _form(request: Request) -> dict[str, str]:
-    """Read a form; refuse a body that is larger than any form of the dashboard."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LARGEST_FORM:
-            raise HTTPException(413)
-    return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))

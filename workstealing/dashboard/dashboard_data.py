@@ -7,40 +7,63 @@ are inspected at once.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_schedules import ScheduleState
 from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.dashboard.bulk_acts import (
+    BulkAction,
+    Changed,
+    change_tasks,
+    matching_ids,
+)
+from workstealing.dashboard.drawings import RatePoint
+from workstealing.dashboard.rate_history import RateHistory
 from workstealing.drivers.async_driver import AsyncClient
-from workstealing.errors import NotUnique, RedisError, RedisUnavailable
+from workstealing.errors import NotUnique, RedisError, RedisUnavailable, UnknownWorker
 from workstealing.inspecting import (
     AsyncInspector,
+    DueTimes,
+    ErrorGroups,
     Explanation,
+    LogTail,
+    QueueHistory,
     QueueStat,
     RateMeter,
     Rates,
     TaskDetail,
+    TaskFilter,
+    TaskPage,
     TaskRow,
+    WorkerStat,
 )
+from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.replies import shown
+from workstealing.tasks.outcome import State
 
 __all__ = (
     "ACTIONS",
     "SCHEDULE_ACTIONS",
     "Action",
     "DashboardData",
+    "FoundTask",
     "Overview",
     "QueueSnapshot",
     "ScheduleAction",
+    "TaskView",
     "UnreadableQueue",
+    "WorkerView",
 )
 
-Action = Literal["replay", "delete", "cancel", "pause", "resume"]
-ACTIONS: tuple[Action, ...] = ("replay", "delete", "cancel", "pause", "resume")
+Action = Literal["replay", "delete", "cancel", "pause", "resume", "end-input", "reopen"]
+ACTIONS: tuple[Action, ...] = (
+    *("replay", "delete", "cancel"),
+    *("pause", "resume", "end-input", "reopen"),
+)
 ScheduleAction = Literal["pause", "resume", "run", "remove"]
 SCHEDULE_ACTIONS: tuple[ScheduleAction, ...] = ("pause", "resume", "run", "remove")
 
@@ -48,7 +71,7 @@ _SHOWN = 50
 _REMEMBERED = 200
 _AT_ONCE = 8
 _DISCOVER_SECONDS = 15.0
-_HISTORY = 60
+_DEQUE = 50
 # Bytes of an envelope or a result; a page that writes more holds up all others.
 _LONGEST_TEXT = 64 * 1024
 
@@ -59,8 +82,8 @@ class QueueSnapshot:
 
     stat: QueueStat
     rates: Rates | None
-    history: tuple[float, ...]
-    """Tasks done per second, at the last snapshots."""
+    history: tuple[RatePoint, ...]
+    """Tasks per second over the last ten minutes, as far as somebody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +108,42 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskView:
+    """One task, and its queue."""
+
+    stat: QueueStat
+    task: TaskDetail
+    why: Explanation
+    log: LogTail
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """One worker, what it runs, and the beginning of its deque."""
+
+    stat: QueueStat
+    worker: WorkerStat
+    running: tuple[TaskRow, ...]
+    deque: tuple[TaskRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTask:
+    """In which queue a task of an id was found."""
+
+    id: str
+    task: str
+    state: str
+    queue: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
 class _WatchedQueue:
     queue: AsyncTaskQueue
     inspector: AsyncInspector
     meter: RateMeter = field(default_factory=RateMeter)
-    history: deque[float] = field(default_factory=lambda: deque(maxlen=_HISTORY))
+    history: RateHistory = field(default_factory=RateHistory)
 
 
 class DashboardData:
@@ -119,8 +173,7 @@ class DashboardData:
 
     async def overview(self) -> Overview:
         """Inspect the given queues, and those that were found."""
-        await self._discover()
-        names = tuple(dict.fromkeys((*self._given, *self._found)))
+        names = await self._names()
         at_once = asyncio.Semaphore(_AT_ONCE)
 
         async def one(name: str, run: str) -> QueueSnapshot | UnreadableQueue:
@@ -146,23 +199,86 @@ class DashboardData:
         watched = self._watched(name, run)
         stat = await watched.inspector.stat()
         rates = watched.meter.note(stat)
-        if rates is not None:
-            watched.history.append(rates.done)
-        return QueueSnapshot(stat, rates, tuple(watched.history))
+        watched.history.note(stat)
+        return QueueSnapshot(stat, rates, watched.history.points())
 
-    async def entries(
-        self, name: str, run: str, place: str, limit: int
-    ) -> tuple[TaskRow, ...]:
-        """List a place of a queue."""
-        return await self._watched(name, run).inspector.ls(place, limit)
+    async def tasks(
+        self, name: str, run: str, wanted: TaskFilter, after: str, limit: int
+    ) -> TaskPage:
+        """Find tasks of a queue."""
+        return await self._watched(name, run).inspector.search(wanted, after, limit)
 
-    async def task(
-        self, name: str, run: str, task_id: str
-    ) -> tuple[TaskDetail, Explanation]:
-        """Return a task, and why it is where it is."""
+    async def error_groups(self, name: str, run: str, state: str) -> ErrorGroups:
+        """Group dead letters, or delayed tasks, by error and line."""
+        return await self._watched(name, run).inspector.error_groups(state)
+
+    async def history(self, stat: QueueStat, minutes: int) -> QueueHistory:
+        """Return what ended in the last minutes, by task name."""
+        inspector = self._watched(stat.queue, stat.run).inspector
+        return await inspector.history(stat.now_ms, minutes)
+
+    async def due_times(self, stat: QueueStat) -> DueTimes:
+        """Count the delayed tasks of a queue by when they are due."""
+        inspector = self._watched(stat.queue, stat.run).inspector
+        return await inspector.due_times(stat.now_ms)
+
+    async def task(self, name: str, run: str, task_id: str) -> TaskView:
+        """Return a task, why it is where it is, and its log."""
+        snapshot = await self.snapshot(name, run)
         inspector = self._watched(name, run).inspector
         seen = await inspector.cat(task_id, _LONGEST_TEXT)
-        return seen, await inspector.why(task_id)
+        why = await inspector.why(task_id)
+        return TaskView(snapshot.stat, seen, why, await inspector.log_tail(task_id))
+
+    async def worker(self, name: str, run: str, worker: str) -> WorkerView:
+        """Return a worker, and what it has to do.
+
+        Raises:
+            UnknownWorker: there is no such worker, or it has left.
+        """
+        stat = (await self.snapshot(name, run)).stat
+        found = [one for one in stat.workers if one.name == worker]
+        if not found:
+            raise UnknownWorker(f"there is no worker {worker}, or it has left")
+        inspector = self._watched(name, run).inspector
+        running = await inspector.search(
+            TaskFilter("running", worker=worker), limit=_DEQUE
+        )
+        waiting = await inspector.ls(f"queues/{worker}", _DEQUE)
+        return WorkerView(stat, found[0], running.rows, waiting)
+
+    async def find(self, task_id: str) -> list[FoundTask]:
+        """Look for a task in all queues that are shown."""
+        found = []
+        for name, run in (await self._names())[:_SHOWN]:
+            queue = self._watched(name, run)
+            try:
+                state = (await queue.queue.handle(task_id).state()).state
+                if state is not State.UNKNOWN:
+                    task = (await queue.inspector.cat(task_id, 1)).task
+                    found.append(FoundTask(task_id, task, state.value, name, run))
+            except RedisUnavailable:
+                raise
+            except RedisError:
+                # It cannot be read; the others can.
+                continue
+        return found
+
+    async def change(
+        self, action: BulkAction, name: str, run: str, ids: Sequence[str]
+    ) -> Changed:
+        """Replay, delete or cancel tasks by their ids."""
+        return await change_tasks(self._watched(name, run).queue, action, ids)
+
+    async def matching(
+        self, name: str, run: str, wanted: TaskFilter
+    ) -> tuple[list[str], bool]:
+        """Name tasks that match, and say whether there may be more."""
+        return await matching_ids(self._watched(name, run).inspector, wanted)
+
+    async def limits(self, name: str, run: str) -> tuple[LimitState, ...]:
+        """Return the limits of a queue, in the order of their names."""
+        return await self._watched(name, run).queue.limits()
 
     async def act(
         self, action: Action, name: str, run: str, task_id: str, task: str = ""
@@ -176,6 +292,12 @@ class DashboardData:
             return "paused" if await queue.pause(task or None) else "was-paused"
         if action == "resume":
             return "resumed" if await queue.resume(task or None) else "not-paused"
+        if action == "end-input":
+            await queue.end_input()
+            return "input-ended"
+        if action == "reopen":
+            await queue.reopen_input()
+            return "reopened"
         if action == "cancel":
             return await queue.handle(task_id).cancel()
         if action == "replay":
@@ -207,6 +329,10 @@ class DashboardData:
     async def close(self) -> None:
         """Close the client."""
         await self._client.aclose()
+
+    async def _names(self) -> tuple[tuple[str, str], ...]:
+        await self._discover()
+        return tuple(dict.fromkeys((*self._given, *self._found)))
 
     def _watched(self, name: str, run: str) -> _WatchedQueue:
         key = (name, run)

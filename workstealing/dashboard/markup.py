@@ -8,35 +8,41 @@ by their codes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from urllib.parse import urlencode
 
 from workstealing._printing import printable
-from workstealing.inspecting import QueueStat, TaskRow, WorkerStat
-from workstealing.inspecting.formatting import plural, relative_time
-from workstealing.inspecting.stat_rows import live_first, worker_row
 
 __all__ = (
+    "Column",
     "Html",
+    "address",
+    "badge",
     "document",
-    "entries_table",
     "link",
-    "sparkline",
+    "pairs_list",
     "table",
     "tag",
     "text",
-    "workers_table",
 )
 
-_VOID = frozenset(("input", "link", "meta"))
-_WORKERS = 200
-_WIDTH, _HEIGHT = 120, 24
+_VOID = frozenset(("br", "input", "link", "meta"))
 
 
 class Html(str):
     """Markup that is known to be well-formed; made by this module only."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    title: str
+    kind: str = ""
+    """`number`: aligned to the right; `name`: cut off if it is long; `wide`: a text."""
 
 
 def tag(name: str, /, *children: str, **attributes: str | int | float | bool) -> Html:
@@ -52,10 +58,23 @@ def text(*children: str) -> Html:
     return Html("".join(_child(child) for child in children))
 
 
+def address(path: str, **query: str) -> str:
+    """Return the address of one of our own pages; empty parts are left out."""
+    given = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
 def link(path: str, label: str, class_: str = "", **query: str) -> Html:
     """Return a link to one of our own pages."""
-    where = f"{path}?{urlencode(query)}" if query else path
-    return tag("a", label, href=where, class_=class_ or False)
+    where = address(path, **query)
+    # A label that is cut off can still be read.
+    title = label if not isinstance(label, Html) and len(label) > 24 else False
+    return tag("a", label, href=where, class_=class_ or False, title=title)
+
+
+def badge(state: str, label: str = "") -> Html:
+    """Return a state as a pill in its colour."""
+    return tag("span", label or state, class_=f"state {state}")
 
 
 def document(*children: str) -> str:
@@ -63,68 +82,36 @@ def document(*children: str) -> str:
     return f"<!doctype html>\n{tag('html', *children, lang='en')}\n"
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Html:
-    """Return a table; numbers are aligned to the right."""
-    head = tag("thead", tag("tr", *(tag("th", title) for title in titles)))
-    body = tag("tbody", *(tag("tr", *map(_cell, row)) for row in rows))
-    return tag("div", tag("table", head, body), class_="scroll")
-
-
-def workers_table(seen: QueueStat) -> Html:
-    """Show the workers with their deques, the live ones first."""
-    workers = live_first(seen.workers)
-    if not workers:
-        return tag("p", "No live workers.", class_="quiet")
-    longest = max(worker.waiting for worker in workers)
-    titles = ("worker", "state", "deque", "", "running", "stolen", "renewed", "process")
-    rows = [_worker_cells(worker, longest) for worker in workers[:_WORKERS]]
-    more = len(workers) - _WORKERS
-    below = text()
-    if more > 0:
-        below = tag("p", f"… {plural(more, 'more worker')}", class_="quiet")
-    return text(table(titles, rows), below)
-
-
-def entries_table(
-    entries: Sequence[TaskRow],
-    where: dict[str, str],
-    now_ms: int,
-    tracebacks: dict[str, str],
+def table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str]],
+    keys: Sequence[str] = (),
+    label: str = "",
 ) -> Html:
-    """List tasks; a traceback is shown on request."""
-    rows = []
-    for entry in entries:
-        note = entry.note
-        if entry.id in tracebacks:
-            trace = tag("pre", tracebacks[entry.id], class_="error")
-            note = tag("details", tag("summary", note or "traceback"), trace)
-        rows.append(
-            (
-                link("/task", entry.id, **where, id=entry.id),
-                entry.task,
-                tag("span", entry.state.value, class_=f"state {entry.state.value}"),
-                entry.worker,
-                relative_time(entry.at_ms, now_ms),
-                f"{entry.attempts:,}" if entry.attempts else "",
-                f"{entry.steals:,}" if entry.steals else "",
-                note,
-            )
-        )
-    titles = ("id", "task", "state", "worker", "when", "failed", "stolen", "note")
-    return table(titles, rows)
-
-
-def sparkline(history: Sequence[float]) -> Html:
-    """Draw the history of a rate."""
-    if len(history) < 2:
-        return text()
-    highest = max(history) or 1.0
-    step = _WIDTH / (len(history) - 1)
-    points = " ".join(
-        f"{number * step:.1f},{_HEIGHT - 1 - value / highest * (_HEIGHT - 2):.1f}"
-        for number, value in enumerate(history)
+    """Return a table; a row that has a key stays itself when the page is refreshed."""
+    head = tag(
+        "thead",
+        tag("tr", *(tag("th", one.title, **_kind(one)) for one in columns)),
     )
-    return _drawing("spark", tag("polyline", points=points))
+    named = keys or [str(row[0]) for row in rows]
+    body = tag(
+        "tbody",
+        *(
+            tag("tr", *map(_cell, columns, row), data_key=key)
+            for row, key in zip(rows, named, strict=True)
+        ),
+    )
+    whole = tag("table", head, body, class_="cards", aria_label=label or False)
+    return tag("div", whole, class_="scroll")
+
+
+def pairs_list(pairs: Sequence[tuple[str, str]]) -> Html:
+    """Return names with their values, one under the other."""
+    return tag(
+        "dl",
+        *(text(tag("dt", name), tag("dd", value)) for name, value in pairs),
+        class_="pairs",
+    )
 
 
 def _child(child: str) -> str:
@@ -140,32 +127,11 @@ def _attribute(name: str, value: str | float | bool) -> str:
     return f' {written}="{escape(printable(str(value)))}"'
 
 
-def _worker_cells(worker: WorkerStat, longest: int) -> tuple[str, ...]:
-    row = worker_row(worker)
-    # The first word of a state is a class of the style sheet.
-    state = tag("span", row["state"], class_=f"state {row['state'].split()[0]}")
-    return (
-        row["worker"],
-        state,
-        row["deque"],
-        _bar(worker.waiting, longest),
-        row["running"],
-        row["stolen"],
-        row["renewed"],
-        f"{row['host']} {row['pid']}".strip(),
-    )
+def _kind(column: Column) -> dict[str, str]:
+    return {"class_": column.kind} if column.kind else {}
 
 
-def _bar(value: int, longest: int) -> Html:
-    share = round(value / longest * _WIDTH) if longest else 0
-    return _drawing("bar", tag("rect", width=share, height=_HEIGHT))
-
-
-def _drawing(kind: str, shape: Html) -> Html:
-    size = f"0 0 {_WIDTH} {_HEIGHT}"
-    return tag("svg", shape, viewBox=size, preserveAspectRatio="none", class_=kind)
-
-
-def _cell(value: str) -> Html:
-    is_number = value.replace(",", "").replace(".", "").isdigit()
-    return tag("td", value, class_="number" if is_number else False)
+def _cell(column: Column, value: str) -> Html:
+    is_text = not isinstance(value, Html)
+    title = value if is_text and len(value) > 24 else False
+    return tag("td", value, data_label=column.title, title=title, **_kind(column))

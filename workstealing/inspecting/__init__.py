@@ -6,11 +6,18 @@ and the gauges all go through them, so they agree with each other.
 
 from __future__ import annotations
 
+from workstealing.inspecting.alarms import Alarm, alarms_of
 from workstealing.inspecting.counting import RateMeter, Rates
+from workstealing.inspecting.due_times import DueTimes
+from workstealing.inspecting.error_groups import ErrorGroup, ErrorGroups
 from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.inspecting.listing import PLACES
+from workstealing.inspecting.task_history import MinuteStat, QueueHistory, TaskStat
+from workstealing.inspecting.task_log_tail import LogTail
+from workstealing.inspecting.task_search import TaskFilter, TaskPage
 from workstealing.inspecting.views import (
     Explanation,
+    FailedAttempt,
     ParkedStat,
     PauseStat,
     QueuesFound,
@@ -25,19 +32,31 @@ from workstealing.inspecting.views import (
 
 __all__ = (
     "PLACES",
+    "Alarm",
     "AsyncInspector",
+    "DueTimes",
+    "ErrorGroup",
+    "ErrorGroups",
     "Explanation",
+    "FailedAttempt",
     "Inspector",
+    "LogTail",
+    "MinuteStat",
     "ParkedStat",
     "PauseStat",
+    "QueueHistory",
     "QueueStat",
     "QueueTotals",
     "QueuesFound",
     "RateMeter",
     "Rates",
     "TaskDetail",
+    "TaskFilter",
+    "TaskPage",
     "TaskRow",
+    "TaskStat",
     "TreeNode",
     "UpkeepStat",
     "WorkerStat",
+    "alarms_of",
 )

@@ -15,8 +15,13 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import InvalidName
 from workstealing.inspecting.counting import read_stat
+from workstealing.inspecting.due_times import DueTimes, read_due_times
+from workstealing.inspecting.error_groups import ErrorGroups, read_error_groups
 from workstealing.inspecting.listing import list_tasks
 from workstealing.inspecting.task_detail import explain_task, read_task
+from workstealing.inspecting.task_history import QueueHistory, read_history
+from workstealing.inspecting.task_log_tail import LogTail, read_log_tail
+from workstealing.inspecting.task_search import TaskFilter, TaskPage, search_tasks
 from workstealing.inspecting.tree import read_tree
 from workstealing.inspecting.views import (
     Explanation,
@@ -71,6 +76,32 @@ class Inspector:
         """Explain where a task is, which worker has it, and why it is not running."""
         return self._parts.driver.run(self._flows.why(task_id))
 
+    def search(self, wanted: TaskFilter, after: str = "", limit: int = 50) -> TaskPage:
+        """Find tasks by state, name, worker, error, id and age, a page at a time.
+
+        At most a thousand tasks are looked at; *after* is that of the page before.
+        """
+        return self._parts.driver.run(self._flows.search(wanted, after, limit))
+
+    def error_groups(self, state: str = "dead") -> ErrorGroups:
+        """Group the newest dead letters, or delayed tasks, by error and line."""
+        return self._parts.driver.run(self._flows.error_groups(state))
+
+    def due_times(self, now_ms: int) -> DueTimes:
+        """Count delayed tasks by when they are due, as seen from a moment."""
+        return self._parts.driver.run(self._flows.due_times(now_ms))
+
+    def history(self, now_ms: int, minutes: int = 60) -> QueueHistory:
+        """Return what ended in the minutes before a moment, by task name; 480 at most.
+
+        Workers add to it every few seconds.
+        """
+        return self._parts.driver.run(self._flows.history(now_ms, minutes))
+
+    def log_tail(self, task_id: str, limit: int = 200) -> LogTail:
+        """Return the last records that are kept of what a task logged and printed."""
+        return self._parts.driver.run(self._flows.log_tail(task_id, limit))
+
     def queues(self) -> QueuesFound:
         """Name the queues of the server, as far as the first keys show."""
         return self._parts.driver.run(find_queues())
@@ -109,6 +140,34 @@ class AsyncInspector:
         """Explain where a task is, which worker has it, and why it is not running."""
         return await self._parts.driver.run(self._flows.why(task_id))
 
+    async def search(
+        self, wanted: TaskFilter, after: str = "", limit: int = 50
+    ) -> TaskPage:
+        """Find tasks by state, name, worker, error, id and age, a page at a time.
+
+        At most a thousand tasks are looked at; *after* is that of the page before.
+        """
+        return await self._parts.driver.run(self._flows.search(wanted, after, limit))
+
+    async def error_groups(self, state: str = "dead") -> ErrorGroups:
+        """Group the newest dead letters, or delayed tasks, by error and line."""
+        return await self._parts.driver.run(self._flows.error_groups(state))
+
+    async def due_times(self, now_ms: int) -> DueTimes:
+        """Count delayed tasks by when they are due, as seen from a moment."""
+        return await self._parts.driver.run(self._flows.due_times(now_ms))
+
+    async def history(self, now_ms: int, minutes: int = 60) -> QueueHistory:
+        """Return what ended in the minutes before a moment, by task name; 480 at most.
+
+        Workers add to it every few seconds.
+        """
+        return await self._parts.driver.run(self._flows.history(now_ms, minutes))
+
+    async def log_tail(self, task_id: str, limit: int = 200) -> LogTail:
+        """Return the last records that are kept of what a task logged and printed."""
+        return await self._parts.driver.run(self._flows.log_tail(task_id, limit))
+
     async def queues(self) -> QueuesFound:
         """Name the queues of the server, as far as the first keys show."""
         return await self._parts.driver.run(find_queues())
@@ -144,6 +203,22 @@ class _InspectionFlows:
     def why(self, task_id: str) -> Flow[Explanation]:
         parts, task_id = self._parts, checked_id(task_id)
         return explain_task(parts.keys, parts.settings, task_id, where=self._options())
+
+    def search(self, wanted: TaskFilter, after: str, limit: int) -> Flow[TaskPage]:
+        return search_tasks(self._parts.keys, wanted, after, _checked_limit(limit))
+
+    def error_groups(self, state: str) -> Flow[ErrorGroups]:
+        return read_error_groups(self._parts.keys, state)
+
+    def due_times(self, now_ms: int) -> Flow[DueTimes]:
+        return read_due_times(self._parts.keys, now_ms)
+
+    def history(self, now_ms: int, minutes: int) -> Flow[QueueHistory]:
+        return read_history(self._parts.keys, now_ms, minutes)
+
+    def log_tail(self, task_id: str, limit: int) -> Flow[LogTail]:
+        limit = _checked_limit(limit)
+        return read_log_tail(self._parts.keys, checked_id(task_id), limit)
 
     def _options(self) -> str:
         """Name the queue as on the command line, so that a hint can be pasted."""

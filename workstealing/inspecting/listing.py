@@ -20,9 +20,15 @@ from workstealing.tasks.previews import preview_envelope, preview_outcome, reaso
 __all__ = (
     "MOST_ABILITIES",
     "PLACES",
+    "dead_letter_row",
+    "ended_row",
+    "last_failure",
     "list_tasks",
+    "not_begun_row",
     "notes_in_lines",
     "summaries",
+    "task_row",
+    "waiting_row",
 )
 
 PLACES = ("inbox", "later", "running", "done", "dead", "parked", "paused")
@@ -45,7 +51,7 @@ def list_tasks(keys: QueueKeys, where: str, limit: int) -> Flow[tuple[TaskRow, .
         ids = yield from ask(listing_calls.first_of(keys.deque(worker), most=limit))
         tasks = yield from summaries(keys, ids)
         place, pauses = f"queues/{worker}", (yield from ask(read_pauses(keys)))
-        return tuple(_not_begun(one, State.ASSIGNED, place, pauses) for one in tasks)
+        return tuple(not_begun_row(one, State.ASSIGNED, place, pauses) for one in tasks)
     if where not in _LISTERS:
         raise ConfigurationError(
             f"place must be one of {', '.join(PLACES)},"
@@ -91,7 +97,7 @@ def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     pauses = yield from ask(read_pauses(keys))
     # A list may still hold the id of a task that was cancelled or taken.
     return tuple(
-        _not_begun(one, State.WAITING, "inbox", pauses, notes.get(one.id, ""))
+        not_begun_row(one, State.WAITING, "inbox", pauses, notes.get(one.id, ""))
         for one in tasks
         if one.envelope and not one.worker
     )
@@ -100,7 +106,16 @@ def _inbox(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
 def _later(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     due = dict((yield from ask(listing_calls.ranked(keys.later, most=limit))))
     tasks = yield from summaries(keys, tuple(due))
-    return tuple(_row(one, State.DELAYED, "later", at_ms=due[one.id]) for one in tasks)
+    return tuple(
+        task_row(
+            one,
+            State.DELAYED,
+            "later",
+            at_ms=due[one.id],
+            note=last_failure(one),
+        )
+        for one in tasks
+    )
 
 
 def _running(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
@@ -115,7 +130,7 @@ def _running(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     tasks = yield from summaries(keys, [task_id for _, task_id, _ in held])
     holders = {task_id: (worker, at_ms) for worker, task_id, at_ms in held}
     return tuple(
-        _row(
+        task_row(
             one,
             State.RUNNING,
             f"queues/{holders[one.id][0]}",
@@ -129,7 +144,7 @@ def _running(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
 def _done(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     ended = yield from ask(listing_calls.ranked(keys.outbox, most=limit, latest=True))
     tasks = yield from summaries(keys, [task_id for task_id, _ in ended])
-    return tuple(_ended(one) for one in tasks if one.outcome)
+    return tuple(ended_row(one) for one in tasks if one.outcome)
 
 
 def _dead(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
@@ -137,7 +152,7 @@ def _dead(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
         (yield from ask(listing_calls.ranked(keys.dead, most=limit, latest=True)))
     )
     tasks = yield from summaries(keys, tuple(dead))
-    return tuple(_dead_letter(one, dead[one.id]) for one in tasks)
+    return tuple(dead_letter_row(one, dead[one.id]) for one in tasks)
 
 
 def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
@@ -151,7 +166,7 @@ def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
         ids = yield from ask(listing_calls.first_of(key, most=left))
         tasks = yield from summaries(keys, ids)
         found += (
-            _waiting(one, State.PARKED, "parked", f"no worker could run {ability}")
+            waiting_row(one, State.PARKED, "parked", f"no worker could run {ability}")
             for one in tasks
             if one.envelope
         )
@@ -168,29 +183,32 @@ def _paused(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
         ids = yield from ask(first_paused(keys, name, most=left))
         tasks = yield from summaries(keys, ids)
         found += (
-            _waiting(one, State.PAUSED, "paused", f"task {name} is paused")
+            waiting_row(one, State.PAUSED, "paused", f"task {name} is paused")
             for one in tasks
         )
     return tuple(found)
 
 
-def _not_begun(
+def not_begun_row(
     one: TaskSummary, state: State, place: str, pauses: Pauses, note: str = ""
 ) -> TaskRow:
+    """Return a task that nobody has begun; it may be paused where it is."""
     reason = pauses.reason(preview_envelope(one.envelope).name)
-    return _waiting(one, State.PAUSED if reason else state, place, reason or note)
+    return waiting_row(one, State.PAUSED if reason else state, place, reason or note)
 
 
-def _waiting(one: TaskSummary, state: State, place: str, note: str = "") -> TaskRow:
+def waiting_row(one: TaskSummary, state: State, place: str, note: str = "") -> TaskRow:
+    """Return a task that waits."""
     at_ms = preview_envelope(one.envelope).at
-    return _row(one, state, place, worker=one.worker, at_ms=at_ms, note=note)
+    return task_row(one, state, place, worker=one.worker, at_ms=at_ms, note=note)
 
 
-def _dead_letter(one: TaskSummary, at_ms: int) -> TaskRow:
+def dead_letter_row(one: TaskSummary, at_ms: int) -> TaskRow:
+    """Return a dead letter."""
     if not one.outcome:
-        return _row(one, State.DEAD, "dead", at_ms=at_ms)
+        return task_row(one, State.DEAD, "dead", at_ms=at_ms)
     outcome = preview_outcome(one.outcome)
-    return _row(
+    return task_row(
         one,
         State(outcome.state),
         "dead",
@@ -200,9 +218,10 @@ def _dead_letter(one: TaskSummary, at_ms: int) -> TaskRow:
     )
 
 
-def _ended(one: TaskSummary) -> TaskRow:
+def ended_row(one: TaskSummary) -> TaskRow:
+    """Return a task that is over."""
     outcome = preview_outcome(one.outcome)
-    return _row(
+    return task_row(
         one,
         State(outcome.state),
         "outbox",
@@ -212,7 +231,12 @@ def _ended(one: TaskSummary) -> TaskRow:
     )
 
 
-def _row(
+def last_failure(one: TaskSummary) -> str:
+    """Say why a task is tried again; empty if it was submitted for later."""
+    return reason_of(preview_outcome(one.failures[0])) if one.failures else ""
+
+
+def task_row(
     one: TaskSummary,
     state: State,
     place: str,
@@ -221,6 +245,7 @@ def _row(
     at_ms: int = 0,
     note: str = "",
 ) -> TaskRow:
+    """Return a task as a row."""
     return TaskRow(
         id=one.id,
         task=_task_of(one),

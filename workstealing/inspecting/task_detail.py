@@ -13,7 +13,12 @@ from typing import Any
 
 from workstealing.errors import TaskNotFound
 from workstealing.inspecting.formatting import duration_ms, plural, timestamp
-from workstealing.inspecting.views import CutText, Explanation, TaskDetail
+from workstealing.inspecting.views import (
+    CutText,
+    Explanation,
+    FailedAttempt,
+    TaskDetail,
+)
 from workstealing.queue import limit_calls, listing_calls
 from workstealing.queue.inspection_calls import Trace, locate, waits_for
 from workstealing.queue.keys import QueueKeys
@@ -59,6 +64,15 @@ def read_task(
         outcome=None if outcome is None else _outcome_fields(outcome),
         result=None if outcome is None else _decoded(bytes(outcome.result), most),
         traceback=outcome.error.traceback if outcome and outcome.error else "",
+        task=_task_of(seen, outcome),
+        worker=outcome.worker if outcome else seen.worker,
+        now_ms=seen.now_ms,
+        submitted_ms=preview_envelope(seen.envelope).at if seen.envelope else 0,
+        begun_ms=outcome.began if outcome else found.picked_up_at_ms or 0,
+        due_ms=seen.due_ms or 0,
+        ended_ms=outcome.ended if outcome else 0,
+        failures=tuple(map(_failed_attempt, seen.failures)),
+        progress=found.progress,
     )
 
 
@@ -341,6 +355,12 @@ def _history(seen: Trace) -> list[str]:
     sentences = []
     if seen.attempts:
         sentences.append(f"It has failed {plural(seen.attempts, 'time')} before.")
+    for last in map(_failed_attempt, seen.failures[:1]):
+        ago = duration_ms(seen.now_ms - last.at_ms)
+        where = f" on {last.worker}" if last.worker else ""
+        sentences.append(
+            f"Attempt {last.attempt} failed {ago} ago{where}: {last.error}."
+        )
     if seen.deaths:
         sentences.append(
             f"{plural(seen.deaths, 'worker')} died while running it, or"
@@ -349,6 +369,24 @@ def _history(seen: Trace) -> list[str]:
     if seen.steals:
         sentences.append(f"It was stolen {plural(seen.steals, 'time')}.")
     return sentences
+
+
+def _failed_attempt(text: bytes) -> FailedAttempt:
+    outcome = preview_outcome(text)
+    return FailedAttempt(
+        attempt=outcome.attempt,
+        worker=outcome.worker,
+        at_ms=outcome.ended,
+        took_ms=outcome.took,
+        error=reason_of(outcome),
+        traceback=outcome.error.traceback if outcome.error else "",
+    )
+
+
+def _task_of(seen: Trace, outcome: TaskOutcome | None) -> str:
+    if seen.envelope:
+        return preview_envelope(seen.envelope).ability
+    return outcome.task if outcome else ""
 
 
 def _position(ahead: int | None, length: int) -> str:

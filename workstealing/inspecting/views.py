@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workstealing.tasks.context import Progress
 from workstealing.tasks.outcome import State
 
 __all__ = (
     "CutText",
     "Explanation",
+    "FailedAttempt",
     "ParkedStat",
     "PauseStat",
     "QueueStat",
@@ -216,6 +218,37 @@ class TaskDetail:
     """Decoded, without result and traceback; None until the task ends."""
     result: Any
     traceback: str
+    task: str = ""
+    """`name@version`; `?` if its envelope cannot be read."""
+    worker: str = ""
+    """Who holds it, or who ended it."""
+    now_ms: int = 0
+    submitted_ms: int = 0
+    """0 if unknown, as of a task that is over."""
+    begun_ms: int = 0
+    """When its worker took it, or its last attempt began; 0 if unknown."""
+    due_ms: int = 0
+    """When it is due, if it is delayed."""
+    ended_ms: int = 0
+    failures: tuple[FailedAttempt, ...] = ()
+    """Its last three failed attempts that were made again, the latest first."""
+    progress: Progress | None = None
+    """How far it says that it is, while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An attempt that failed, and that was made again or will be."""
+
+    attempt: int
+    worker: str
+    at_ms: int
+    """When it failed."""
+    took_ms: int
+    error: str
+    """Class and message."""
+    traceback: str
+    """The end of it."""
 
 
 class CutText(str):

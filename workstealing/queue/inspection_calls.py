@@ -13,7 +13,15 @@ from workstealing.queue import task_output_calls
 from workstealing.queue.composition_calls import GroupProgress
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.pause_calls import Pauses
-from workstealing.queue.replies import begun, number, pairs, raw, shown, tallies
+from workstealing.queue.replies import (
+    begun,
+    failures,
+    number,
+    pairs,
+    raw,
+    shown,
+    tallies,
+)
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.tasks.context import Progress
 from workstealing.tasks.envelope import Envelope
@@ -63,6 +71,8 @@ class Trace:
     """It waits for others to end: for its group, or for the step before it."""
     group: GroupProgress | None = None
     """The group that it waits for, or has waited for."""
+    failures: tuple[bytes, ...] = ()
+    """The outcomes of its last failed attempts, the latest first."""
 
     @property
     def name(self) -> str:
@@ -221,6 +231,7 @@ def _trace(reply: Any) -> Trace:
         shown(line).partition("\0")[0] if len(line) > 1 else "",
         bool(is_step),
         GroupProgress.read(group),
+        failures(history),
     )
 
 

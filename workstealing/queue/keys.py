@@ -100,6 +100,10 @@ class QueueKeys:
         """Hash of the progress and the checkpoint of a task that noted any."""
         return f"{self.prefix}notes:{task_id}"
 
+    def minute(self, number: int) -> str:
+        """Hash of what ended in one minute since 1970, by task name; it expires."""
+        return f"{self.prefix}minute:{number}"
+
     def of_worker(self, script: Script, worker: str) -> tuple[str, ...]:
         """Return the keys of a script on one worker's `deque` and `running`.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
-from workstealing.queue.replies import begun, number, raw, shown, tallies
+from workstealing.queue.replies import begun, failures, number, raw, shown, tallies
 from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, RedisCommand
 
@@ -69,6 +69,8 @@ class TaskSummary:
     attempts: int
     deaths: int
     steals: int
+    failures: tuple[bytes, ...] = ()
+    """The outcomes of its last failed attempts, the latest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,4 +343,5 @@ def _summary(task_id: str, reply: Sequence[Any]) -> TaskSummary:
         token,
         raw(outcome),
         *tallies(history),
+        failures(history),
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = (
     "begun",
+    "failures",
     "number",
     "pairs",
     "raw",
@@ -54,8 +55,14 @@ def begun(value: Any) -> int:
 
 def tallies(value: Any) -> tuple[int, int, int]:
     """Return attempts, deaths and steals, as the `history` of a task says them."""
-    attempts, deaths, steals, *_ = (*shown(value).split(":"), "", "", "")
+    first = shown(value).partition("\n")[0]
+    attempts, deaths, steals, *_ = (*first.split(":"), "", "", "")
     return number(attempts) or 0, number(deaths) or 0, number(steals) or 0
+
+
+def failures(value: Any) -> tuple[bytes, ...]:
+    """Return the outcomes of the last failed attempts, from the `history` of a task."""
+    return tuple(raw(value).split(b"\n")[1:])
 
 
 def shown(value: Any) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
+from workstealing.queue.minute_calls import MINUTES_KEPT
 from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.replies import raw, shown, text, texts
 from workstealing.queue.settings import QueueSettings
@@ -28,6 +29,7 @@ __all__ = (
     "join",
     "leave",
     "park",
+    "record_minute",
     "release",
     "route",
     "steal",
@@ -35,6 +37,8 @@ __all__ = (
 
 _script = queue_scripts(__package__)
 _NO_PAUSES = Pauses()
+# Names that have numbers of their own in one minute.
+_MOST_NAMES = 100
 
 # Workers that are looked at for an ability; their descriptions are long.
 _SAMPLE = 100
@@ -165,6 +169,22 @@ def exchange(
         is_raw=True,
         after=after,
         replicas=settings.replicas if reports else 0,
+    )
+
+
+def record_minute(
+    keys: QueueKeys, minute: int, counts: Mapping[str, Sequence[int]]
+) -> Call[bool]:
+    """Add what ended on a worker to the numbers of a minute since 1970."""
+    script = _script("record_minute")
+    flat: list[str] = []
+    for name, numbers in counts.items():
+        flat += (name, " ".join(map(str, numbers)))
+    return Call(
+        script,
+        script.keys(keys, minute=keys.minute(minute)),
+        script.arguments(kept_ms=MINUTES_KEPT * 60_000, most=_MOST_NAMES, counts=flat),
+        bool,
     )
 
 

@@ -50,6 +50,8 @@ MAX_RESULT = 16 << 20
 
 _LONGEST_TRACEBACK = 8 * 1024
 _LONGEST_MESSAGE = 1024
+_SHORT_TRACEBACK = 1024
+_SHORT_MESSAGE = 256
 _NULL = msgspec.Raw(b"null")
 _ASKED = tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in (Retry, Snooze))
 
@@ -79,6 +81,14 @@ class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
             f"{module}{kind.__qualname__}",
             beginning(message, _LONGEST_MESSAGE),
             _end(text, _LONGEST_TRACEBACK),
+        )
+
+    def shortened(self) -> ErrorReport:
+        """Return what is kept of the error of an attempt that is made again."""
+        return ErrorReport(
+            self.type,
+            beginning(self.message, _SHORT_MESSAGE),
+            _end(self.traceback, _SHORT_TRACEBACK),
         )
 
 

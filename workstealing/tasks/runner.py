@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -66,6 +67,8 @@ logger = BackgroundLogger(__name__)
 
 _getpid = os.getpid
 _TOLD = ("retry", "failed", "dead")
+# A worker that ends more between two counts loses count of some.
+_MOST_ENDED = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -137,6 +140,8 @@ class TaskRunner:
         self._resources = resources
         self._time_ns = time_ns or time.time_ns
         self._pid = os.getpid()
+        self.ended: deque[tuple[str, int, bool]] = deque(maxlen=_MOST_ENDED)
+        """What ended, for who counts it: name, nanoseconds, whether it failed."""
 
     def execute(
         self,
@@ -463,6 +468,8 @@ class TaskRunner:
                 definition.ability,
                 took_ms,
             )
+        took_ns = time.time_ns() - attempt.began_ns
+        self.ended.append((definition.ability, took_ns, False))
         return self._report(
             attempt.task,
             "done",
@@ -478,6 +485,8 @@ class TaskRunner:
         policy = definition.retry
         if attempt.envelope.retries is not None:
             policy = replace(policy, retries=attempt.envelope.retries)
+        took_ns = time.time_ns() - attempt.began_ns
+        self.ended.append((definition.ability, took_ns, True))
         verdict = policy.verdict(error, task.attempt, self._chance)
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
             verdict = NoRetry(f'restart="{attempt.restart}"')
@@ -496,7 +505,14 @@ class TaskRunner:
                 delay_ms / 1000,
                 _reason(error),
             )
-            return Report(task.id, task.token, "retry", delay_ms=delay_ms)
+            report = self._report(
+                task,
+                "retry",
+                attempt.began_ns,
+                state="failed",
+                error=ErrorReport.of(error).shortened(),
+            )
+            return msgspec.structs.replace(report, delay_ms=delay_ms)
         logger.error(
             "task %s (%s) failed permanently (%s): %s",
             task.id,

@@ -36,6 +36,7 @@ from workstealing.workers.loop import (
     descriptors_lost,
     rest_seconds,
 )
+from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.slots import (
     Slot,
     SlotClosed,
@@ -177,6 +178,7 @@ class WorkerEngine(Generic[S]):
             chance=chance,
             clock=clock,
             observers=observers,
+            minutes=MinuteRecorder(identity.keys, self.runner.ended, clock),
         )
 
     @property

@@ -40,6 +40,7 @@ from workstealing.telemetry.task_events import LeaseLost, TaskParked, TasksStole
 from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
+from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.slots import Slots, tell_lease_lost
 from workstealing.workers.upkeep import emit_rescued, upkeep
 
@@ -91,6 +92,7 @@ class WorkerLoop:
         chance: jitter for pauses.
         clock: how long Redis has been away.
         observers: are told of thefts, parked tasks and lost leases, if there are any.
+        minutes: counts what ended, for people who look; not at all by default.
         sleep: waits.
     """
 
@@ -113,6 +115,7 @@ class WorkerLoop:
         chance: Chance,
         clock: Clock,
         observers: TaskObservers | None = None,
+        minutes: MinuteRecorder | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._identity = identity
@@ -138,6 +141,7 @@ class WorkerLoop:
         self._chance = chance
         self._clock = clock
         self._observers = observers
+        self._minutes = minutes
         self._sleep = sleep
         self._speaking = Lock()
         self._is_member = False
@@ -213,6 +217,8 @@ class WorkerLoop:
         try:
             self._exchange(driver, want=0, keep=0)
             self._hand_back(driver, final=True)
+            if self._minutes is not None:
+                self._minutes.record(driver, is_last=True)
         except RedisError as error:
             logger.warning(
                 "worker %s could not hand back its tasks, which others take over when"
@@ -337,6 +343,8 @@ class WorkerLoop:
             )
         if renews:
             self._lease.renewed()
+            if self._minutes is not None:
+                self._minutes.record(driver)
         stats.taken += len(exchanged.tasks)
         stats.due = exchanged.runnable
         self._tell_pauses(exchanged.pauses)

@@ -16,6 +16,7 @@ from workstealing.dashboard.dashboard_data import DashboardData
 from workstealing.testing import Server
 
 TOKEN = "a-token-that-is-long-enough"
+READ_ONLY = "another-one-that-only-looks"
 ORIGIN = "http://127.0.0.1:8765"
 
 
@@ -45,7 +46,9 @@ async def app(
 ) -> AsyncIterator[Any]:
     client = Redis.from_url(redis_server.url)
     data = DashboardData(client, [AsyncTaskQueue(queue.name, client)])
-    yield create_app(data, AccessGuard(TOKEN, ["dash.example"], clock))
+    yield create_app(
+        data, AccessGuard(TOKEN, ["dash.example"], clock, read_only_token=READ_ONLY)
+    )
     await data.close()
 
 

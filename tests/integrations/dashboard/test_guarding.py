@@ -12,9 +12,14 @@ from workstealing import AsyncTaskQueue
 from workstealing.dashboard.access_guard import AccessGuard
 from workstealing.errors import ConfigurationError
 
-from .conftest import ORIGIN, TOKEN, Clock
+from .conftest import ORIGIN, READ_ONLY, TOKEN, Clock
 
-PAGES = ["/", "/queue?queue=q", "/task?queue=q&id=x"]
+PAGES = [
+    *("/", "/queue?queue=q", "/task?queue=q&id=x", "/tasks?queue=q&state=dead"),
+    *("/schedules?queue=q", "/workers", "/worker?queue=q&name=w", "/search?id=x"),
+    "/acts",
+]
+ACTS = ["/act", "/bulk", "/steer"]
 FOR_PROGRAMS = ["/api/stat", "/metrics"]
 
 
@@ -215,7 +220,7 @@ async def test_an_address_or_an_allowed_name_is_answered(
     ],
     ids=str,
 )
-@pytest.mark.parametrize("path", ["/act", "/login", "/logout"])
+@pytest.mark.parametrize("path", [*ACTS, "/login", "/logout"])
 async def test_a_form_of_another_site_does_nothing(
     stranger: httpx.AsyncClient,
     browser: httpx.AsyncClient,
@@ -309,3 +314,52 @@ def test_a_guard_does_not_show_its_token() -> None:
     guard: Any = AccessGuard(TOKEN)
 
     assert TOKEN not in repr(guard)
+
+
+@pytest.mark.parametrize("path", ACTS)
+async def test_the_token_that_only_reads_sees_all_and_changes_nothing(
+    stranger: httpx.AsyncClient, queue: AsyncTaskQueue, path: str
+) -> None:
+    @queue.task(name="echo")
+    def echo() -> None: ...
+
+    handle = await echo.submit()
+    form = {"queue": queue.name, "run": "default", "id": handle.id}
+    headers = {"Origin": ORIGIN}
+    signed_in = await stranger.post(
+        "/login", data={"token": READ_ONLY}, headers=headers
+    )
+    assert signed_in.status_code == 303
+
+    by_session = await stranger.post(
+        path, data={**form, "action": "cancel"}, headers=headers
+    )
+    stranger.cookies.clear()
+    bearer = {"Authorization": f"Bearer {READ_ONLY}"}
+    by_token = await stranger.post(
+        path, data={**form, "action": "cancel"}, headers=bearer
+    )
+    page = await stranger.get(f"/queue?queue={queue.name}", headers=bearer)
+
+    assert by_session.status_code == by_token.status_code == 403
+    assert "may look, and not act" in by_token.text
+    assert page.status_code == 200
+    assert "Pause the queue" not in page.text
+    assert (await handle.state()).state == "waiting"
+
+
+async def test_who_only_looks_can_sign_out(stranger: httpx.AsyncClient) -> None:
+    headers = {"Origin": ORIGIN}
+    await stranger.post("/login", data={"token": READ_ONLY}, headers=headers)
+    assert (await stranger.get("/")).status_code == 200
+
+    await stranger.post("/logout", headers=headers)
+
+    assert (await stranger.get("/")).status_code == 303
+
+
+def test_both_tokens_must_be_long_and_different() -> None:
+    with pytest.raises(ConfigurationError, match="at least 16 characters"):
+        AccessGuard(TOKEN, read_only_token="short")
+    with pytest.raises(ConfigurationError, match="must not be the one that may act"):
+        AccessGuard(TOKEN, read_only_token=TOKEN)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import Any
 
 import pytest
 
-from workstealing import TaskQueue, Worker
+from workstealing import TaskQueue, Worker, WorkerPool
 from workstealing._logs import flush_logs
 from workstealing.errors import TaskFailed
+from workstealing.inspecting import Inspector
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
 from workstealing.tasks.retry import Retry, RetryPolicy
+from workstealing.testing import wait_until
 
 SOON = RetryPolicy(retries=3, initial_delay=0.01, max_delay=0.01)
 
@@ -220,3 +223,36 @@ def test_a_line_per_finished_task_is_logged_at_info(
     (done,) = [r for r in caplog.records if handle.id in r.getMessage()]
     assert done.levelname == "INFO"
     assert "(quick@1) done in" in done.getMessage()
+
+
+def test_a_task_that_waits_for_its_next_attempt_says_why_the_last_ones_failed(
+    queue: TaskQueue,
+) -> None:
+    @queue.task(retries=RetryPolicy(retries=9, initial_delay=0.01, max_delay=60))
+    def flaky(context: ExecutionContext) -> None:
+        if context.attempt == 5:
+            raise Retry(86_400, "not before tomorrow")
+        raise OSError(f"disk {context.attempt} is full" + "!" * 500)
+
+    handle = flaky.submit()
+    with WorkerPool(queue, workers=1):
+        wait_until(
+            lambda: Inspector(queue).cat(handle.id).due_ms > _tomorrow(),
+            30,
+            "five failed attempts",
+        )
+    inspector = Inspector(queue)
+
+    (row,) = inspector.ls("later")
+    seen = inspector.cat(handle.id)
+
+    assert "not before tomorrow" in row.note
+    assert [one.attempt for one in seen.failures] == [5, 4, 3]
+    assert seen.failures[1].error.startswith("OSError: disk 4 is full!")
+    assert len(seen.failures[1].error) < 300
+    assert "OSError" in seen.failures[1].traceback
+    assert "not before tomorrow" in str(inspector.why(handle.id))
+
+
+def _tomorrow() -> float:
+    return (time.time() + 80_000) * 1000

@@ -14,6 +14,7 @@ from workstealing.queue import (
     inspection_calls,
     limit_calls,
     listing_calls,
+    minute_calls,
     pause_calls,
     producer_calls,
     schedule_calls,
@@ -55,6 +56,8 @@ BUILT: tuple[Call[object], ...] = (
     listing_calls.ranked(KEYS.later, most=9, latest=True),
     listing_calls.scan_tasks(KEYS, "0", count=9),
     listing_calls.summarize(KEYS, ["t", "u"], most=9),
+    minute_calls.read_minutes(KEYS, [1, 2]),
+    worker_calls.record_minute(KEYS, 1, {"x@1": [1] * 13}),
     shared_state.place(KEYS, "w.0", ["t", "u"], b"{}"),
     shared_state.snatch(KEYS, "v.0", "w.0", "t"),
     pause_calls.pause(KEYS, "x"),
@@ -110,6 +113,7 @@ BUILT: tuple[Call[object], ...] = (
 
 # Keys of one worker, task, priority or ability: how their names begin.
 OWN = {
+    "minute": "minute:",
     "deque": "deque:",
     "inbox": "inbox:",
     "log": "log:",

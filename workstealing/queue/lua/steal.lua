@@ -60,8 +60,8 @@ for n = #taken, 1, -1 do
   local id, holder = taken[n], holders[n]
   if holder and string.sub(holder, 1, #victim + 1) == victim .. '#' then
     if is_fit(id) then
-      local attempts, deaths, steals = read_history(histories[n])
-      redis.call('HSET', history, id, write_history(attempts, deaths, steals + 1))
+      local attempts, deaths, steals, failures = read_history(histories[n])
+      redis.call('HSET', history, id, write_history(attempts, deaths, steals + 1, failures))
       redis.call('HSET', lock, id, thief .. '#' .. new_token())
       redis.call('RPUSH', thief_deque, id)
       moved = moved + 1

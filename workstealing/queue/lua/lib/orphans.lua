@@ -20,8 +20,8 @@ end
 -- Count a death for a task; return how many it has seen.
 local function count_death(id)
   --- uses: history
-  local attempts, deaths, steals = read_history(redis.call('HGET', history, id))
-  redis.call('HSET', history, id, write_history(attempts, deaths + 1, steals))
+  local attempts, deaths, steals, failures = read_history(redis.call('HGET', history, id))
+  redis.call('HSET', history, id, write_history(attempts, deaths + 1, steals, failures))
   return deaths + 1
 end
 

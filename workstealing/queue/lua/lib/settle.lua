@@ -5,12 +5,13 @@
 -- by the token that it names; repeating an accepted report changes nothing.
 
 -- Return a task that is unlocked: after a delay, or at once to the front of its inbox.
-local function return_task(id, verdict, delay_ms)
+local function return_task(id, verdict, outcome, delay_ms)
   --- uses: task, later, history
   becomes_odd()
   if verdict == 'retry' then
-    local attempts, deaths, steals = read_history(redis.call('HGET', history, id))
-    redis.call('HSET', history, id, write_history(attempts + 1, deaths, steals))
+    local attempts, deaths, steals, failures = read_history(redis.call('HGET', history, id))
+    failures = add_failure(failures, outcome)
+    redis.call('HSET', history, id, write_history(attempts + 1, deaths, steals, failures))
   end
   if delay_ms > 0 then
     redis.call('ZADD', later, now + delay_ms, id)
@@ -67,7 +68,7 @@ local function settle(first, last, refused)
   redis.call('HDEL', lock, unpack(freed))
   if is_there(permit_holders) then return_permits(freed) end
   for _, i in ipairs(returned) do
-    return_task(ARGV[i], ARGV[i + 2], tonumber(ARGV[i + 4]))
+    return_task(ARGV[i], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]))
   end
   if #ended > 0 then
     redis.call('HDEL', task, unpack(ended))

@@ -1,0 +1,50 @@
+"""`workstealing queue logs`: prints what a task logged and printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from workstealing._printing import printable
+from workstealing.cli.options import (
+    chosen_queue,
+    clear_errors,
+    queue_options,
+    single_word,
+)
+from workstealing.client.task_log import LoggingChannel
+from workstealing.inspecting import Inspector
+from workstealing.tasks.output_capture import LogRecord
+
+__all__ = ("logs_command",)
+
+
+@click.command("logs")
+@queue_options("ID")
+@click.option(
+    "-f", "--follow", is_flag=True, help="Go on until the task has ended, or Ctrl-C."
+)
+@clear_errors()
+def logs_command(follow: bool, **where: Any) -> None:
+    """Print what a task logged and printed, as far as it is kept.
+
+    A log is kept of a task that was submitted with log=True.
+    """
+    queue, words = chosen_queue(**where)
+    task_id = single_word(words, "the id of one task")
+    handle = queue.handle(task_id)
+    if follow:
+        # Nothing would ever end the log of a task that does not exist.
+        Inspector(queue).cat(task_id, most=1)
+        handle.follow(LoggingChannel(_print_record))
+        return
+    records = handle.logs()
+    for record in records:
+        _print_record(record)
+    if not records:
+        click.echo("no log is kept of it: submit it with log=True", err=True)
+
+
+def _print_record(record: LogRecord) -> None:
+    click.echo(printable(str(record)))

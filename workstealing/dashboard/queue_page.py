@@ -1,0 +1,241 @@
+"""The page of one queue."""
+
+from __future__ import annotations
+
+from workstealing.dashboard.dashboard_data import QueueSnapshot
+from workstealing.dashboard.drawings import (
+    RatePoint,
+    deques_drawing,
+    histogram,
+    rate_chart,
+)
+from workstealing.dashboard.layout import (
+    Reader,
+    act_form,
+    alarm_line,
+    frame,
+    queue_crumb,
+    queue_head,
+    where_of,
+)
+from workstealing.dashboard.markup import (
+    Column,
+    Html,
+    address,
+    badge,
+    link,
+    table,
+    tag,
+    text,
+)
+from workstealing.dashboard.worker_pages import workers_table
+from workstealing.inspecting import QueueHistory, QueueStat, TaskStat, alarms_of
+from workstealing.inspecting.formatting import (
+    duration,
+    duration_ms,
+    one_decimal,
+    percent,
+)
+from workstealing.inspecting.stat_rows import (
+    live_first,
+    oldest_age,
+    place_counts,
+    totals_text,
+    upkeep_ages,
+)
+
+__all__ = ("chosen_span", "queue_page")
+
+_SPANS = {60: "1 h", 10: "10 min", 480: "8 h"}
+_ALARMING = 0.1
+_NAMES = 100
+_NAME_COLUMNS = (
+    Column("task", "name"),
+    Column("done", "number"),
+    Column("failed", "number"),
+    Column("p50", "number"),
+    Column("p95", "number"),
+    Column("time in all", "number"),
+    Column("how long they take"),
+    Column("", "tick"),
+)
+# Places that a list of tasks does not tell apart from waiting.
+_LISTED_AS = {"held_back": "waiting"}
+
+
+def chosen_span(given: str) -> int:
+    """Return over how many minutes a reader wants to look back."""
+    return next((span for span in _SPANS if str(span) == given), 60)
+
+
+def queue_page(
+    snapshot: QueueSnapshot, history: QueueHistory, span: int, reader: Reader
+) -> str:
+    """Show what is wrong, counts, rates, deques, tasks by name, workers, upkeep."""
+    seen = snapshot.stat
+    body: list[str] = [queue_head(seen, "overview", reader, *_acts(seen, reader))]
+    body += (alarm_line(alarm, where_of(seen)) for alarm in alarms_of(seen))
+    body.append(tag("div", *_tiles(seen), class_="tiles"))
+    chart = _chart(snapshot, history, span)
+    body.append(tag("div", chart, _deques(seen), class_="two"))
+    if seen.task_names or history.tasks:
+        title = f"Tasks, last {_SPANS[span]}"
+        body += (tag("h2", title), _names(seen, history, reader))
+    body += (tag("h2", "Workers"), workers_table(seen.workers, where_of(seen)))
+    if seen.parked_abilities:
+        columns = (
+            Column("needs", "name"),
+            Column("tasks", "number"),
+            Column("because", "wide"),
+        )
+        rows = [
+            (one.ability, f"{one.tasks:,}", one.reason) for one in seen.parked_abilities
+        ]
+        body += (tag("h2", "Parked"), table(columns, rows))
+    body += (
+        tag("h2", "Totals"),
+        tag("p", totals_text(seen)),
+        tag("h2", "Upkeep"),
+        _upkeep(seen),
+    )
+    return frame(seen.queue, [queue_crumb(seen)], body, reader, seen=seen)
+
+
+def _acts(seen: QueueStat, reader: Reader) -> list[Html]:
+    where = where_of(seen)
+    is_paused = any(not pause.task for pause in seen.pauses)
+    pause, words = ("pause", "Pause the queue")
+    if is_paused:
+        pause, words = ("resume", "Resume the queue")
+    end = act_form(reader, "end-input", where, "End the input")
+    if seen.input_ended:
+        end = act_form(reader, "reopen", where, "Reopen the input")
+    return [end, act_form(reader, pause, {**where, "task": ""}, words)]
+
+
+def _tiles(seen: QueueStat) -> list[Html]:
+    oldest = oldest_age(seen)
+    notes = {"waiting": f"oldest {oldest}" if oldest else ""}
+    return [
+        tag(
+            "a",
+            tag("b", number),
+            tag("span", place.replace("_", " ")),
+            tag("span", notes[place]) if notes.get(place) else "",
+            href=address(
+                "/tasks", **where_of(seen), state=_LISTED_AS.get(place, place)
+            ),
+            class_=place if number != "0" else False,
+            data_key=place,
+        )
+        for place, number in place_counts(seen).items()
+    ]
+
+
+def _chart(snapshot: QueueSnapshot, history: QueueHistory, span: int) -> Html:
+    seen, rates = snapshot.stat, snapshot.rates
+    now_ms = seen.now_ms
+    lately = ""
+    if rates is not None:
+        done, stolen = one_decimal(rates.done), one_decimal(rates.stolen)
+        lately = f" · now {done} done/s, {stolen} stolen/s"
+    # The minute that has not ended would look like a fall.
+    points = [
+        RatePoint(one.at_ms, one.done / 60, one.failed / 60)
+        for one in history.minutes
+        if one.at_ms <= now_ms
+    ]
+    if span == 10 and len(snapshot.history) > 1:
+        points = list(snapshot.history)
+    spans = [
+        link("/queue", words, **where_of(seen), span=str(minutes))
+        if minutes != span
+        else text(words)
+        for minutes, words in sorted(_SPANS.items())
+    ]
+    choice = text(*(text(" · " if n else "last ", one) for n, one in enumerate(spans)))
+    if not any(one.done or one.failed for one in points):
+        points = []
+    return tag(
+        "section",
+        tag("h2", "Done and failed per second"),
+        tag("p", choice, f", UTC{lately}", class_="quiet"),
+        rate_chart(points, now_ms - span * 60_000, now_ms),
+        tag(
+            "ul",
+            tag("li", "done", class_="done"),
+            tag("li", "failed", class_="fails"),
+            class_="legend rates",
+        ),
+        class_="card",
+    )
+
+
+def _deques(seen: QueueStat) -> Html:
+    workers = live_first(seen.workers)
+    workers.sort(key=lambda worker: (not worker.is_alive, -worker.waiting, worker.name))
+    words = "green: in hand · blue: waits in the deque, front at the left"
+    drawing = deques_drawing(workers)
+    if not workers:
+        words, drawing = "No worker is alive.", text()
+    title = tag("h2", "Deques")
+    return tag(
+        "section", title, tag("p", words, class_="quiet"), drawing, class_="card"
+    )
+
+
+def _names(seen: QueueStat, history: QueueHistory, reader: Reader) -> Html:
+    paused = {pause.task for pause in seen.pauses}
+    where = where_of(seen)
+    found = {one.task.rpartition("@")[0] or one.task for one in history.tasks}
+    idle = [name for name in seen.task_names if name not in found]
+    stats = [*history.tasks, *(TaskStat(name, 0, 0, 0, ()) for name in idle)]
+    rows, keys = [], []
+    for one in stats[:_NAMES]:
+        name = one.task.rpartition("@")[0] or one.task
+        action = "resume" if name in paused else "pause"
+        listed = link("/tasks", one.task, **where, task=name)
+        badges = text(" ", badge("paused")) if name in paused else text()
+        rows.append(
+            (
+                text(listed, badges),
+                *_numbers(one),
+                act_form(reader, action, {**where, "task": name}, whom=name),
+            )
+        )
+        keys.append(one.task)
+    return table(_NAME_COLUMNS, rows, keys, label="Tasks by name")
+
+
+def _numbers(one: TaskStat) -> tuple[str, ...]:
+    ended = one.done + one.failed
+    if not ended:
+        return ("0", "", "", "", "", "")
+    share = one.failed / ended
+    words = percent(share) if one.failed else "0 %"
+    failed = badge("failed", words) if share >= _ALARMING else text(words)
+    p50, p95 = (_about(one.quantile_ms(part)) for part in (0.5, 0.95))
+    label = f"How long {one.task} takes: half {p50} at most, 95 % {p95}"
+    return (
+        f"{one.done:,}",
+        failed,
+        p50,
+        p95,
+        duration_ms(one.total_ms),
+        histogram(one.histogram, label),
+    )
+
+
+def _about(ms: float) -> str:
+    """Say an estimate in two digits."""
+    if ms < 1:
+        return "< 1 ms"
+    return f"≈ {duration(float(f'{ms:.2g}') / 1000)}"
+
+
+def _upkeep(seen: QueueStat) -> Html:
+    ages = upkeep_ages(seen)
+    if not ages:
+        return tag("p", "None yet.", class_="quiet")
+    columns = (Column("duty", "name"), Column("last done"))
+    return table(columns, list(ages.items()))

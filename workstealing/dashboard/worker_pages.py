@@ -1,0 +1,129 @@
+"""The pages of workers: those of all queues, and one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workstealing.dashboard.dashboard_data import Overview, WorkerView
+from workstealing.dashboard.drawings import bar
+from workstealing.dashboard.layout import Reader, frame, queue_crumb, where_of
+from workstealing.dashboard.markup import (
+    Column,
+    Html,
+    badge,
+    link,
+    pairs_list,
+    table,
+    tag,
+    text,
+)
+from workstealing.dashboard.task_rows import task_rows
+from workstealing.inspecting import WorkerStat
+from workstealing.inspecting.formatting import duration_ms, plural, timestamp
+from workstealing.inspecting.stat_rows import live_first, worker_row
+
+__all__ = ("worker_page", "workers_page", "workers_table")
+
+_WORKERS = 200
+_COLUMNS = (
+    Column("worker", "name"),
+    Column("state"),
+    Column("deque", "number"),
+    Column(""),
+    Column("running", "number"),
+    Column("stolen", "number"),
+    Column("renewed", "plain"),
+    Column("process", "name"),
+)
+
+
+def workers_page(seen: Overview, reader: Reader) -> str:
+    """Show the workers of all queues."""
+    body: list[str] = [tag("h1", "Workers")]
+    for snapshot in seen.snapshots:
+        stat = snapshot.stat
+        if stat.workers:
+            title = link("/queue", f"{stat.queue}/{stat.run}", **where_of(stat))
+            body += (tag("h2", title), workers_table(stat.workers, where_of(stat)))
+    if len(body) == 1:
+        body.append(tag("p", "No worker is alive.", class_="quiet"))
+    return frame("Workers", [], body, reader)
+
+
+def worker_page(view: WorkerView, reader: Reader) -> str:
+    """Show one worker: its process, its lease, what it runs, its deque."""
+    seen, worker = view.stat, view.worker
+    row = worker_row(worker)
+    state = row["state"].split()[0]
+    facts = [
+        ("queue", link("/queue", f"{seen.queue}/{seen.run}", **where_of(seen))),
+        ("process", f"{worker.pid or '?'} on {worker.host or '?'}"),
+        ("joined", _joined(worker, seen.now_ms)),
+        ("lease", _lease(worker)),
+        ("in hand", f"{worker.running:,}"),
+        ("in its deque", f"{worker.waiting:,}"),
+        ("stolen from others", f"{worker.stolen:,}"),
+    ]
+    body: list[str] = [
+        tag(
+            "div", tag("h1", worker.name), badge(state, row["state"]), class_="bar-top"
+        ),
+        tag("div", pairs_list(facts), class_="card"),
+    ]
+    for title, rows, total in (
+        ("In hand", view.running, worker.running),
+        ("Its deque, the next first", view.deque, worker.waiting),
+    ):
+        body.append(tag("h2", title))
+        if rows:
+            body.append(task_rows(rows, where_of(seen), seen.now_ms))
+            if total > len(rows):
+                more = f"The first {len(rows):,} of {total:,}."
+                body.append(tag("p", more, class_="quiet"))
+        else:
+            body.append(tag("p", "Nothing.", class_="quiet"))
+    return frame(worker.name, [queue_crumb(seen)], body, reader, seen=seen)
+
+
+def workers_table(workers: Sequence[WorkerStat], where: dict[str, str]) -> Html:
+    """Show workers with their deques, the live ones first."""
+    ordered = live_first(workers)
+    if not ordered:
+        return tag("p", "No live workers.", class_="quiet")
+    longest = max(worker.waiting for worker in ordered)
+    rows = [_cells(worker, longest, where) for worker in ordered[:_WORKERS]]
+    keys = [worker.name for worker in ordered[:_WORKERS]]
+    below = text()
+    if len(ordered) > _WORKERS:
+        more = plural(len(ordered) - _WORKERS, "more worker")
+        below = tag("p", f"… {more}", class_="quiet")
+    return text(table(_COLUMNS, rows, keys, label="Workers"), below)
+
+
+def _cells(worker: WorkerStat, longest: int, where: dict[str, str]) -> tuple[str, ...]:
+    row = worker_row(worker)
+    return (
+        link("/worker", row["worker"], **where, name=worker.name),
+        # The first word of a state is a class of the style sheet.
+        badge(row["state"].split()[0], row["state"]),
+        row["deque"],
+        bar(worker.waiting, longest),
+        row["running"],
+        row["stolen"],
+        row["renewed"],
+        f"{row['host']} {row['pid']}".strip(),
+    )
+
+
+def _joined(worker: WorkerStat, now_ms: int) -> str:
+    if not worker.since_ms:
+        return "unknown"
+    ago = duration_ms(now_ms - worker.since_ms)
+    return f"{timestamp(worker.since_ms)}, {ago} ago"
+
+
+def _lease(worker: WorkerStat) -> str:
+    renewed = f"renewed {duration_ms(worker.lease_age_ms)} ago"
+    if worker.is_alive:
+        return f"{renewed}, valid for another {duration_ms(worker.lease_left_ms)}"
+    return f"ended {duration_ms(-worker.lease_left_ms)} ago: it counts as dead"
