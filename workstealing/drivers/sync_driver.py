@@ -79,6 +79,14 @@ class Driver:
         finally:
             flow.close()
 
+    def interrupt(self) -> None:
+        """End a wait on the server, if it has a connection of its own for that.
+
+        From another thread; the one that waits gets `RedisUnavailable`.
+        """
+        if self._own is not None:
+            self._own.interrupt()
+
     def close(self) -> None:
         """Close what this driver opened for itself; the client stays open."""
         self._subscriptions.close()

@@ -151,11 +151,15 @@ class InFlight:
         """Let no further task begin; safe in a signal handler."""
         self._is_closed = True
 
-    def make_exchange_due(self) -> None:
-        """Let the loop exchange now: a wake-up came, or the slots have changed."""
+    def make_exchange_due(self) -> bool:
+        """Let the loop exchange now: a wake-up came, or the slots have changed.
+
+        Return whether a slot has nothing to do.
+        """
         with self._mutex:
             self._is_asked_for = True
             self._changed.notify()
+            return self._idle > len(self._waiting)
 
     def is_exchange_due(self) -> bool:
         """Return whether the loop should not wait any longer."""

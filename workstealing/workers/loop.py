@@ -57,7 +57,10 @@ logger = BackgroundLogger(__name__)
 UntilEmpty = bool | Literal["all"]
 """Whether to end when nothing can run now, or ("all") when nothing is left at all."""
 
-_REST_SECONDS = 1.0
+# How long to rest if nothing is known to be due, and if something is, or may be.
+_REST_SECONDS = 5.0
+_SHORT_REST = 1.0
+_QUIET_REST = 0.5
 _HURRIED_REST = 0.1
 # Redis takes no time at all to mean for ever.
 _SHORTEST_REST = 0.001
@@ -87,6 +90,8 @@ class WorkerLoop:
         has_descriptors: returns whether the worker's open files are still its own.
         until_empty: when to end without being asked to.
         rest: seconds to wait for a wake-up before it looks again.
+        may_repeat: whether the client repeats commands on its own, so that replies may
+            get lost without a failure.
         chance: jitter for pauses.
         clock: how long Redis has been away.
         observers: are told of thefts, parked tasks and lost leases, if there are any.
@@ -108,6 +113,7 @@ class WorkerLoop:
         has_descriptors: Callable[[], bool] = lambda: True,
         until_empty: UntilEmpty,
         rest: float,
+        may_repeat: bool = True,
         chance: Chance,
         clock: Clock,
         observers: TaskObservers | None = None,
@@ -129,7 +135,7 @@ class WorkerLoop:
         self._has_descriptors = has_descriptors
         self._until_empty = until_empty
         # Nobody renews the lease while the loop waits for a wake-up.
-        rest = min(rest, lease.renew_seconds)
+        rest = min(rest, lease.seconds / 3)
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
         self._waits_for: RedisCommand[Any] | None = None
         self._chance = chance
@@ -137,6 +143,10 @@ class WorkerLoop:
         self._observers = observers
         self._sleep = sleep
         self._speaking = Lock()
+        self._may_repeat = may_repeat
+        self._rests_in_a_row = 0
+        self._is_resting = False
+        self._is_roused = False
         self._is_member = False
         self._pauses = Pauses()
         self._held_back = 0
@@ -160,10 +170,15 @@ class WorkerLoop:
                     self._hand_back(self._driver, final=False)
                 self._turn()
                 self._failures_in_a_row = 0
+                self._is_roused = False
             except ServerTooOld:
                 raise
             except RedisError as error:
-                self._pause(error)
+                if self._is_roused:
+                    self._is_roused = False
+                    self._in_flight.doubt()
+                else:
+                    self._pause(error)
         if self._is_member:
             self.leave()
 
@@ -188,6 +203,7 @@ class WorkerLoop:
         """
         driver = self._shared_driver
         if not self._speaking.acquire(blocking=False):
+            self._rouse()
             return
         try:
             if not self._is_member:
@@ -203,6 +219,12 @@ class WorkerLoop:
                 self._hand_back(driver, final=False)
         finally:
             self._speaking.release()
+
+    def _rouse(self) -> None:
+        """Have the loop look at the phase, if it waits for a wake-up."""
+        if self._is_resting and self.phase is not Phase.WORKING:
+            self._is_roused = True
+            self._driver.interrupt()
 
     def _leave(self, driver: Driver) -> None:
         # With a limit: the other thread may be waiting for a server that never answers.
@@ -263,9 +285,13 @@ class WorkerLoop:
         want = in_flight.room() if is_open else 0
         after, self._waits_for = self._waits_for, None
         with self._speaking:
-            exchanged = self._exchange(
-                driver, want=want, keep=in_flight.keep(), after=after
-            )
+            self._is_resting = after is not None
+            try:
+                exchanged = self._exchange(
+                    driver, want=want, keep=in_flight.keep(), after=after
+                )
+            finally:
+                self._is_resting = False
         if exchanged is None:
             return
         has_worked = self._steal(exchanged) > 0
@@ -281,7 +307,9 @@ class WorkerLoop:
         # One that is still putting paused tasks aside may find others behind them.
         is_sorting = exchanged.held_back > self._held_back
         self._held_back = exchanged.held_back
-        if not has_worked and not is_sorting:
+        if has_worked or is_sorting:
+            self._rests_in_a_row = 0
+        else:
             self._rest(exchanged)
 
     def _exchange(
@@ -295,7 +323,8 @@ class WorkerLoop:
         """Report, renew the lease and take tasks; None if the lease was lost."""
         identity, in_flight, stats = self._identity, self._in_flight, self.stats
         reports = in_flight.take_reports()
-        renews = self._lease.is_worth_renewing
+        # An exchange that follows a rest is sent before it.
+        renews = self._lease.is_worth_renewing or self._rests_in_a_row > 1
         stats.exchanges += 1
         call = worker_calls.exchange(
             identity.keys,
@@ -305,7 +334,9 @@ class WorkerLoop:
             want=want,
             keep=keep,
             reports=reports,
-            held=in_flight.held_besides(reports, is_occasion=renews),
+            held=in_flight.held_besides(
+                reports, is_occasion=renews and self._may_repeat
+            ),
             renews=renews,
             after=after,
         )
@@ -483,8 +514,17 @@ class WorkerLoop:
             )
         seconds = self._rest_seconds
         if exchanged.next_in_ms >= 0:
-            seconds = min(seconds, max(_SHORTEST_REST, exchanged.next_in_ms / 1000))
-        self._waits_for = self._slots.rest(seconds)
+            next_in = max(_SHORTEST_REST, exchanged.next_in_ms / 1000)
+            seconds = min(seconds, _SHORT_REST, next_in)
+        elif not self._rests_in_a_row:
+            seconds = min(seconds, _SHORT_REST)
+        self._rests_in_a_row += 1
+        waits_for = self._slots.rest(seconds)
+        if waits_for is None or self.phase is Phase.WORKING:
+            self._waits_for = waits_for
+        else:
+            # Wake-ups are for those who take tasks.
+            self._sleep(min(seconds, _QUIET_REST))
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()
@@ -544,12 +584,17 @@ def descriptors_lost(worker: str) -> PoolBroken:
     )
 
 
-def rest_seconds(driver: Driver) -> float:
-    """Return how long a worker waits for a wake-up before it looks again."""
+def rest_seconds(driver: Driver, *, has_side_work: bool = False) -> float:
+    """Return how long a worker waits for a wake-up before it looks again.
+
+    One that *has side work* does some of that before each rest.
+    """
+    if is_plain(driver.client):
+        return _SHORT_REST if has_side_work else _REST_SECONDS
     # A client that gives up earlier would take every rest for a failure. A connection
-    # of the worker's own knows which commands block.
-    timeout = None if is_plain(driver.client) else timeout_of(driver.client)
-    return _REST_SECONDS if not timeout else min(_REST_SECONDS, timeout / 2)
+    # of the worker's own knows which commands block, and can be called back.
+    timeout = timeout_of(driver.client)
+    return _SHORT_REST if not timeout else min(_SHORT_REST, timeout / 2)
 
 
 def choose_victim(drawn: Sequence[tuple[str, int]], thief: str) -> str | None:

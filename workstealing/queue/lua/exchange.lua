@@ -1,6 +1,6 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
 --- needs: paused, take_order, refill, load, first_write, take_turns, permits, wake_workers
---- needs: count_blocked
+--- needs: count_blocked, quiet_upkeep
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
@@ -102,9 +102,17 @@ if (unblocked > 0 or has_lines and room > 0 and not is_alone)
   wake_workers(math.max(1, unblocked))
 end
 
-local victims = {}
+local victims, has_tasks = {}, true
 if may_take and #tasks == 0 then
-  victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES')
+  -- One look at what mostly is not there, for a worker that has nothing to do.
+  local number = redis.call('EXISTS', loads, task, task, bell, bell, bell, bell)
+  local has_loads = number % 2 == 1
+  has_tasks = math.floor(number / 2) % 2 == 1
+  if has_loads then victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES') end
+  -- A wake-up that is left over would only wake it again: whoever does not rest looks first.
+  if number >= 4 and lists == 0 and not has_lines and not has_loads then
+    redis.call('DEL', bell)
+  end
 end
 local to_stop = {}
 if is_there(cancelling) then
@@ -112,12 +120,10 @@ if is_there(cancelling) then
     if redis.call('SISMEMBER', cancelling, id) == 1 then to_stop[#to_stop + 1] = id end
   end
 end
-local is_overdue = 0
-if renews and now - tonumber(redis.call('HGET', upkeep, 'claimed') or 0) > upkeep_ms then
-  redis.call('HSET', upkeep, 'claimed', now)
-  is_overdue = 1
-end
-local unfinished, delayed, held_back, pauses = redis.call('HLEN', task), 0, 0, {}
+local is_quiet = may_take and lists == 0 and not has_lines and not is_odd and not has_ticks
+local is_overdue = renews and claim_upkeep(is_quiet and #victims == 0) and 1 or 0
+local unfinished = has_tasks and redis.call('HLEN', task) or 0
+local delayed, held_back, pauses = 0, 0, {}
 local limited, most_lines = 0, 10
 if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
@@ -126,6 +132,11 @@ if is_odd then
     held_back, pauses = redis.call('HLEN', paused_tasks), redis.call('HGETALL', paused)
   end
   if is_there(placed) then limited = count_blocked(now, most_lines) end
+end
+-- Delayed tasks and rates are for those who take tasks, and they may all be at rest.
+if is_odd and renews and want == 0 and not is_queue_paused()
+    and redis.call('ZCOUNT', later, '-inf', now) + redis.call('ZCOUNT', refills, '-inf', now) > 0 then
+  wake_workers(1)
 end
 local due = 0
 if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end

@@ -103,6 +103,7 @@ else
   if #in_line > 0 then put_into_lines(in_line, names, false) end
 end
 know_limits(lines_at + count + 1)
-if due == 0 then wake_workers(fresh) end
+-- A worker that rests knows of no delayed task, if this is the first.
+if due == 0 then wake_workers(fresh) elseif redis.call('ZCARD', later) == fresh then wake_workers(1) end
 redis.call('HINCRBY', stats, 'submitted', fresh)
 return reply
