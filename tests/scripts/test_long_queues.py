@@ -168,7 +168,7 @@ def test_one_task_costs_the_server_few_commands(alone: Any) -> None:
 
     commands = alone.client.info("commandstats")
     del commands["cmdstat_config|resetstat"]
-    assert sum(stats["calls"] for stats in commands.values()) <= 44
+    assert sum(stats["calls"] for stats in commands.values()) <= 32
 
 
 def test_whether_long_tasks_and_outcomes_are_there_is_learned_without_reading_them(

@@ -1,4 +1,4 @@
-"""Who is woken, by what, and what a queue costs the server on which nothing happens."""
+"""Who is woken, by what; and what a queue costs the server while little happens."""
 
 from __future__ import annotations
 
@@ -42,6 +42,17 @@ def test_a_worker_at_rest_costs_the_server_few_commands(alone: Any) -> None:
     assert calls(alone) <= 10
     assert not idle.is_overdue
     alone.do(survey(alone.keys, alone.settings))
+    assert calls(alone) <= 7
+
+
+def test_a_task_that_is_submitted_alone_costs_the_server_few_commands(
+    alone: Any,
+) -> None:
+    alone.submit("before")
+    calls(alone)
+
+    alone.submit("a")
+
     assert calls(alone) <= 7
 
 

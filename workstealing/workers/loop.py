@@ -366,7 +366,8 @@ class WorkerLoop:
         if renews:
             self._lease.renewed()
         stats.taken += len(exchanged.tasks)
-        stats.due = exchanged.runnable
+        if exchanged.unfinished >= 0:
+            stats.due = exchanged.runnable
         self._tell_pauses(exchanged.pauses)
         self._take(exchanged)
         return exchanged

@@ -181,7 +181,9 @@ def test_with_nothing_to_do_it_rests() -> None:
     assert scene.rests >= 2
 
 
-def test_it_rests_longer_while_nothing_happens_and_renews_its_lease_after_each() -> None:
+def test_it_rests_longer_while_nothing_happens_and_renews_its_lease_after_each() -> (
+    None
+):
     scene = Scene(exchanged(), exchanged(), exchanged(), exchanged("a"), exchanged())
 
     scene.loop.run()

@@ -67,17 +67,19 @@
 --                         ms; verdict is one of done, cancelled, expired, failed, dead,
 --                         forged, retry, back; failed and forged are dead, and counted apart too
 --
--- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
--- not due yet, waiting because of a pause, schedules that are due (looked at when the lease is
--- renewed, or nothing is taken), ms until the next task, rate or schedule is due (-1: none, or
--- tasks were taken), pauses, held back by limits (of a few lines at most). Tasks is id, token,
--- attempt, envelope, …; victims is worker, load, …; pauses is name, since when, …
+-- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished (-1: not counted this
+-- time), upkeep overdue, not due yet, waiting because of a pause, schedules that are due
+-- (looked at when the lease is renewed, or nothing is taken), ms until the next task, rate or
+-- schedule is due (-1: none, or tasks were taken), pauses, held back by limits (of a few lines
+-- at most). Tasks is id, token, attempt, envelope, …; victims is worker, load, …; pauses is
+-- name, since when, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
   settle(first, math.min(first + slice - 1, #ARGV), refused)
 end
-if not is_member() then return {'lost'} end
+-- Who neither renews nor takes anything learns of a lost lease later.
+if (renews or held >= 0) and not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
 
@@ -87,12 +89,14 @@ if may_take then
   if is_odd and promote(now, most_promoted) > 0 then becomes_odd() end
   has_lines = is_there(placed)
   if has_lines then renew_rates(now, most_promoted) end
-  if has_lists(has_lines) and not holds_suspect() then
+  local has_any = has_lists(has_lines)
+  if has_any and not renews and held < 0 and not is_member() then return {'lost'} end
+  if has_any and not holds_suspect() then
     for _, priority in ipairs(order_of_priorities(has_lines)) do
       take_priority(priority, has_lines)
     end
     -- With room left, the inboxes are empty, or another look finds what they have.
-    if room == 0 and not is_alone then refill() end
+    if room == 0 and keep > 0 and not is_alone then refill() end
   end
 end
 if has_deque_changed then record_load(worker, redis.call('LLEN', deque)) end
@@ -122,7 +126,9 @@ if is_there(cancelling) then
 end
 local is_quiet = may_take and lists == 0 and not has_lines and not is_odd and not has_ticks
 local is_overdue = renews and claim_upkeep(is_quiet and #victims == 0) and 1 or 0
-local unfinished = has_tasks and redis.call('HLEN', task) or 0
+-- Who has something to do hears of it only now and then.
+local is_told = renews or #tasks == 0 or is_odd
+local unfinished = not is_told and -1 or has_tasks and redis.call('HLEN', task) or 0
 local delayed, held_back, pauses = 0, 0, {}
 local limited, most_lines = 0, 10
 if is_odd then

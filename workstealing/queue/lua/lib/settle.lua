@@ -21,7 +21,7 @@ end
 
 local function settle(first, last, refused)
   --- uses: task, lock, done, outbox, running, stats, history, cancelling, priorities
-  --- uses: permit_holders, unique_of, retention_ms, most_outcomes
+  --- uses: permit_holders, unique_of, retention_ms, most_outcomes, renews
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
@@ -80,7 +80,11 @@ local function settle(first, last, refused)
   if #outcomes > 0 then
     redis.call('HSET', done, unpack(outcomes))
     redis.call('ZADD', outbox, unpack(expiries))
-    expire_outcomes(now, most_outcomes, math.min(#expiries, 1000))
+    -- Of few outcomes at a time, those before them are looked at when the lease is renewed.
+    local few, most = 20, 1000
+    if renews or #expiries > few then
+      expire_outcomes(now, most_outcomes, renews and most or math.min(#expiries, most))
+    end
   end
   for verdict, number in pairs(count) do
     if number > 0 then redis.call('HINCRBY', stats, verdict, number) end
