@@ -13,7 +13,7 @@ from redis.retry import Retry
 
 from workstealing.drivers.connect import connect, dedicated
 from workstealing.drivers.connection import is_plain
-from workstealing.drivers.sync_driver import Driver
+from workstealing.drivers.sync_driver import DedicatedDriver, Driver
 from workstealing.errors import RedisUnavailable, WrongType
 from workstealing.queue.inspection_calls import Counts, counts
 from workstealing.queue.keys import QueueKeys
@@ -22,7 +22,7 @@ from workstealing.testing import Server
 
 
 @pytest.fixture
-def driver(redis_server: Server) -> Iterator[Driver]:
+def driver(redis_server: Server) -> Iterator[DedicatedDriver]:
     with connect(redis_server.url, profile="tasks") as client:
         own = dedicated(Driver(client))
         yield own
@@ -154,7 +154,9 @@ def test_a_client_that_repeats_commands_waits_first_and_runs_the_script_then(
         assert client.llen(keys.bell) == 0
 
 
-def test_a_wait_can_be_ended_by_another_thread(driver: Driver, key_prefix: str) -> None:
+def test_a_wait_can_be_ended_by_another_thread(
+    driver: DedicatedDriver, key_prefix: str
+) -> None:
     keys = QueueKeys(key_prefix, "default")
     failures = list[BaseException]()
 

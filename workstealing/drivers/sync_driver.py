@@ -40,7 +40,7 @@ from workstealing.queue.steps import (
     Subscribe,
 )
 
-__all__ = ("Client", "Driver", "DriverSource", "is_ours")
+__all__ = ("Client", "DedicatedDriver", "Driver", "DriverSource", "is_ours")
 
 T = TypeVar("T")
 
@@ -78,14 +78,6 @@ class Driver:
             return cast("T", end.value)
         finally:
             flow.close()
-
-    def interrupt(self) -> None:
-        """End a wait on the server, if it has a connection of its own for that.
-
-        From another thread; the one that waits gets `RedisUnavailable`.
-        """
-        if self._own is not None:
-            self._own.interrupt()
 
     def close(self) -> None:
         """Close what this driver opened for itself; the client stays open."""
@@ -201,6 +193,18 @@ class Driver:
         if clustered:
             return sorted(node.name for node in client.get_primaries())
         return SINGLE
+
+
+class DedicatedDriver(Driver):
+    """A driver for one thread, in which others may end a wait."""
+
+    def interrupt(self) -> None:
+        """End a wait on the server, if it has a connection of its own for that.
+
+        From another thread; the one that waits gets `RedisUnavailable`.
+        """
+        if self._own is not None:
+            self._own.interrupt()
 
 
 class DriverSource:

@@ -21,7 +21,7 @@ from workstealing.chance import Chance
 from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.clock import Clock
 from workstealing.drivers.connection import is_plain, timeout_of
-from workstealing.drivers.sync_driver import Driver
+from workstealing.drivers.sync_driver import DedicatedDriver, Driver
 from workstealing.errors import (
     ConfigurationError,
     NotReplicated,
@@ -101,7 +101,7 @@ class WorkerLoop:
     def __init__(
         self,
         identity: WorkerIdentity,
-        driver: Driver,
+        driver: DedicatedDriver,
         shared_driver: Driver,
         in_flight: InFlight,
         slots: Slots,
@@ -517,7 +517,8 @@ class WorkerLoop:
         if exchanged.next_in_ms >= 0:
             next_in = max(_SHORTEST_REST, exchanged.next_in_ms / 1000)
             seconds = min(seconds, _SHORT_REST, next_in)
-        elif not self._rests_in_a_row:
+        elif not self._rests_in_a_row or self.phase is not Phase.WORKING:
+            # One that takes no more hands back what others feed to it.
             seconds = min(seconds, _SHORT_REST)
         self._rests_in_a_row += 1
         waits_for = self._slots.rest(seconds)

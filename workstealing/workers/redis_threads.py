@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Event, Thread
 
 from workstealing._logs import BackgroundLogger
-from workstealing.drivers.sync_driver import Driver
+from workstealing.drivers.sync_driver import DedicatedDriver
 from workstealing.errors import RedisError
 from workstealing.queue.steps import RedisCommand
 
@@ -34,7 +34,11 @@ class WakeUpListener:
     """
 
     def __init__(
-        self, driver: Driver, key: str, seconds: float, woken: Callable[[], bool]
+        self,
+        driver: DedicatedDriver,
+        key: str,
+        seconds: float,
+        woken: Callable[[], bool],
     ) -> None:
         self._driver = driver
         self._command = RedisCommand(

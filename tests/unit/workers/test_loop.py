@@ -200,6 +200,15 @@ def test_it_does_not_rest_long_while_something_is_due_later() -> None:
     assert scene.rested[:2] == [1.0, 0.3]
 
 
+def test_one_that_takes_no_more_does_not_rest_long_for_it_may_be_fed() -> None:
+    scene = Scene(exchanged(), exchanged(), exchanged())
+    scene.loop.phase = Phase.QUIET
+
+    scene.loop.run()
+
+    assert set(scene.rested) == {1.0}
+
+
 def test_one_that_takes_no_tasks_leaves_wake_ups_to_others() -> None:
     scene = Scene(exchanged(), exchanged())
     scene.waits_for = RedisCommand(("BLPOP", "bell", 1), bool)
