@@ -80,10 +80,11 @@ local function settle(first, last, refused)
   if #outcomes > 0 then
     redis.call('HSET', done, unpack(outcomes))
     redis.call('ZADD', outbox, unpack(expiries))
-    -- Of few outcomes at a time, those before them are looked at when the lease is renewed.
+    -- With few outcomes at a time, the others are looked at now and then.
     local few, most = 20, 1000
-    if renews or #expiries > few then
-      expire_outcomes(now, most_outcomes, renews and most or math.min(#expiries, most))
+    local is_time = renews or now % 4 == 0
+    if is_time or #expiries > few then
+      expire_outcomes(now, most_outcomes, is_time and most or math.min(#expiries, most))
     end
   end
   for verdict, number in pairs(count) do
