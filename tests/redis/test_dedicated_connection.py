@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import Thread
 
 import pytest
 from redis import Redis
@@ -12,7 +13,7 @@ from redis.retry import Retry
 
 from workstealing.drivers.connect import connect, dedicated
 from workstealing.drivers.connection import is_plain
-from workstealing.drivers.sync_driver import Driver
+from workstealing.drivers.sync_driver import DedicatedDriver, Driver
 from workstealing.errors import RedisUnavailable, WrongType
 from workstealing.queue.inspection_calls import Counts, counts
 from workstealing.queue.keys import QueueKeys
@@ -21,7 +22,7 @@ from workstealing.testing import Server
 
 
 @pytest.fixture
-def driver(redis_server: Server) -> Iterator[Driver]:
+def driver(redis_server: Server) -> Iterator[DedicatedDriver]:
     with connect(redis_server.url, profile="tasks") as client:
         own = dedicated(Driver(client))
         yield own
@@ -151,3 +152,27 @@ def test_a_client_that_repeats_commands_waits_first_and_runs_the_script_then(
         assert own.call(after_a_wait(keys, "BLPOP", keys.bell, 0.01)).tasks == 0
 
         assert client.llen(keys.bell) == 0
+
+
+def test_a_wait_can_be_ended_by_another_thread(
+    driver: DedicatedDriver, key_prefix: str
+) -> None:
+    keys = QueueKeys(key_prefix, "default")
+    failures = list[BaseException]()
+
+    def wait() -> None:
+        try:
+            driver.call(after_a_wait(keys, "BLPOP", keys.bell, 60.0))
+        except RedisUnavailable as error:
+            failures.append(error)
+
+    thread = Thread(target=wait)
+    thread.start()
+    while thread.is_alive():
+        driver.interrupt()
+        thread.join(0.01)
+
+    assert len(failures) == 1
+    driver.client.rpush(keys.bell, "1")
+    assert driver.call(counts(keys)).tasks == 0
+    assert driver.client.llen(keys.bell) == 1

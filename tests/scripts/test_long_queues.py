@@ -168,7 +168,7 @@ def test_one_task_costs_the_server_few_commands(alone: Any) -> None:
 
     commands = alone.client.info("commandstats")
     calls = [stats["calls"] for name, stats in commands.items() if "config" not in name]
-    assert sum(calls) <= 44
+    assert sum(calls) <= 32
 
 
 def test_whether_long_tasks_and_outcomes_are_there_is_learned_without_reading_them(

@@ -40,7 +40,12 @@ from workstealing.drivers.connection import DedicatedConnection, is_plain
 from workstealing.drivers.embedded import embedded
 from workstealing.drivers.memory_addresses import server_in_memory
 from workstealing.drivers.sentinel import async_primary, primary
-from workstealing.drivers.sync_driver import Client, Driver, DriverSource
+from workstealing.drivers.sync_driver import (
+    Client,
+    DedicatedDriver,
+    Driver,
+    DriverSource,
+)
 from workstealing.drivers.translate import CLIENT_ERRORS, translated
 from workstealing.errors import ConfigurationError, MissingExtra
 
@@ -163,13 +168,14 @@ def driver_source(
     return DriverSource(redis, partial(driver, profile=profile))
 
 
-def dedicated(driver: Driver) -> Driver:
+def dedicated(driver: Driver) -> DedicatedDriver:
     """Return a driver for one thread; close it.
 
     It has a connection of its own, where the client allows that.
     """
     client = driver.client
-    return Driver(client, DedicatedConnection(client) if is_plain(client) else None)
+    own = DedicatedConnection(client) if is_plain(client) else None
+    return DedicatedDriver(client, own)
 
 
 def async_driver(

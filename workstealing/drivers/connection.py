@@ -54,6 +54,8 @@ T = TypeVar("T")
 _REPLICA_SECONDS = 1.0
 # How late a blocking command may end.
 _LATE_SECONDS = 1.0
+# After so long a supervisor reconnects a client without a timeout, too.
+_LONGEST_SILENCE = 60.0
 
 
 class DedicatedConnection:
@@ -63,6 +65,7 @@ class DedicatedConnection:
         self._pool: Any = client.connection_pool
         self._timeout = timeout_of(client)
         self._connection: Any = None
+        self._waits_on: Any = None
 
     def call(self, call: Call[Any]) -> Any:
         """Run a script; return its reply as it is."""
@@ -87,6 +90,15 @@ class DedicatedConnection:
         """Send a blocking command, with its seconds last; return its reply as it is."""
         return self._exchange([], _packed(parts), False, _seconds(parts))[0]
 
+    def interrupt(self) -> None:
+        """End a wait on the server with a `ConnectionError`; from another thread.
+
+        The server forgets what it was to wait for, and what was sent behind that.
+        """
+        connection = self._waits_on
+        if connection is not None:
+            _shut_down(connection)
+
     def close(self) -> None:
         """Give the connection back; another is taken when one is needed again."""
         connection, self._connection = self._connection, None
@@ -107,12 +119,8 @@ class DedicatedConnection:
         connection, left = self._connection, len(before) + len(commands)
         try:
             connection.send_packed_command(before + commands)
-            if seconds and self._timeout is not None:
-                # The server is to wait, not to be slow. It looks at the time only now
-                # and then, up to ten times a second.
-                longest = seconds + max(self._timeout, _LATE_SECONDS)
-                if not connection.can_read(timeout=longest):
-                    raise TimedOut("no answer to a command that blocks")
+            if seconds:
+                self._wait(connection, seconds)
             replies = []
             while left:
                 left -= 1
@@ -127,6 +135,18 @@ class DedicatedConnection:
             # What comes next on it would be the answer to this.
             self.close()
             raise
+
+    def _wait(self, connection: Any, seconds: float) -> None:
+        """Wait for the reply to a command that blocks."""
+        # The server is to wait, not to be slow. It looks at the time only now and then,
+        # up to ten times a second.
+        late = _LONGEST_SILENCE if self._timeout is None else self._timeout
+        self._waits_on = connection
+        try:
+            if not connection.can_read(timeout=seconds + max(late, _LATE_SECONDS)):
+                raise TimedOut("no answer to a command that blocks")
+        finally:
+            self._waits_on = None
 
 
 def fence(client: Any, call: Call[Any]) -> list[tuple[Argument, ...]]:
@@ -312,10 +332,14 @@ def shut_down_sockets(client: Redis | RedisCluster) -> None:
     """Shut down every socket of a client, also those that some thread reads from."""
     for pool in _pools(client):
         for connection in _connections(pool):
-            held = getattr(connection, "_sock", None)
-            if held is not None:
-                with suppress(OSError):
-                    held.shutdown(socket.SHUT_RDWR)
+            _shut_down(connection)
+
+
+def _shut_down(connection: Any) -> None:
+    held = getattr(connection, "_sock", None)
+    if held is not None:
+        with suppress(OSError):
+            held.shutdown(socket.SHUT_RDWR)
 
 
 def _connections(pool: Any) -> Iterator[Any]:

@@ -40,7 +40,7 @@ from workstealing.queue.steps import (
     Subscribe,
 )
 
-__all__ = ("Client", "Driver", "DriverSource", "is_ours")
+__all__ = ("Client", "DedicatedDriver", "Driver", "DriverSource", "is_ours")
 
 T = TypeVar("T")
 
@@ -193,6 +193,18 @@ class Driver:
         if clustered:
             return sorted(node.name for node in client.get_primaries())
         return SINGLE
+
+
+class DedicatedDriver(Driver):
+    """A driver for one thread, in which others may end a wait."""
+
+    def interrupt(self) -> None:
+        """End a wait on the server, if it has a connection of its own for that.
+
+        From another thread; the one that waits gets `RedisUnavailable`.
+        """
+        if self._own is not None:
+            self._own.interrupt()
 
 
 class DriverSource:

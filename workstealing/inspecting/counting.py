@@ -31,7 +31,14 @@ from workstealing.tasks.previews import preview_envelope
 __all__ = ("RateMeter", "Rates", "read_stat")
 
 # Stored beside the times of duties without being one.
-_NOT_DUTIES = ("claimed", "cursor", "doubted", "looked", "permit_cursor")
+_NOT_DUTIES = (
+    "claimed",
+    "cursor",
+    "doubted",
+    "looked",
+    "permit_cursor",
+    "surveyed",
+)
 # The first ids of an inbox may be of cancelled tasks that were not skipped yet.
 _FRONT = 5
 # Lines that are looked at for the oldest task.

@@ -32,7 +32,7 @@ __all__ = (
 _script = queue_scripts(__package__)
 
 _DEFAULTS = QueueSettings()
-# Workers renew their leases every second.
+# Workers renew their leases every second; those at rest are woken to do so.
 _GRACE_MS = 3000
 
 
@@ -56,6 +56,10 @@ class Survey:
     """Names of tasks that somebody began to resume."""
     due_schedules: int
     """Schedules whose tick has come."""
+    has_old: bool
+    """Whether anything may have to be forgotten."""
+    has_locks: bool
+    """Whether there are locks to be compared with workers."""
 
 
 def survey(
@@ -150,7 +154,8 @@ def record_duties(keys: QueueKeys, by: str, duties: Sequence[str]) -> Call[int]:
 
 
 def _survey(reply: Any) -> Survey:
-    now, dead, rich, living, wanted, done_at, due_in, resuming, due_schedules = reply
+    now, dead, rich, living, wanted, done_at, due_in, resuming, *more = reply
+    due_schedules, has_old, has_locks = map(int, more)
     return Survey(
         int(now),
         tuple(map(shown, dead)),
@@ -160,5 +165,7 @@ def _survey(reply: Any) -> Survey:
         {duty: number(at) or 0 for duty, at in pairs(done_at).items()},
         None if int(due_in) < 0 else int(due_in),
         tuple(map(shown, resuming)),
-        int(due_schedules),
+        due_schedules,
+        bool(has_old),
+        bool(has_locks),
     )

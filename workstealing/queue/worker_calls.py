@@ -56,7 +56,7 @@ class Exchanged:
     victims: tuple[tuple[str, int], ...]
     """Some workers and the lengths of their deques, if it was given nothing."""
     unfinished: int
-    """Tasks of the queue that are not over, on any worker."""
+    """Tasks of the queue that are not over, on any worker; -1 if it was not looked."""
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int

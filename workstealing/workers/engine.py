@@ -18,7 +18,7 @@ from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
-from workstealing.drivers.connection import shut_down_sockets
+from workstealing.drivers.connection import is_plain, shut_down_sockets
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
@@ -117,7 +117,8 @@ class WorkerEngine(Generic[S]):
     ) -> None:
         check_threads()
         internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
-        driver, rest = internals.driver, rest_seconds(internals.driver)
+        driver = internals.driver
+        rest = rest_seconds(driver, has_side_work=idle is not _do_nothing)
         self._name = name
         self._own_driver = dedicated(driver)
         self._watched_file = _WatchedFile()
@@ -175,6 +176,7 @@ class WorkerEngine(Generic[S]):
             until_empty=until_empty,
             may_end=may_end,
             rest=rest,
+            may_repeat=not is_plain(driver.client),
             chance=chance,
             clock=clock,
             observers=observers,

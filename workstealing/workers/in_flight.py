@@ -13,7 +13,9 @@ no more than that is ever out of reach of a thief, and a crash repeats no more.
 
 An exchange is due when a slot has nothing to do, when a report is older than 50 ms, or
 when the stock of quick tasks runs low. So a quick task costs a fraction of a round
-trip, and a slot that falls idle is fed at once.
+trip, and a slot that falls idle is fed at once. If there was nothing to feed it with
+just before, a wake-up tells when there is: until then, for some milliseconds, the
+reports of slots that fall idle wait for those of quick tasks that still run.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ _MOST = 100
 # Batches that wait in the deque: enough to be worth a theft.
 _BATCHES_KEPT = 8
 _MOST_KEPT = 1000
+# Within what time reports of quick tasks go together, if nobody is waiting to be fed.
+_TOGETHER_SECONDS = 0.005
 # How much the latest batch counts for; high, since tasks come in runs of one kind.
 _WEIGHT = 0.5
 
@@ -67,6 +71,8 @@ class InFlight:
         self._is_asked_for = False
         self._is_unsure = False
         self._is_plenty = False
+        self._wanted = 0
+        self._is_exhausted = False
         self._is_stuck = False
         self._is_closed = False
         self._begun_before = 0
@@ -124,7 +130,7 @@ class InFlight:
         """Count one more slot that has nothing to do."""
         with self._mutex:
             self._idle += 1
-            self._is_asked_for = True
+            self._is_asked_for |= not self._is_exhausted
             self._changed.notify()
 
     def slot_is_busy(self) -> None:
@@ -145,26 +151,37 @@ class InFlight:
                 if left <= 0.0 or self.is_exchange_due():
                     return
                 # While tasks are held it looks often: slots do not call for it.
-                self._changed.wait(min(left, BATCH_SECONDS) if self._held else left)
+                if self._held:
+                    left = min(left, BATCH_SECONDS)
+                if self._idle and self._reports:
+                    left = min(left, _TOGETHER_SECONDS)
+                self._changed.wait(left)
 
     def close(self) -> None:
         """Let no further task begin; safe in a signal handler."""
         self._is_closed = True
 
-    def make_exchange_due(self) -> None:
-        """Let the loop exchange now: a wake-up came, or the slots have changed."""
+    def make_exchange_due(self) -> bool:
+        """Let the loop exchange now: a wake-up came, or the slots have changed.
+
+        Return whether a slot has nothing to do.
+        """
         with self._mutex:
             self._is_asked_for = True
             self._changed.notify()
+            return self._idle > len(self._waiting)
 
     def is_exchange_due(self) -> bool:
         """Return whether the loop should not wait any longer."""
-        if self._is_asked_for or self._unroutable or (self._idle and self._reports):
+        if self._is_asked_for or self._unroutable:
             return True
         is_low = self._is_plenty and len(self._waiting) < self._size
-        if is_low and self._batching.want > 1:
+        if is_low and self._batching.want > 1 and not self._is_exhausted:
             return True
         age = self._clock.monotonic() - self._exchanged_at
+        if self._idle and self._reports:
+            others_end_soon = self._running and self._batching.is_quick
+            return not others_end_soon or age >= _TOGETHER_SECONDS
         return bool(self._reports or self._waiting) and age >= BATCH_SECONDS
 
     def is_busy(self) -> bool:
@@ -181,7 +198,8 @@ class InFlight:
                 return 0
             want = self._batching.want
             wanted = want * self._size if want > 1 else self._idle
-            return max(0, wanted - len(self._waiting))
+            self._wanted = max(0, wanted - len(self._waiting))
+            return self._wanted
 
     def keep(self) -> int:
         """Return how many to have in the deque, where thieves reach them."""
@@ -195,6 +213,7 @@ class InFlight:
             )
             self._waiting.extend(deliveries)
             self._is_plenty = bool(deliveries)
+            self._is_exhausted = len(deliveries) < self._wanted
             self._exchanged_at = self._clock.monotonic()
             self.cancelled = frozenset(cancelled)
             return min(self._idle, len(self._waiting))
@@ -312,6 +331,11 @@ class Batching:
     def want(self) -> int:
         """How many tasks to hold at once."""
         return self._want
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether tasks last so short that it is worth to wait for their end."""
+        return self._mean is not None and self._mean <= 2 * _TOGETHER_SECONDS
 
     @property
     def keep(self) -> int:

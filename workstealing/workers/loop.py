@@ -21,7 +21,7 @@ from workstealing.chance import Chance
 from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.clock import Clock
 from workstealing.drivers.connection import is_plain, timeout_of
-from workstealing.drivers.sync_driver import Driver
+from workstealing.drivers.sync_driver import DedicatedDriver, Driver
 from workstealing.errors import (
     ConfigurationError,
     NotReplicated,
@@ -58,7 +58,10 @@ logger = BackgroundLogger(__name__)
 UntilEmpty = bool | Literal["all"]
 """Whether to end when nothing can run now, or ("all") when nothing is left at all."""
 
-_REST_SECONDS = 1.0
+# How long to rest if nothing is known to be due, and if something is, or may be.
+_REST_SECONDS = 5.0
+_SHORT_REST = 1.0
+_QUIET_REST = 0.5
 _HURRIED_REST = 0.1
 # Redis takes no time at all to mean for ever.
 _SHORTEST_REST = 0.001
@@ -89,6 +92,8 @@ class WorkerLoop:
         until_empty: when to end without being asked to.
         may_end: is told whether nothing is left, and returns whether to end then.
         rest: seconds to wait for a wake-up before it looks again.
+        may_repeat: whether the client repeats commands on its own, so that replies may
+            get lost without a failure.
         chance: jitter for pauses.
         clock: how long Redis has been away.
         observers: are told of thefts, parked tasks and lost leases, if there are any.
@@ -99,7 +104,7 @@ class WorkerLoop:
     def __init__(
         self,
         identity: WorkerIdentity,
-        driver: Driver,
+        driver: DedicatedDriver,
         shared_driver: Driver,
         in_flight: InFlight,
         slots: Slots,
@@ -112,6 +117,7 @@ class WorkerLoop:
         until_empty: UntilEmpty,
         may_end: Callable[[bool], bool] = bool,
         rest: float,
+        may_repeat: bool = True,
         chance: Chance,
         clock: Clock,
         observers: TaskObservers | None = None,
@@ -135,7 +141,7 @@ class WorkerLoop:
         self._until_empty = until_empty
         self._may_end = may_end
         # Nobody renews the lease while the loop waits for a wake-up.
-        rest = min(rest, lease.renew_seconds)
+        rest = min(rest, lease.seconds / 3)
         self._rest_seconds = min(rest, _HURRIED_REST) if until_empty else rest
         self._waits_for: RedisCommand[Any] | None = None
         self._chance = chance
@@ -144,6 +150,10 @@ class WorkerLoop:
         self._minutes = minutes
         self._sleep = sleep
         self._speaking = Lock()
+        self._may_repeat = may_repeat
+        self._rests_in_a_row = 0
+        self._is_resting = False
+        self._is_roused = False
         self._is_member = False
         self._pauses = Pauses()
         self._held_back = 0
@@ -167,10 +177,15 @@ class WorkerLoop:
                     self._hand_back(self._driver, final=False)
                 self._turn()
                 self._failures_in_a_row = 0
+                self._is_roused = False
             except ServerTooOld:
                 raise
             except RedisError as error:
-                self._pause(error)
+                if self._is_roused:
+                    self._is_roused = False
+                    self._in_flight.doubt()
+                else:
+                    self._pause(error)
         if self._is_member:
             self.leave()
 
@@ -195,6 +210,7 @@ class WorkerLoop:
         """
         driver = self._shared_driver
         if not self._speaking.acquire(blocking=False):
+            self._rouse()
             return
         try:
             if not self._is_member:
@@ -210,6 +226,12 @@ class WorkerLoop:
                 self._hand_back(driver, final=False)
         finally:
             self._speaking.release()
+
+    def _rouse(self) -> None:
+        """Have the loop look at the phase, if it waits for a wake-up."""
+        if self._is_resting and self.phase is not Phase.WORKING:
+            self._is_roused = True
+            self._driver.interrupt()
 
     def _leave(self, driver: Driver) -> None:
         # With a limit: the other thread may be waiting for a server that never answers.
@@ -272,9 +294,13 @@ class WorkerLoop:
         want = in_flight.room() if is_open else 0
         after, self._waits_for = self._waits_for, None
         with self._speaking:
-            exchanged = self._exchange(
-                driver, want=want, keep=in_flight.keep(), after=after
-            )
+            self._is_resting = after is not None
+            try:
+                exchanged = self._exchange(
+                    driver, want=want, keep=in_flight.keep(), after=after
+                )
+            finally:
+                self._is_resting = False
         if exchanged is None:
             return
         has_worked = self._steal(exchanged) > 0
@@ -290,7 +316,9 @@ class WorkerLoop:
         # One that is still putting paused tasks aside may find others behind them.
         is_sorting = exchanged.held_back > self._held_back
         self._held_back = exchanged.held_back
-        if not has_worked and not is_sorting:
+        if has_worked or is_sorting:
+            self._rests_in_a_row = 0
+        else:
             self._rest(exchanged)
 
     def _exchange(
@@ -304,7 +332,8 @@ class WorkerLoop:
         """Report, renew the lease and take tasks; None if the lease was lost."""
         identity, in_flight, stats = self._identity, self._in_flight, self.stats
         reports = in_flight.take_reports()
-        renews = self._lease.is_worth_renewing
+        # An exchange that follows a rest is sent before it.
+        renews = self._lease.is_worth_renewing or self._rests_in_a_row > 1
         stats.exchanges += 1
         call = worker_calls.exchange(
             identity.keys,
@@ -314,7 +343,9 @@ class WorkerLoop:
             want=want,
             keep=keep,
             reports=reports,
-            held=in_flight.held_besides(reports, is_occasion=renews),
+            held=in_flight.held_besides(
+                reports, is_occasion=renews and self._may_repeat
+            ),
             renews=renews,
             after=after,
         )
@@ -346,7 +377,8 @@ class WorkerLoop:
             if self._minutes is not None:
                 self._minutes.record(driver)
         stats.taken += len(exchanged.tasks)
-        stats.due = exchanged.runnable
+        if exchanged.unfinished >= 0:
+            stats.due = exchanged.runnable
         self._tell_pauses(exchanged.pauses)
         self._take(exchanged)
         return exchanged
@@ -495,8 +527,18 @@ class WorkerLoop:
             )
         seconds = self._rest_seconds
         if exchanged.next_in_ms >= 0:
-            seconds = min(seconds, max(_SHORTEST_REST, exchanged.next_in_ms / 1000))
-        self._waits_for = self._slots.rest(seconds)
+            next_in = max(_SHORTEST_REST, exchanged.next_in_ms / 1000)
+            seconds = min(seconds, _SHORT_REST, next_in)
+        elif not self._rests_in_a_row or self.phase is not Phase.WORKING:
+            # One that takes no more hands back what others feed to it.
+            seconds = min(seconds, _SHORT_REST)
+        self._rests_in_a_row += 1
+        waits_for = self._slots.rest(seconds)
+        if waits_for is None or self.phase is Phase.WORKING:
+            self._waits_for = waits_for
+        else:
+            # Wake-ups are for those who take tasks.
+            self._sleep(min(seconds, _QUIET_REST))
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()
@@ -556,12 +598,17 @@ def descriptors_lost(worker: str) -> PoolBroken:
     )
 
 
-def rest_seconds(driver: Driver) -> float:
-    """Return how long a worker waits for a wake-up before it looks again."""
+def rest_seconds(driver: Driver, *, has_side_work: bool = False) -> float:
+    """Return how long a worker waits for a wake-up before it looks again.
+
+    One that *has side work* does some of that before each rest.
+    """
+    if is_plain(driver.client):
+        return _SHORT_REST if has_side_work else _REST_SECONDS
     # A client that gives up earlier would take every rest for a failure. A connection
-    # of the worker's own knows which commands block.
-    timeout = None if is_plain(driver.client) else timeout_of(driver.client)
-    return _REST_SECONDS if not timeout else min(_REST_SECONDS, timeout / 2)
+    # of the worker's own knows which commands block, and can be called back.
+    timeout = timeout_of(driver.client)
+    return _SHORT_REST if not timeout else min(_SHORT_REST, timeout / 2)
 
 
 def choose_victim(drawn: Sequence[tuple[str, int]], thief: str) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Event, Thread
 
 from workstealing._logs import BackgroundLogger
-from workstealing.drivers.sync_driver import Driver
+from workstealing.drivers.sync_driver import DedicatedDriver
 from workstealing.errors import RedisError
 from workstealing.queue.steps import RedisCommand
 
@@ -30,16 +30,21 @@ class WakeUpListener:
         driver: where to listen; the listener closes it.
         key: of the list of wake-ups.
         seconds: to wait at a time.
-        woken: what to call then.
+        woken: what to call then; returns whether there is any use for it.
     """
 
     def __init__(
-        self, driver: Driver, key: str, seconds: float, woken: Callable[[], None]
+        self,
+        driver: DedicatedDriver,
+        key: str,
+        seconds: float,
+        woken: Callable[[], bool],
     ) -> None:
         self._driver = driver
         self._command = RedisCommand(
             ("BLPOP", key, seconds), parse=bool, is_blocking=True
         )
+        self._pass_on = RedisCommand(("RPUSH", key, "1"), parse=bool)
         self._woken = woken
         self._is_wanted = Event()
         self._is_over = False
@@ -59,6 +64,7 @@ class WakeUpListener:
         """End soon; nobody needs to wait for it."""
         self._is_over = True
         self._is_wanted.set()
+        self._driver.interrupt()
 
     def _listen(self) -> None:
         while True:
@@ -69,13 +75,14 @@ class WakeUpListener:
             self._is_wanted.clear()
             try:
                 is_woken = self._driver.call(self._command)
+                # Others may be at rest, and would not hear of it for a while.
+                if is_woken and (self._is_over or not self._woken()):
+                    self._driver.call(self._pass_on)
             except Exception as error:  # noqa: BLE001 - it must not end
                 # The loop has noticed too, and says so.
                 logger.debug("cannot listen for wake-ups: %r", error)
-                Event().wait(_PAUSE_SECONDS)
-            else:
-                if is_woken and not self._is_over:
-                    self._woken()
+                if not self._is_over:
+                    Event().wait(_PAUSE_SECONDS)
 
 
 class Heartbeat:

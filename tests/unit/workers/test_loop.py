@@ -17,7 +17,7 @@ from workstealing.errors import (
 )
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
-from workstealing.queue.steps import Call
+from workstealing.queue.steps import Call, RedisCommand
 from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
@@ -72,6 +72,8 @@ class Scene:
         self.calls: list[str] = []
         self.arguments: dict[str, list[tuple[Any, ...]]] = {}
         self.rests = 0
+        self.rested: list[float] = []
+        self.waits_for: Any = None
         self.slept: list[float] = []
         self.attempt: Any = None
         self.ending: Callable[[Delivery], Any] = lambda t: Report(t.id, "t", "done")
@@ -87,7 +89,7 @@ class Scene:
             idle=lambda: None,
             is_supervised=lambda: self.is_supervised,
             until_empty=until_empty,
-            rest=1.0,
+            rest=5.0,
             chance=ScriptedChance(*[0.5] * 100),
             clock=self.clock,
             sleep=self.slept.append,
@@ -139,8 +141,10 @@ class Scene:
             self.in_flight.finish(delivery, self.ending(delivery), 0.01)
         self.in_flight.slot_is_idle()
 
-    def rest(self, seconds: float) -> None:
+    def rest(self, seconds: float) -> Any:
         self.rests += 1
+        self.rested.append(seconds)
+        return self.waits_for
 
 
 def reported(arguments: tuple[Any, ...]) -> list[str]:
@@ -175,6 +179,44 @@ def test_with_nothing_to_do_it_rests() -> None:
     scene.loop.run()
 
     assert scene.rests >= 2
+
+
+def test_it_rests_longer_while_nothing_happens_and_renews_its_lease_after_each() -> (
+    None
+):
+    scene = Scene(exchanged(), exchanged(), exchanged(), exchanged("a"), exchanged())
+
+    scene.loop.run()
+
+    assert scene.rested[:4] == [1.0, 5.0, 5.0, 1.0]
+    assert [arguments[3] for arguments in scene.arguments["exchange"]][2:4] == [1, 1]
+
+
+def test_it_does_not_rest_long_while_something_is_due_later() -> None:
+    scene = Scene(exchanged(next_in_ms=60_000), exchanged(next_in_ms=300), exchanged())
+
+    scene.loop.run()
+
+    assert scene.rested[:2] == [1.0, 0.3]
+
+
+def test_one_that_takes_no_more_does_not_rest_long_for_it_may_be_fed() -> None:
+    scene = Scene(exchanged(), exchanged(), exchanged())
+    scene.loop.phase = Phase.QUIET
+
+    scene.loop.run()
+
+    assert set(scene.rested) == {1.0}
+
+
+def test_one_that_takes_no_tasks_leaves_wake_ups_to_others() -> None:
+    scene = Scene(exchanged(), exchanged())
+    scene.waits_for = RedisCommand(("BLPOP", "bell", 1), bool)
+    scene.loop.phase = Phase.QUIET
+
+    scene.loop.run()
+
+    assert set(scene.slept) == {0.5}
 
 
 def test_it_ends_when_nothing_can_run_now_though_something_is_due_later() -> None:

@@ -1,4 +1,4 @@
---- needs: clock, forget_schedule
+--- needs: clock, forget_schedule, wake_workers
 -- Make the schedules of a process's code known. The newest release decides:
 -- * An older release than the newest that has declared changes nothing.
 -- * A schedule is written if it is new, or if its code is other than what was declared
@@ -13,6 +13,7 @@
 -- KEY paused_schedules    hash  schedule -> since
 -- KEY removed_schedules   hash  schedule -> release:by:tick:digest of its code
 -- KEY control             hash  schedule_release
+-- KEY bell                list  wake-ups for idle workers
 -- ARG release  int  of the code; 0: not said
 -- ARGS values  str  of each schedule: name, digest, timing (a digest, too), keep (1 or 0),
 --                   definition, its next tick
@@ -64,4 +65,5 @@ if release > newest then
     end
   end
 end
+if written > 0 then wake_workers(1) end
 return {'ok', written, removed}

@@ -1,6 +1,6 @@
 --- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
 --- needs: paused, take_order, refill, load, first_write, take_turns, permits, wake_workers
---- needs: count_blocked
+--- needs: count_blocked, quiet_upkeep
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
@@ -71,17 +71,19 @@
 --                         ms; verdict is one of done, cancelled, expired, failed, dead,
 --                         forged, retry, back; failed and forged are dead, and counted apart too
 --
--- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished, upkeep overdue,
--- not due yet, waiting because of a pause, schedules that are due (looked at when the lease is
--- renewed, or nothing is taken), ms until the next task, rate or schedule is due (-1: none, or
--- tasks were taken), pauses, held back by limits (of a few lines at most). Tasks is id, token,
--- attempt, envelope, …; victims is worker, load, …; pauses is name, since when, …
+-- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished (-1: not counted this
+-- time), upkeep overdue, not due yet, waiting because of a pause, schedules that are due
+-- (looked at when the lease is renewed, or nothing is taken), ms until the next task, rate or
+-- schedule is due (-1: none, or tasks were taken), pauses, held back by limits (of a few lines
+-- at most). Tasks is id, token, attempt, envelope, …; victims is worker, load, …; pauses is
+-- name, since when, …
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
   settle(first, math.min(first + slice - 1, #ARGV), refused)
 end
-if not is_member() then return {'lost'} end
+-- Who neither renews nor takes anything learns of a lost lease later.
+if (renews or held >= 0) and not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
 
@@ -91,12 +93,14 @@ if may_take then
   if is_odd and promote(now, most_promoted) > 0 then becomes_odd() end
   has_lines = is_there(placed)
   if has_lines then renew_rates(now, most_promoted) end
-  if has_lists(has_lines) and not holds_suspect() then
+  local has_any = has_lists(has_lines)
+  if has_any and not renews and held < 0 and not is_member() then return {'lost'} end
+  if has_any and not holds_suspect() then
     for _, priority in ipairs(order_of_priorities(has_lines)) do
       take_priority(priority, has_lines)
     end
     -- With room left, the inboxes are empty, or another look finds what they have.
-    if room == 0 and not is_alone then refill() end
+    if room == 0 and keep > 0 and not is_alone then refill() end
   end
 end
 if has_deque_changed then record_load(worker, redis.call('LLEN', deque)) end
@@ -106,9 +110,17 @@ if (unblocked > 0 or has_lines and room > 0 and not is_alone)
   wake_workers(math.max(1, unblocked))
 end
 
-local victims = {}
+local victims, has_tasks = {}, true
 if may_take and #tasks == 0 then
-  victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES')
+  -- One look at what mostly is not there, for a worker that has nothing to do.
+  local number = redis.call('EXISTS', loads, task, task, bell, bell, bell, bell)
+  local has_loads = number % 2 == 1
+  has_tasks = math.floor(number / 2) % 2 == 1
+  if has_loads then victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES') end
+  -- A wake-up that is left over would only wake it again: whoever does not rest looks first.
+  if number >= 4 and lists == 0 and not has_lines and not has_loads then
+    redis.call('DEL', bell)
+  end
 end
 local to_stop = {}
 if is_there(cancelling) then
@@ -116,12 +128,12 @@ if is_there(cancelling) then
     if redis.call('SISMEMBER', cancelling, id) == 1 then to_stop[#to_stop + 1] = id end
   end
 end
-local is_overdue = 0
-if renews and now - tonumber(redis.call('HGET', upkeep, 'claimed') or 0) > upkeep_ms then
-  redis.call('HSET', upkeep, 'claimed', now)
-  is_overdue = 1
-end
-local unfinished, delayed, held_back, pauses = redis.call('HLEN', task), 0, 0, {}
+local is_quiet = may_take and lists == 0 and not has_lines and not is_odd and not has_ticks
+local is_overdue = renews and claim_upkeep(is_quiet and #victims == 0) and 1 or 0
+-- Who has something to do hears of it only now and then.
+local is_told = renews or #tasks == 0 or is_odd
+local unfinished = not is_told and -1 or has_tasks and redis.call('HLEN', task) or 0
+local delayed, held_back, pauses = 0, 0, {}
 local limited, most_lines = 0, 10
 if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
@@ -132,6 +144,11 @@ if is_odd then
     held_back, pauses = redis.call('HLEN', paused_tasks), redis.call('HGETALL', paused)
   end
   if is_there(placed) then limited = count_blocked(now, most_lines) end
+end
+-- Delayed tasks and rates are for those who take tasks, and they may all be at rest.
+if is_odd and renews and want == 0 and not is_queue_paused()
+    and redis.call('ZCOUNT', later, '-inf', now) + redis.call('ZCOUNT', refills, '-inf', now) > 0 then
+  wake_workers(1)
 end
 local due = 0
 if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end

@@ -1,10 +1,11 @@
---- needs: clock
+--- needs: clock, wake_workers
 -- Pause a schedule, or let it go on from its next tick.
 --
 -- KEY schedules          hash  schedule -> definition
 -- KEY ticks              zset  schedule -> its next tick
 -- KEY paused_schedules   hash  schedule -> since
 -- KEY removed_schedules  hash  schedule -> release:by:tick:digest of its code
+-- KEY bell               list  wake-ups for idle workers
 -- ARG name    str
 -- ARG resume  flag
 -- ARG tick    int  the next one, to resume
@@ -20,6 +21,7 @@ end
 if resume then
   if redis.call('HDEL', paused_schedules, name) == 0 then return 'already' end
   redis.call('ZADD', ticks, tick, name)
+  wake_workers(1)
   return 'ok'
 end
 if redis.call('HSETNX', paused_schedules, name, now_ms()) == 0 then return 'already' end

@@ -1,3 +1,4 @@
+--- needs: wake_workers
 -- Write a schedule that came at run time, or change one.
 --
 -- KEY schedules           hash  schedule -> definition
@@ -5,6 +6,7 @@
 -- KEY declared_schedules  hash  schedule -> release:keep:timing:digest of its code
 -- KEY paused_schedules    hash  schedule -> since
 -- KEY removed_schedules   hash  schedule -> release:by:tick:digest of its code
+-- KEY bell                list  wake-ups for idle workers
 -- ARG name        str
 -- ARG definition  str
 -- ARG expected    str  what it is made of; empty: a schedule at run time
@@ -26,5 +28,6 @@ redis.call('HSET', schedules, name, definition)
 redis.call('HDEL', removed_schedules, name)
 if ticks_anew and redis.call('HEXISTS', paused_schedules, name) == 0 then
   redis.call('ZADD', ticks, tick, name)
+  wake_workers(1)
 end
 return 'ok'

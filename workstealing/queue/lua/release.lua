@@ -42,6 +42,6 @@ for i = #ARGV - 1, tasks_at, -2 do
     released = released + 1
   end
 end
-if returned > 0 then wake_workers(returned) end
+if released > 0 then wake_workers(released) end
 if released > returned then redis.call('ZADD', loads, redis.call('LLEN', deque), worker) end
 return released

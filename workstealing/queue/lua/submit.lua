@@ -36,16 +36,33 @@
 local inbox = inboxes[priority + 1]
 local before, last = ids_at - 1, ids_at - 1 + count
 local waiting, ended, long = {}, {}, 4096
-if count == 1 or #ARGV[last + 1] > long then
+local function refusal(fresh)
+  if redis.call('HEXISTS', control, 'input_ended') == 1 then return 'input_ended' end
+  -- Dead letters are kept until somebody looks at them, and must not keep others out.
+  if most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + fresh > most then
+    return 'full'
+  end
+end
+-- Outcomes are not read, but for short ones of ids that come again. One that is not in the
+-- outbox is of a dead letter, which still has its envelope.
+if count == 1 or redis.call('EXISTS', outbox) == 1 then
+  ended = redis.call('ZMSCORE', outbox, unpack(ARGV, ids_at, last))
+end
+local refused, is_written
+if count == 1 then
+  -- Mostly a task that comes alone is new: writing it tells.
+  refused = not ended[1] and refusal(1)
+  if not ended[1] and not refused then
+    is_written = redis.call('HSETNX', task, ARGV[ids_at], ARGV[last + 1]) == 1
+    waiting[1] = not is_written
+  else
+    waiting[1] = redis.call('HEXISTS', task, ARGV[ids_at]) == 1
+  end
+elseif #ARGV[last + 1] > long then
   -- To read long envelopes only to learn that they are there takes a second for 500 MB.
   for i = 1, count do waiting[i] = redis.call('HEXISTS', task, ARGV[before + i]) == 1 end
 else
   waiting = redis.call('HMGET', task, unpack(ARGV, ids_at, last))
-end
--- Nor are outcomes read, but for short ones of ids that come again. One that is not in the
--- outbox is of a dead letter, which still has its envelope.
-if count == 1 or redis.call('EXISTS', outbox) == 1 then
-  ended = redis.call('ZMSCORE', outbox, unpack(ARGV, ids_at, last))
 end
 local function standing(id, envelope)
   local length = redis.call('HSTRLEN', done, id)
@@ -61,11 +78,8 @@ for i = 1, count do
   end
 end
 if fresh == 0 then return reply end
-if redis.call('HEXISTS', control, 'input_ended') == 1 then return {'input_ended'} end
--- Dead letters are kept until somebody looks at them, and must not keep others out.
-if most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + fresh > most then
-  return {'full'}
-end
+if count > 1 then refused = refusal(fresh) end
+if refused then return {refused} end
 
 if channel ~= '' then
   for i = 1, count do
@@ -78,7 +92,7 @@ if delay_ms > 0 then due = now_ms() + delay_ms end
 local lines_at = last + count
 local has_lines = #ARGV > lines_at
 local is_plain = fresh == count and due == 0
-if is_plain then
+if is_plain and not is_written then
   local tasks = {}
   for i = 1, count do
     tasks[2 * i - 1] = ARGV[before + i]
@@ -94,7 +108,7 @@ else
     local line = has_lines and ARGV[lines_at + i] or ''
     if not waiting[i] and not ended[i] then
       local id = ARGV[before + i]
-      if not is_plain then redis.call('HSET', task, id, ARGV[last + i]) end
+      if not is_plain and not is_written then redis.call('HSET', task, id, ARGV[last + i]) end
       if due == 0 and line ~= '' then
         in_line[#in_line + 1], names[#names + 1] = id, line
       else
@@ -105,6 +119,11 @@ else
   if #in_line > 0 then put_into_lines(in_line, names, false) end
 end
 know_limits(lines_at + count + 1)
-if due == 0 then wake_workers(fresh) end
+-- A worker that rests knows of no delayed task, if this is the first.
+if due == 0 then
+  wake_workers(fresh)
+elseif redis.call('ZCARD', later) == fresh then
+  wake_workers(1)
+end
 redis.call('HINCRBY', stats, 'submitted', fresh)
 return reply

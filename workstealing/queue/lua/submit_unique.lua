@@ -97,6 +97,7 @@ local function reschedule(other, holder)
       withdraw(other, holder)
     end
     redis.call('ZADD', later, due, other)
+    if redis.call('ZCARD', later) == 1 then wake_workers(1) end
   elseif is_delayed then
     redis.call('ZREM', later, other)
     put_into_inbox('RPUSH', other)
@@ -159,6 +160,7 @@ take_key(id, priority, key, ends, window_ms, first, now)
 if longest_ms > 0 then due = math.min(due, first + longest_ms) end
 if due > now then
   enqueue(id, priority, in_line, due)
+  if redis.call('ZCARD', later) == 1 then wake_workers(1) end
 else
   enqueue(id, priority, in_line, 0)
   wake_workers(1)

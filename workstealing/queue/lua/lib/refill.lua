@@ -1,4 +1,4 @@
---- needs: caller, token, take, left_over, priorities
+--- needs: caller, token, take, left_over, priorities, wake_workers
 -- Fill the worker's deque with a fair share of the inboxes, up to the length that it asks
 -- for. A worker that is alone needs no deque: the inbox serves it at less cost. Urgent
 -- tasks stay in their inbox, where every worker looks first: in a deque they would stand
@@ -41,4 +41,6 @@ local function refill()
     space = space - assign(inboxes[2], math.min(space, normal, most))
   end
   if space > 0 and low > 0 then assign(inboxes[3], math.min(space, low, most)) end
+  -- Who was woken for many tasks wakes another: the bell is too short for a large crowd.
+  if normal + low > share then wake_workers(1) end
 end

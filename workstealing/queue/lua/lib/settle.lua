@@ -22,7 +22,7 @@ end
 
 local function settle(first, last, refused)
   --- uses: task, lock, done, outbox, running, stats, history, cancelling, priorities
-  --- uses: permit_holders, unique_of, retention_ms, most_outcomes, followers
+  --- uses: permit_holders, unique_of, retention_ms, most_outcomes, followers, renews
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
@@ -91,8 +91,13 @@ local function settle(first, last, refused)
   if #outcomes > 0 then
     redis.call('HSET', done, unpack(outcomes))
     redis.call('ZADD', outbox, unpack(expiries))
-    expire_outcomes(now, most_outcomes, math.min(#expiries, 1000),
-      is_any_followed)
+    -- With few outcomes at a time, the others are looked at now and then.
+    local few, most = 20, 1000
+    local is_time = renews or now % 4 == 0
+    if is_time or #expiries > few then
+      expire_outcomes(now, most_outcomes, is_time and most or math.min(#expiries, most),
+        is_any_followed)
+    end
   end
   for verdict, number in pairs(count) do
     if number > 0 then redis.call('HINCRBY', stats, verdict, number) end

@@ -8,7 +8,6 @@ local room = want          -- tasks that it may still take
 local is_seen = {}         -- ids it has come across; a list may name one twice
 local is_alone = false     -- a suspect runs, or waits to run: nothing may join it
 local looks_left = 20      -- at stretches of a list with no task to take
-local lists_met = 0        -- that had something in them
 local has_deque_changed = false
 
 -- Give up a task that no worker could name, nor report on.
@@ -72,7 +71,10 @@ local function accept(ids, is_own, inbox)
   local is_left_over, number
   if inbox then is_left_over, number = left_over(ids, envelopes) end
   if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
-  local holders = redis.call('HMGET', lock, unpack(ids))
+  -- Nobody has a lock on what is in an inbox, unless it is left over. Of a single task, it
+  -- is enough to learn that when it is locked.
+  local is_single = #ids == 1 and not is_own
+  local holders = is_single and {} or redis.call('HMGET', lock, unpack(ids))
   local histories = is_there(history) and redis.call('HMGET', history, unpack(ids))
   local taken_at, taken, begun, locked, gone = string.format('%d', now), {}, {}, {}, {}
   local has_pauses, aside, names = is_any_name_paused(), {}, {}
@@ -87,9 +89,10 @@ local function accept(ids, is_own, inbox)
     elseif is_next and has_pauses and paused_name(envelope) then
       aside[#aside + 1] = id
       names[#names + 1] = paused_name(envelope)
-    elseif is_next then
+    elseif is_next and (not is_single or
+        redis.call('HSETNX', lock, id, mine .. new_token()) == 1) then
       local held_by = holder and string.sub(holder, #mine + 1) or tostring(new_token())
-      if not holder then
+      if not holder and not is_single then
         locked[#locked + 1] = id
         locked[#locked + 1] = mine .. held_by
       end
@@ -119,13 +122,11 @@ local function accept(ids, is_own, inbox)
 end
 
 local function take_from(list, is_own)
-  local is_met, has_pauses = false, is_any_name_paused()
+  local has_pauses = is_any_name_paused()
   while room > 0 and not is_alone and looks_left > 0 do
     local room_before, asked = room, math.min(room, 500)
     local ids = redis.call('LPOP', list, asked)
     if not ids or #ids == 0 then return end
-    if not is_met then lists_met = lists_met + 1 end
-    is_met = true
     local is_list_empty = #ids < asked
     if is_own then has_deque_changed = true end
     local suspect = suspect_among(ids)
