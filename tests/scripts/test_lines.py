@@ -400,6 +400,8 @@ def test_numbers_that_a_deploy_raises_let_the_next_in_at_once(
     submit(queue, OTHER, "b1", "b2", numbers=before)
     assert len(queue.take("w")) == 2
     assert queue.take("w") == ()
+    # The first delayed task of all would wake somebody, too.
+    submit(queue, OTHER, "b3", numbers=before, delay_ms=60_000)
     queue.client.delete(queue.keys.bell)
 
     submit(queue, "1\t\t\tone=c", "c1", numbers=after, delay_ms=60_000)

@@ -145,10 +145,11 @@ class SharedInFlight(InFlight):
             super().make_exchange_due()
         super().wait_until_due(seconds, when_hungry)
 
-    def make_exchange_due(self) -> None:
+    def make_exchange_due(self) -> bool:
         """Let the loop exchange now, and hope that it brings something."""
         super().make_exchange_due()
         self._share.heard()
+        return self._is_hungry()
 
     def doubt(self) -> None:
         """Name what is held, next time; and leave the slots to other queues."""
