@@ -316,8 +316,10 @@ class BulkChanges:
 
     def _forget(self, found: Sequence[_Found]) -> Flow[int]:
         ids = [one.id for one in found]
-        self._changed += yield from ask(producer_calls.forget(self._keys, ids))
-        return len(found)
+        forgotten = yield from ask(producer_calls.forget(self._keys, ids))
+        self._changed += forgotten
+        # What a step still needs stays, and is not met again.
+        return forgotten
 
 
 def _not_raising(call: Call[bool]) -> Call[bool | NotUnique]:

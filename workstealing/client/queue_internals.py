@@ -388,9 +388,8 @@ class QueueInternals(Generic[D_co]):
         own: Subscription | None = None
         absence: RedisUnavailable | None = None
         while True:
-            found = None
+            found, is_requested = None, False
             try:
-                is_requested = False
                 if own is None:
                     own = yield Subscribe(prefix, task_id)
                     is_requested = own.is_requested
@@ -409,7 +408,7 @@ class QueueInternals(Generic[D_co]):
                     )
                 own, absence = None, error
                 yield Sleep(max(0.0, self._left(end, _RETURN_SECONDS)))
-            if found:
+            if found and not (is_requested and _may_be_replayed(found)):
                 return _decoded(task_id, found, read)
             if self._left(end, _LOOK_SECONDS) <= 0.0:
                 waited = f"{whole or round(timeout or 0, 3):g} s"
@@ -619,6 +618,11 @@ def _decoded(task_id: str, found: bytes, read: Callable[[msgspec.Raw], Any]) -> 
     if problem is not None:
         raise problem
     return read(outcome.result)
+
+
+def _may_be_replayed(found: bytes) -> bool:
+    """Whether an outcome that was published before the wait may be out of date."""
+    return TaskOutcome.read(found).state in ("dead", "failed")
 
 
 def _refuse_missing(task_id: str, seen: producer_calls.RequestedOutcome) -> None:

@@ -62,6 +62,7 @@ UntilEmpty = bool | Literal["all"]
 _REST_SECONDS = 5.0
 _SHORT_REST = 1.0
 _QUIET_REST = 0.5
+_THEFT_PAUSE = 0.02
 _HURRIED_REST = 0.1
 # Redis takes no time at all to mean for ever.
 _SHORTEST_REST = 0.001
@@ -289,8 +290,8 @@ class WorkerLoop:
 
     def _turn(self) -> None:
         """Exchange once, and do what comes of it."""
-        in_flight, driver = self._in_flight, self._driver
-        is_open = self.phase is Phase.WORKING and not self._is_unreplicated
+        in_flight, driver, phase = self._in_flight, self._driver, self.phase
+        is_open = phase is Phase.WORKING and not self._is_unreplicated
         want = in_flight.room() if is_open else 0
         after, self._waits_for = self._waits_for, None
         with self._speaking:
@@ -318,7 +319,7 @@ class WorkerLoop:
         self._held_back = exchanged.held_back
         if has_worked or is_sorting:
             self._rests_in_a_row = 0
-        else:
+        elif self.phase is phase:
             self._rest(exchanged)
 
     def _exchange(
@@ -526,6 +527,10 @@ class WorkerLoop:
                 "side work of worker %s failed", self._identity.name, error=error
             )
         seconds = self._rest_seconds
+        if choose_victim(exchanged.victims, self._identity.name) is not None:
+            # Another thief was quicker; or this one can run nothing of what is there.
+            pause = _THEFT_PAUSE * 2.0 ** min(self._rests_in_a_row, 10)
+            seconds = min(seconds, _SHORT_REST, pause)
         if exchanged.next_in_ms >= 0:
             next_in = max(_SHORTEST_REST, exchanged.next_in_ms / 1000)
             seconds = min(seconds, _SHORT_REST, next_in)

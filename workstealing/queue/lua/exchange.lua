@@ -87,10 +87,11 @@ if (renews or held >= 0) and not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
 
-local may_take, has_lines = want > 0 and not is_queue_paused(), false
+local may_take, has_lines, promoted = want > 0 and not is_queue_paused(), false, 0
 if may_take then
   local most_promoted = 100
-  if is_odd and promote(now, most_promoted) > 0 then becomes_odd() end
+  if is_odd then promoted = promote(now, most_promoted) end
+  if promoted > 0 then becomes_odd() end
   has_lines = is_there(placed)
   if has_lines then renew_rates(now, most_promoted) end
   local has_any = has_lists(has_lines)
@@ -109,6 +110,9 @@ if (unblocked > 0 or has_lines and room > 0 and not is_alone)
     and redis.call('EXISTS', turns[1], turns[2], turns[3]) > 0 then
   wake_workers(math.max(1, unblocked))
 end
+
+-- Those that came due together are for all who rest: only this worker knew when.
+if promoted > #tasks / 4 then wake_workers(promoted - #tasks / 4) end
 
 local victims, has_tasks = {}, true
 if may_take and #tasks == 0 then

@@ -1,4 +1,5 @@
---- needs: clock, wake_workers, enqueue, known_limits, first_write, unique_keys
+--- needs: clock, wake_workers, wake_for_delayed, enqueue, known_limits, first_write
+--- needs: unique_keys
 -- Fire one tick of a schedule: go on to the next tick, and submit the task of this one.
 -- Nothing happens if somebody else has done it, or has changed the schedule. A queue that
 -- is full takes it all the same: a schedule submits few. One whose input has ended does
@@ -62,7 +63,7 @@ if is_new then
   take_key(id, priority, key, ends, window_ms, now, now)
   enqueue(id, priority, in_line, due)
   know_limits(its_limits_at)
-  if due == 0 then wake_workers(1) end
+  if due == 0 then wake_workers(1) else wake_for_delayed(1) end
   redis.call('HINCRBY', stats, 'submitted', 1)
   last, at, fired = string.format('%.0f', tick), string.format('%.0f', now), (fired or 0) + 1
 end

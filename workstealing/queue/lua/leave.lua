@@ -29,6 +29,7 @@
 -- KEY blocked         zset  limit key, turn, line; of lines that wait for room
 -- KEY permits         hash  limit key -> how many tasks hold a permit
 -- KEY permit_holders  hash  id -> limit keys that it holds permits of
+-- KEY ticks           zset  schedule -> its next tick
 -- KEY refills         zset  limit key, or a limit after a tab -> when it has room
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
@@ -55,6 +56,10 @@ local left = redis.call('LLEN', deque)
 record_load(worker, left)
 if final then
   left = left + redis.call('HLEN', running)
-  if left == 0 then remove_worker() end
+  if left == 0 then
+    remove_worker()
+    -- It may have been the only one that knew when something is due.
+    if redis.call('EXISTS', later, refills, ticks) > 0 then wake_workers(1) end
+  end
 end
 return {returned, left}

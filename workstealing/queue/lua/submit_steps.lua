@@ -1,4 +1,4 @@
---- needs: clock, hand_over, known_limits
+--- needs: clock, hand_over, known_limits, wake_workers, wake_for_delayed
 -- Put up to a thousand steps of a chain or a group into the queue: those that wait for others
 -- where they wait, the others as ordinary tasks. A group that has more members comes in several
 -- calls, of which the first has the steps after it. Until the last one is in, the group is
@@ -69,7 +69,7 @@ elseif most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + whole
   return 'full'
 end
 
-local now, woken = now_ms(), 0
+local now, woken, delayed = now_ms(), 0, 0
 for n = 0, count - 1 do
   local i = its_steps_at + 8 * n
   local id, priority, due = ARGV[i], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
@@ -82,7 +82,7 @@ for n = 0, count - 1 do
   else
     if delay_ms > 0 then due = now + delay_ms end
     enqueue(id, priority, line, due)
-    if due == 0 then woken = woken + 1 end
+    if due == 0 then woken = woken + 1 else delayed = delayed + 1 end
   end
 end
 if group ~= '' then
@@ -95,6 +95,7 @@ if group ~= '' then
   end
 end
 know_limits(its_steps_at + 8 * count)
-if woken > 0 then wake_workers(woken) end
+wake_workers(woken)
+wake_for_delayed(delayed)
 redis.call('HINCRBY', stats, 'submitted', count)
 return 'ok'

@@ -1,4 +1,5 @@
---- needs: clock, wake_workers, put_into_inbox, withdraw, uniques, unique_keys, ending
+--- needs: clock, wake_workers, wake_for_delayed, put_into_inbox, withdraw, uniques
+--- needs: unique_keys, ending
 --- needs: enqueue, known_limits
 -- Put one task that is unique into the queue, unless another has its unique key; or one
 -- whose id is to be used again although a task of that id has ended. Sent twice, it changes
@@ -97,7 +98,7 @@ local function reschedule(other, holder)
       withdraw(other, holder)
     end
     redis.call('ZADD', later, due, other)
-    if redis.call('ZCARD', later) == 1 then wake_workers(1) end
+    wake_for_delayed(1)
   elseif is_delayed then
     redis.call('ZREM', later, other)
     put_into_inbox('RPUSH', other)
@@ -160,7 +161,7 @@ take_key(id, priority, key, ends, window_ms, first, now)
 if longest_ms > 0 then due = math.min(due, first + longest_ms) end
 if due > now then
   enqueue(id, priority, in_line, due)
-  if redis.call('ZCARD', later) == 1 then wake_workers(1) end
+  wake_for_delayed(1)
 else
   enqueue(id, priority, in_line, 0)
   wake_workers(1)

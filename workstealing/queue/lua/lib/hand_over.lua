@@ -1,4 +1,4 @@
---- needs: clock, enqueue, publish, wake_workers, envelope_name
+--- needs: clock, enqueue, publish, wake_workers, wake_for_delayed, envelope_name
 -- A task that something waits for is in followers: c and the id of the step after it in a
 -- chain; or g and the id of its group, which is also that of the step after the group, if there
 -- is one. Once it has ended and was counted, the mark is n and the id of the step that needs its
@@ -26,7 +26,7 @@ local function begin_step(id, text)
   if due <= now then due = 0 end
   redis.call('HDEL', steps, id)
   enqueue(id, tonumber(priority), line, due)
-  if due == 0 then wake_workers(1) end
+  if due == 0 then wake_workers(1) else wake_for_delayed(1) end
 end
 
 -- End a step that will not be begun, and all that wait for it in turn.
