@@ -52,6 +52,7 @@ def gather_results(
     tasks = tuple(handles)
     if not tasks:
         return []
+    _refuse(AsyncTaskHandle, tasks, "await async_gather_results(handles)")
     flow = _gathered(tasks, timeout, return_exceptions)
     results: list[Any] = _one_queue(tasks).driver.run(flow)
     return results
@@ -81,9 +82,16 @@ async def async_gather_results(
     tasks = tuple(handles)
     if not tasks:
         return []
+    _refuse(TaskHandle, tasks, "gather_results(handles)")
     flow = _gathered(tasks, timeout, return_exceptions)
     results: list[Any] = await _one_queue(tasks).driver.run(flow)
     return results
+
+
+def _refuse(kind: type[Any], handles: Sequence[Any], instead: str) -> None:
+    for one in handles:
+        if isinstance(one, kind):
+            raise ConfigurationError(f"{one!r} is of another kind of queue: {instead}")
 
 
 def _one_queue(handles: Sequence[Any]) -> Any:

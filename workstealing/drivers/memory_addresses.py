@@ -14,7 +14,7 @@ from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError
 
-__all__ = ("ServerInMemory", "announce", "server_in_memory")
+__all__ = ("ServerInMemory", "announce", "is_in_memory", "server_in_memory")
 
 _SCHEME = "memory://"
 
@@ -42,7 +42,7 @@ def announce(server: ServerInMemory) -> str:
 
 def server_in_memory(url: str | None) -> ServerInMemory | None:
     """Return the server of a URL; None if it is the URL of another kind of server."""
-    if not isinstance(url, str) or not url.startswith(_SCHEME):
+    if url is None or not is_in_memory(url):
         return None
     server = _SERVERS.get(url)
     if server is None:
@@ -52,3 +52,8 @@ def server_in_memory(url: str | None) -> ServerInMemory | None:
             " real server"
         )
     return server
+
+
+def is_in_memory(redis: object) -> bool:
+    """Return whether what a user gave is the URL of a server that only we can reach."""
+    return isinstance(redis, str) and redis.startswith(_SCHEME)

@@ -22,7 +22,7 @@ from workstealing.errors import BadEnvelope, ConfigurationError, UnknownEnvelope
 from workstealing.queue import upkeep_calls, worker_calls
 from workstealing.queue.steps import RedisCommand
 from workstealing.recruiting.job import Duty
-from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
+from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report, Verdict
 from workstealing.tasks.envelope import Envelope
 from workstealing.testing.memory_server import MemoryServer
 from workstealing.testing.submitted_tasks import own_arguments
@@ -32,10 +32,13 @@ from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.slots import SlotParts
 from workstealing.workers.upkeep import upkeep
 
-__all__ = ("Disturbance", "MemoryWorkers", "Ran", "Until", "WorkerDied")
+__all__ = ("Disturbance", "MemoryWorkers", "Ran", "SeenOutcome", "Until", "WorkerDied")
 
 Until = Literal["now", "all"]
 """How long to go on: while something can run now, or until nothing is left."""
+
+SeenOutcome = Literal[Verdict, "crashed", "parked", "lost"]
+"""How an attempt ended, as a test sees it."""
 
 _POOL = "memory"
 _MS = 1_000_000
@@ -59,7 +62,7 @@ class Ran:
     """The name of the task; empty if nobody can read what it is."""
     id: str
     attempt: int
-    outcome: str
+    outcome: SeenOutcome
     """done, failed, retry, back (snoozed), cancelled, expired, dead, forged; crashed:
     its worker died; parked: no worker knows it; lost: the lease ended meanwhile."""
     worker: str
@@ -318,7 +321,7 @@ class _DrainSlot(InlineSlot):
             raise
         # As if it had taken long: the next one is taken after its report.
         parts.in_flight.finish(delivery, ending, 1.0)
-        outcome = "parked" if ending else "lost"
+        outcome: SeenOutcome = "parked" if ending else "lost"
         if isinstance(ending, Report):
             outcome = ending.verdict
         self.note(self._as_seen(delivery, outcome))
@@ -335,7 +338,7 @@ class _DrainSlot(InlineSlot):
             raise WorkerDied
         return self._value
 
-    def _as_seen(self, delivery: Delivery, outcome: str) -> Ran:
+    def _as_seen(self, delivery: Delivery, outcome: SeenOutcome) -> Ran:
         attempt, arguments = self._begun, dict[str, Any]()
         if attempt is not None:
             arguments = own_arguments(attempt.definition, attempt.arguments)

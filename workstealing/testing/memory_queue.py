@@ -73,7 +73,7 @@ class Memory:
         Args:
             until: "all" also moves the time on to whatever is due later: retries,
                 delays, rates, leases of workers that died. It never moves for a
-                schedule alone.
+                schedule alone. Outcomes may be forgotten by then: see what it returns.
             raises: raise what a task raised, if it failed for good; the first one.
             most: attempts, after which it is an error.
 

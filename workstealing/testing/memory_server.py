@@ -110,8 +110,11 @@ class MemoryServer:
                     self.written.append(one)
             return write(key, *pairs)
 
+        def hsetnx(key: Any, field: bytes, value: bytes) -> int:
+            return 0 if field in key.value else hset(key, field, value)
+
         # fakeredis looks a command up by its name, for clients and for scripts.
-        socket.hset, socket.time = hset, self._time
+        socket.hset, socket.hsetnx, socket.time = hset, hsetnx, self._time
         return socket
 
     def check_open(self) -> None:

@@ -11,7 +11,9 @@ from importlib import import_module
 from typing import Any
 
 from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
+from workstealing.drivers.memory_addresses import is_in_memory
 from workstealing.errors import ConfigurationError
 
 __all__ = ("QueueLocation", "location_of")
@@ -36,6 +38,12 @@ class QueueLocation:
 
 def location_of(queue: TaskQueue | AsyncTaskQueue) -> QueueLocation:
     """Find the module in which a queue is a global."""
+    # A child would find the URL that the queue has otherwise, and work there.
+    if is_in_memory(internals_of(queue).source.redis):
+        raise ConfigurationError(
+            f"{queue!r} is in memory, where other processes cannot reach it: use"
+            " kind='threads' or kind='asyncio', or a real server"
+        )
     for name, module in sorted(sys.modules.items(), key=_rank):
         if name == "__mp_main__" or module is None:
             continue

@@ -96,6 +96,15 @@ async def test_asyncio_gathers_too(async_queue: AsyncTaskQueue) -> None:
     await running
 
 
+def test_handles_of_the_other_kind_of_queue_are_refused(
+    queue: TaskQueue, async_queue: AsyncTaskQueue
+) -> None:
+    with pytest.raises(ConfigurationError, match="await async_gather_results"):
+        gather_results([async_queue.handle("a")])  # type: ignore[list-item]
+    with pytest.raises(ConfigurationError, match=": gather_results"):
+        asyncio.run(async_gather_results([queue.handle("a")]))  # type: ignore[list-item]
+
+
 def test_what_cannot_be_gathered_is_refused(
     queue: TaskQueue, make_queue: Callable[..., TaskQueue]
 ) -> None:

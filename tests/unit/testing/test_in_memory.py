@@ -15,15 +15,20 @@ from workstealing import (
     AsyncWorkStealer,
     TaskQueue,
     Worker,
+    WorkerPool,
     WorkStealer,
 )
 from workstealing.errors import ConfigurationError, RedisUnavailable
-from workstealing.testing import Memory, in_memory
+from workstealing.testing import Memory, MemoryQueue, in_memory
 
 # Nobody answers there: a test that asks it fails.
 NOWHERE = "redis://127.0.0.1:1/0"
 
 InMemory = Callable[..., Memory]
+
+# Globals, as processes need them.
+orders = TaskQueue("orders", NOWHERE)
+pictures = AsyncTaskQueue("pictures", NOWHERE)
 
 
 class App:
@@ -269,6 +274,23 @@ def test_a_queue_may_be_taken_again_inside(app: App, outer: Memory) -> None:
     outer.drain()
 
     assert app.sent == ["inner", "outer"]
+
+
+@pytest.mark.parametrize("queue", [orders, pictures], ids=["orders", "pictures"])
+def test_processes_are_refused_since_they_would_work_elsewhere(
+    queue: TaskQueue | AsyncTaskQueue, in_memory: InMemory
+) -> None:
+    in_memory(queue)
+
+    with pytest.raises(ConfigurationError, match=r"in memory.*kind='threads'"):
+        WorkerPool(queue, 1, "processes").start()
+
+
+def test_processes_of_a_queue_that_was_never_elsewhere_are_refused(
+    memory_queue: MemoryQueue,
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"in memory.*kind='threads'"):
+        WorkerPool(memory_queue, 1, "processes").start()
 
 
 def test_what_is_no_queue_is_refused() -> None:
