@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.scripts.conftest import ScriptedQueue
+from workstealing.queue.composition_calls import NewGroup, NewStep, submit_steps
 from workstealing.queue.schedule_calls import put_schedule
 from workstealing.queue.upkeep_calls import survey
-from workstealing.queue.worker_calls import release
+from workstealing.queue.worker_calls import leave, release
 
 
 def calls(queue: ScriptedQueue) -> int:
@@ -155,3 +156,39 @@ def test_after_a_gap_those_at_rest_are_woken_to_renew_their_leases(queue: Any) -
     queue.do(survey(queue.keys, queue.settings))
 
     assert wake_ups(queue) > 0
+
+
+def test_a_delayed_step_wakes_one_who_then_knows_of_it(queue: Any) -> None:
+    at_rest(queue, "w")
+    steps = [
+        NewStep("a", b"{}", delay_ms=60_000, follower="b"),
+        NewStep("b", b"{}", waits=True),
+    ]
+
+    queue.do(
+        submit_steps(queue.keys, queue.settings, steps, NewGroup(), whole=2, limits={})
+    )
+
+    assert wake_ups(queue) == 1
+    assert queue.exchange("w", want=1).next_in_ms > 0
+
+
+def test_who_takes_one_of_many_that_came_due_wakes_others(queue: Any) -> None:
+    at_rest(queue, "v", "w")
+    queue.submit("a", "b", "c", delay_ms=60_000)
+    queue.client.zadd(queue.keys.later, dict.fromkeys("abc", 1))
+    queue.client.delete(queue.keys.bell)
+
+    assert len(queue.take("w", 1)) == 1
+
+    assert wake_ups(queue) == 2
+
+
+def test_who_leaves_wakes_another_to_know_what_is_due(queue: Any) -> None:
+    at_rest(queue, "v", "w")
+    queue.submit("a", delay_ms=60_000)
+    queue.client.delete(queue.keys.bell)
+
+    queue.do(leave(queue.keys, "w", "1", final=True))
+
+    assert wake_ups(queue) == 1

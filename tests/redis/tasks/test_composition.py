@@ -322,6 +322,17 @@ def test_outcomes_that_a_step_needs_outlive_their_retention(make_queue: Make) ->
             one.result(timeout=1)
 
 
+def test_a_purge_passes_over_what_a_step_needs(make_queue: Make) -> None:
+    tasks = Tasks(make_queue())
+    members = [tasks.add.s(1, 1), tasks.add.options(delay=3600).s(2, 2)]
+    handle = (group(members) | tasks.total.s()).submit()
+    tasks.add.submit(3, 3)
+    tasks.work()
+
+    assert tasks.queue.purge().changed == 1
+    assert handle.group.members[0].result(timeout=1) == 2
+
+
 def test_outcomes_that_a_step_needs_do_not_make_room_for_others(
     make_queue: Make,
 ) -> None:

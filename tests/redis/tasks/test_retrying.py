@@ -11,7 +11,7 @@ import pytest
 
 from workstealing import TaskQueue, Worker, WorkerPool
 from workstealing._logs import flush_logs
-from workstealing.errors import TaskFailed
+from workstealing.errors import ResultTimeout, TaskFailed
 from workstealing.inspecting import Inspector
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
@@ -61,6 +61,29 @@ def test_a_task_that_never_succeeds_is_kept_as_a_dead_letter(
     with pytest.raises(TaskFailed, match="ValueError: no"):
         handle.result(timeout=5)
     assert queue.counts().dead == 1
+
+
+def test_a_failure_that_was_told_before_a_replay_is_not_told_after_it(
+    queue: TaskQueue,
+) -> None:
+    is_repaired = [False]
+
+    @queue.task(retries=0)
+    def moody() -> str:
+        if not is_repaired[0]:
+            raise ValueError("broken")
+        return "repaired"
+
+    # Whoever has waited once is told of the next outcomes before it asks.
+    with pytest.raises(ResultTimeout):
+        moody.submit().result(timeout=0.01)
+    handle = moody.submit()
+    drain(queue)
+    is_repaired[0] = True
+    assert queue.replay(handle.id)
+    drain(queue)
+
+    assert handle.result(timeout=5) == "repaired"
 
 
 def test_a_dead_letter_is_replayed_with_a_clean_slate(queue: TaskQueue) -> None:

@@ -249,6 +249,29 @@ def test_with_an_empty_deque_it_robs_the_richer_of_two_and_comes_back_at_once() 
     assert scene.loop.stats.stolen == 3
 
 
+def test_a_thief_that_came_too_late_tries_again_soon_and_then_less_often() -> None:
+    nothing = exchanged(victims=(("rich", 3),))
+    scene = Scene(nothing, nothing, nothing)
+
+    scene.loop.run()
+
+    assert scene.rested[:3] == pytest.approx([0.02, 0.04, 0.08])
+
+
+def test_a_stop_that_comes_while_it_exchanges_is_not_slept_over() -> None:
+    scene = Scene(exchanged())
+    answered = scene._exchange
+
+    def stopped() -> Exchanged | None:
+        scene.loop.phase = Phase.STOPPING
+        return answered()
+
+    scene._exchange = stopped  # type: ignore[method-assign]
+    scene.loop.run()
+
+    assert scene.rests == 0
+
+
 def test_a_thief_robs_nobody_but_others_who_have_something() -> None:
     assert choose_victim([("w.0", 9), ("x.0", 0)], "w.0") is None
     assert choose_victim([("w.0", 9), ("x.0", 1)], "w.0") == "x.0"
