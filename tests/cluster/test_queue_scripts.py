@@ -250,6 +250,8 @@ class Story:
         # Whoever wants another one blocks the line.
         do(exchange(keys, SETTINGS, "w.0", "1", want=1, keep=0))
         assert do(limit_calls.held_back(keys, "l2")).limit_key == "one=a"
+        name = line.encode()
+        assert do(limit_calls.full_limits(keys, [name])) == {name: "one=a"}
         assert do(listing_calls.line_fronts(keys, most=9)) == ("l2",)
         assert do(limit_calls.set_limit(keys, "one", "3")).is_known
         assert len(do(limit_calls.describe_limits(keys))) == 2

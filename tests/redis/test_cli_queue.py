@@ -788,12 +788,32 @@ def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
 
     told = tell.options(log=True).submit()
     silent = cli.echo.submit("hi")
+    quiet = cli.echo.options(log=True).submit("hi")
+    waits = "it has logged and printed nothing so far\n"
+    assert cli.run("logs", quiet.id).stderr == waits
+    assert "submit it with log=True" in cli.run("logs", silent.id).stderr
     cli.drain()
 
     printed, followed = cli.run("logs", told.id), cli.run("logs", told.id, "-f")
 
     assert printed.stdout == followed.stdout == "one\\x1b[2J\ntwo\n"
-    assert "submit it with log=True" in cli.run("logs", silent.id).stderr
-    missing = cli.run("logs", "nobody", "--follow")
-    assert missing.exit_code == 1
-    assert "there is no task nobody" in missing.stderr
+    for ended in (silent, quiet):
+        said = cli.run("logs", ended.id).stderr
+        assert (
+            "it logged and printed nothing, or was submitted without log=True" in said
+        )
+    for words in (("nobody",), ("nobody", "--follow")):
+        missing = cli.run("logs", *words)
+        assert missing.exit_code == 1
+        assert "there is no task nobody" in missing.stderr
+
+
+@pytest.mark.parametrize("words", [("why", "one"), ("count",)])
+def test_a_mistyped_queue_is_noticed(cli: QueueCli, words: tuple[str, ...]) -> None:
+    mistyped = cli.run(*words)
+    cli.echo.submit("hi")
+    cli.drain()
+    known = cli.run(*words, *(["--state", "dead"] if words == ("count",) else []))
+
+    assert f"there is no queue {cli.queue.name}/default" in mistyped.stderr
+    assert known.stderr == ""

@@ -149,17 +149,33 @@ def test_a_check_looks_at_each_queue(
     )
 
 
+def test_a_check_by_name_looks_at_each_queue(
+    queues: tuple[Any, Any], start_cli: StartCli, run_cli: RunCli, redis_server: Server
+) -> None:
+    media, mail = (task.queue for task in reversed(queues))
+    where = ("worker", "--check", "--pool", "mill", "--redis", redis_server.url)
+    start_cli("worker", "shop:mail", "--pool", "mill")
+    wait_until(lambda: mail.counts().leases, 30, "the worker to join")
+
+    both = run_cli(*where, "--queue", media.name, "--queue", mail.name)
+
+    assert both.returncode == 1
+    assert "-media/default" in both.stderr
+    assert run_cli(*where, "--queue", mail.name).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("shop:mail", "shop:mail"), "is given twice"),
         (("shop:mail", "--weights", "1"), "need several queues"),
         (("shop:mail", "--strict"), "need several queues"),
-        (("shop:mail", "shop:media", "--weights", "3"), "2 in all"),
+        (("shop:mail", "shop:media", "--weights", "3"), "--weights must be"),
         (("shop:mail", "shop:media", "--weights", "3,0"), "must be above 0"),
         (("shop:mail", "shop:media", "--weights", "much"), "like 3,1, got 'much'"),
-        (("shop:mail", "shop:media", "--weights=3,1", "--strict"), "not both"),
+        (("shop:mail", "shop:media", "--weights=3,1", "--strict"), "give --strict or"),
         (("shop:mail", "shop:sundry"), "shop has no sundry"),
+        (("shop:mial", "shop:media"), "shop has no mial. Did you mean mail?"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(

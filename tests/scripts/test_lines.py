@@ -465,6 +465,52 @@ def test_it_is_told_by_what_a_task_is_held_back(queue: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("line", [ONE, "1\tann\t\tone=a"])
+def test_a_full_limit_holds_back_what_no_worker_has_looked_at(
+    queue: Any, line: str
+) -> None:
+    queue.join("w")
+    submit(queue, line, "a1", "a2", "a3")
+    # The line keeps its turn: the worker has no room to look at it again.
+    assert ids(queue.take("w", 1)) == ["a1"]
+    assert not queue.client.exists(queue.keys.blocked)
+
+    reply = queue.do(held_back(queue.keys, "a2"))
+
+    assert reply.reason == "held back by limit one=a: 1 of 1 running"
+    assert queue.do(counts(queue.keys)).held_back == 2
+    for key in ("", "a"):
+        (state,) = queue.do(describe_limits(queue.keys, key=key))
+        (use,) = state.keys
+        assert (use.key, use.running, use.held_back) == ("a", 1, 2)
+
+
+def test_what_is_behind_the_head_of_its_fair_key_is_held_back_too(queue: Any) -> None:
+    queue.join("w")
+    submit(queue, "1\tann\t\tone=a", "a1")
+    assert ids(queue.take("w", 1)) == ["a1"]
+    submit(queue, "1\tann\t\tone=b", "b1")
+    submit(queue, "1\tann\t\tone=a", "a2", "a3")
+
+    assert queue.do(held_back(queue.keys, "a3")).limit_key == "one=a"
+    assert queue.do(held_back(queue.keys, "b1")).limit_key == ""
+    assert queue.do(counts(queue.keys)).held_back == 2
+
+
+def test_a_full_rate_holds_back_what_no_worker_has_looked_at(queue: Any) -> None:
+    queue.join("w")
+    submit(queue, "1\t\t\tslow", "s1", "s2", numbers="1/60000")
+    assert ids(queue.take("w", 1)) == ["s1"]
+
+    reply = queue.do(held_back(queue.keys, "s2"))
+
+    assert reply.limit_key == "slow"
+    assert 0 < reply.refill_ms <= 60_000
+    assert queue.do(counts(queue.keys)).held_back == 1
+    (state,) = queue.do(describe_limits(queue.keys))
+    assert [use.held_back for use in state.keys] == [1]
+
+
 def test_a_worker_learns_how_many_tasks_limits_hold_back(queue: Any) -> None:
     queue.join("w")
     submit(queue, ONE, "a1", "a2", "a3")

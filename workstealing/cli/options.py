@@ -11,6 +11,7 @@ a code:
 | 1 | it could not be done: the task failed, Redis did, no worker is alive |
 | 2 | bad input; nothing was done |
 | 3 | it took longer than `--timeout` |
+| 4 | a worker did not start: a resource could not be opened |
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, TypeVar
 
 import click
 
+from workstealing._checks import did_you_mean
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import (
@@ -83,11 +85,19 @@ def clear_errors() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
 
 
-def queue_options(metavar: str = "") -> Callable[[F], F]:
-    """Let a command take a queue as its first word or by options, then more words."""
+def queue_options(metavar: str = "", *, several: bool = False) -> Callable[[F], F]:
+    """Let a command take a queue as its first word or by options, then more words.
+
+    If it takes *several*, `--queue` may be repeated.
+    """
     return _decorator(
         click.argument("words", nargs=-1, metavar=f"[APP:QUEUE] {metavar}".rstrip()),
-        click.option("--queue", "name", help="Name of the queue; imports no code."),
+        click.option(
+            "--queue",
+            "names" if several else "name",
+            multiple=several,
+            help="Name of the queue; imports no code.",
+        ),
         click.option("--run", help="Run of that queue.  [default: default]"),
         click.option(
             "--redis",
@@ -201,12 +211,23 @@ def imported_object(where: str, form: str, *kinds: type) -> Any:
         ) from error
     for name in attribute.split("."):
         if not hasattr(found, name):
-            raise ConfigurationError(f"{module_name} has no {attribute}")
+            raise ConfigurationError(
+                f"{module_name} has no {attribute}{_meant(found, name, kinds)}"
+            )
         found = getattr(found, name)
     if not isinstance(found, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise ConfigurationError(f"{where} is a {type(found).__name__}, not a {wanted}")
     return found
+
+
+def _meant(where: Any, name: str, kinds: tuple[type, ...]) -> str:
+    """Name what was probably meant, if it is of the right class."""
+    inside = getattr(where, "__dict__", {})
+    near = did_you_mean(
+        name, [each for each, value in inside.items() if isinstance(value, kinds)]
+    )
+    return f". Did you mean {near}?" if near else ""
 
 
 def _cause(error: Exception) -> str:

@@ -23,6 +23,7 @@ from workstealing.cli.options import (
     no_more_words,
     queue_options,
 )
+from workstealing.cli.unknown_queue import warn_of_unknown
 from workstealing.client.bulk import DEAD_LETTERS, ENDED, UNFINISHED, BulkResult
 from workstealing.client.bulk import OnProgress as Tell
 from workstealing.client.task_queue import TaskQueue
@@ -95,6 +96,8 @@ def count_command(**options: Any) -> None:
     with _progress("counting") as tell:
         number = queue.count(**selection, on_progress=tell)
     click.echo(number)
+    if not number:
+        warn_of_unknown(queue)
 
 
 @click.command("purge")

@@ -38,7 +38,9 @@ from workstealing.cli.queue_logs import logs_command
 from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
 from workstealing.cli.tables import print_page, task_table, tree_lines
+from workstealing.cli.unknown_queue import warn_of_unknown
 from workstealing.inspecting import PLACES, Inspector
+from workstealing.tasks.outcome import State
 
 __all__ = ("queue_command",)
 
@@ -125,6 +127,8 @@ def _why(**where: Any) -> None:
     click.echo(f"{on_one_line(explained.id)}: {explained.state.value}")
     for sentence in explained.sentences:
         click.echo(f"  {on_one_line(sentence)}")
+    if explained.state is State.UNKNOWN:
+        warn_of_unknown(queue)
 
 
 for _command in (

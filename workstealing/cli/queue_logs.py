@@ -14,7 +14,7 @@ from workstealing.cli.options import (
     single_word,
 )
 from workstealing.client.task_log import LoggingChannel
-from workstealing.inspecting import Inspector
+from workstealing.inspecting import Inspector, TaskDetail
 from workstealing.tasks.output_capture import LogRecord
 
 __all__ = ("logs_command",)
@@ -43,7 +43,15 @@ def logs_command(follow: bool, **where: Any) -> None:
     for record in records:
         _print_record(record)
     if not records:
-        click.echo("no log is kept of it: submit it with log=True", err=True)
+        click.echo(_why_none(Inspector(queue).cat(task_id)), err=True)
+
+
+def _why_none(task: TaskDetail) -> str:
+    if task.envelope is None:
+        return "it logged and printed nothing, or was submitted without log=True"
+    if isinstance(task.envelope, dict) and task.envelope.get("log"):
+        return "it has logged and printed nothing so far"
+    return "no log is kept of it: submit it with log=True"
 
 
 def _print_record(record: LogRecord) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import click
+
 from workstealing._printing import on_one_line
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import RedisError
 from workstealing.inspecting import Inspector
 
-__all__ = ("no_such_queue", "queues_instead")
+__all__ = ("no_such_queue", "queues_instead", "warn_of_unknown")
 
 _MOST_QUEUES = 20
+
+
+def warn_of_unknown(queue: TaskQueue) -> None:
+    """Say on stderr that there is no such queue, if there is none."""
+    if problem := no_such_queue(queue):
+        click.echo(problem, err=True)
 
 
 def no_such_queue(queue: TaskQueue) -> str:

@@ -62,7 +62,7 @@ class _WorkerCommand(click.Command):
 
 
 @click.command("worker", cls=_WorkerCommand)
-@queue_options("[APP:QUEUE]…")
+@queue_options("[APP:QUEUE]…", several=True)
 @click.option(
     "--weights",
     metavar="N,N,…",
@@ -158,7 +158,7 @@ class _WorkerCommand(click.Command):
 @clear_errors()
 def worker_command(
     words: tuple[str, ...],
-    name: str | None,
+    names: tuple[str, ...],
     run: str | None,
     url: str | None,
     weights: str | None,
@@ -188,16 +188,15 @@ def worker_command(
     running tasks at once. SIGHUP reloads the code.
     """
     if check:
-        queue, rest = chosen_queue(words, name, run, url)
-        if name is not None:
-            no_more_words(rest)
-        for one in (queue, *map(imported_queue, rest)):
-            _check(one, pool)
+        for queue in _checked_queues(words, names, run, url):
+            _check(queue, pool)
         return
-    if name is not None or not words:
+    if names or not words:
         raise BadInput("a worker needs the code of its tasks: give APP:QUEUE")
     if len(words) == 1 and (weights is not None or strict):
         raise BadInput("--weights and --strict need several queues")
+    if weights is not None and strict:
+        raise BadInput("a strict order knows no weights: give --strict or --weights")
     if until_empty not in (None, "now", "all"):
         raise BadInput(
             f"{_UNTIL_EMPTY} must have no value, or =all, got {until_empty!r}"
@@ -212,7 +211,7 @@ def worker_command(
         max_tasks=max_tasks,
         max_memory=max_memory,
         recruiter=None if recruiter is None else _recruiter(recruiter),
-        weights=_weights(weights),
+        weights=_weights(weights, len(words)),
         strict=strict,
     )
     modules = dict.fromkeys(word.partition(":")[0] for word in words)
@@ -279,6 +278,16 @@ def run_pool(
         os._exit(code)
 
 
+def _checked_queues(
+    words: tuple[str, ...], names: tuple[str, ...], run: str | None, url: str | None
+) -> list[TaskQueue]:
+    if names:
+        no_more_words(words)
+        return [chosen_queue((), name, run, url)[0] for name in names]
+    first, rest = chosen_queue(words, None, run, url)
+    return [first, *map(imported_queue, rest)]
+
+
 def _check(queue: TaskQueue, pool: str | None) -> None:
     host = socket.gethostname()
     where = f"pool {pool}" if pool else f"host {host}"
@@ -295,16 +304,22 @@ def _check(queue: TaskQueue, pool: str | None) -> None:
     click.echo(on_one_line(f"alive: {', '.join(alive)}"))
 
 
-def _weights(given: str | None) -> list[float] | None:
+def _weights(given: str | None, queues: int) -> list[float] | None:
     if given is None:
         return None
     try:
-        return [float(one) for one in given.split(",")]
+        numbers = [float(one) for one in given.split(",")]
     except ValueError:
         raise BadInput(
             f"--weights must be numbers with commas between them, like 3,1, got"
             f" {given!r}"
         ) from None
+    if len(numbers) != queues:
+        raise BadInput(
+            f"--weights must be one number for each queue, {queues} in all, got"
+            f" {given!r}"
+        )
+    return numbers
 
 
 def _autoscale(

@@ -80,7 +80,7 @@ def notes_in_lines(keys: QueueKeys, most: int) -> Flow[dict[str, str]]:
     lines = tuple(dict.fromkeys(line_of.values()))
     if not lines:
         return {}
-    limit_of = yield from ask(limit_calls.limits_in_the_way(keys, lines))
+    limit_of = yield from ask(limit_calls.full_limits(keys, lines))
     return {
         task_id: f"held back by limit {limit_of[line]}" if limit_of[line] else ""
         for task_id, line in line_of.items()

@@ -49,15 +49,31 @@ class TaskStat:
         wanted, seen = share * sum(self.histogram), 0.0
         for n, count in enumerate(self.histogram):
             if count and seen + count >= wanted:
-                low = BOUNDS_MS[n - 1] if n else 0.25
-                high = BOUNDS_MS[n] if n < len(BOUNDS_MS) else low * 4
-                # Within a bucket as if they were spread evenly over its powers.
-                within = (wanted - seen) / count
-                return float(
-                    math.exp(math.log(low) + within * (math.log(high) - math.log(low)))
-                )
+                # As if those of a bucket were spread evenly about their mean.
+                low, mean, high = self._bucket(n)
+                reach = min(mean - low, high - mean)
+                return mean + reach * (2 * (wanted - seen) / count - 1)
             seen += count
         return 0.0
+
+    def _bucket(self, n: int) -> tuple[float, float, float]:
+        """Return the lower bound of a bucket, about its mean, and the upper bound.
+
+        How long all took together tells the mean of the bucket that took most of it;
+        of the others the middle is taken.
+        """
+        shares = [count * _middle(m) for m, count in enumerate(self.histogram)]
+        low = float(BOUNDS_MS[n - 1]) if n else 0.0
+        is_open = n == len(BOUNDS_MS)
+        high = math.inf if is_open else float(BOUNDS_MS[n])
+        mean = _middle(n)
+        if shares[n] == max(shares):
+            left = self.total_ms - sum(shares) + shares[n]
+            mean = min(max(low, left / self.histogram[n]), high)
+        if is_open:
+            low = 2.0 ** math.floor(math.log2(mean))
+            high = 2 * low
+        return low, mean, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +112,8 @@ def read_history(keys: QueueKeys, now_ms: int, minutes: int) -> Flow[QueueHistor
     ]
     stats.sort(key=lambda one: (-one.total_ms, -one.done, one.task))
     return QueueHistory(tuple(found), tuple(stats))
+
+
+def _middle(bucket: int) -> float:
+    """Return the geometric middle of a bucket: each bound is twice the one before."""
+    return BOUNDS_MS[bucket - 1] * math.sqrt(2) if bucket else 0.5

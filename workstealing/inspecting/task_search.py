@@ -311,7 +311,7 @@ def _line_notes(keys: QueueKeys, members: Sequence[_Member]) -> Flow[dict[str, s
     lines = {
         member.split("\0")[-1]: member.split("\0")[0].encode() for member, _ in members
     }
-    call = limit_calls.limits_in_the_way(keys, tuple(dict.fromkeys(lines.values())))
+    call = limit_calls.full_limits(keys, tuple(dict.fromkeys(lines.values())))
     limit_of = yield from ask(call)
     return {
         task_id: f"held back by limit {limit_of[line]}"

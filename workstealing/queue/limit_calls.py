@@ -8,7 +8,7 @@ from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import shown
-from workstealing.queue.steps import Call, RedisCommand
+from workstealing.queue.steps import Call
 
 __all__ = (
     "HeldBack",
@@ -16,8 +16,8 @@ __all__ = (
     "LimitState",
     "LimitUse",
     "describe_limits",
+    "full_limits",
     "held_back",
-    "limits_in_the_way",
     "set_limit",
 )
 
@@ -125,15 +125,14 @@ def held_back(keys: QueueKeys, task_id: str) -> Call[HeldBack]:
     return Call(script, script.keys(keys), script.arguments(id=task_id), parse)
 
 
-def limits_in_the_way(
-    keys: QueueKeys, lines: Sequence[bytes]
-) -> RedisCommand[dict[bytes, str]]:
-    """Read which limit each line waits for; empty if it waits for its turn."""
+def full_limits(keys: QueueKeys, lines: Sequence[bytes]) -> Call[dict[bytes, str]]:
+    """Read which limit holds each line back; empty if it waits for its turn."""
+    script = _script("full_limits")
 
     def parse(reply: Any) -> dict[bytes, str]:
-        return dict(zip(lines, (shown(one or "") for one in reply), strict=True))
+        return dict(zip(lines, map(shown, reply), strict=True))
 
-    return RedisCommand(("HMGET", keys.placed, *lines), parse)
+    return Call(script, script.keys(keys), script.arguments(names=lines), parse)
 
 
 def _limit_states(reply: Any) -> tuple[LimitState, ...]:

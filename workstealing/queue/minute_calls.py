@@ -19,8 +19,8 @@ _script = queue_scripts(__package__)
 
 MINUTES_KEPT = 480
 """Minutes that are kept: eight hours."""
-BOUNDS_MS = (1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536)
-"""Where one bucket of the histogram ends and the next one begins; ten of them."""
+BOUNDS_MS = tuple(2**n for n in range(17))
+"""Where one bucket of the histogram ends and the next one begins; eighteen of them."""
 NUMBERS = 3 + len(BOUNDS_MS) + 1
 """How many numbers there are of a task: done, failed, milliseconds, the histogram."""
 

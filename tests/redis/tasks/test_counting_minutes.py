@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
 
 import pytest
@@ -10,10 +11,13 @@ from redis import Redis
 
 from workstealing import TaskQueue, Worker
 from workstealing.client.queue_internals import internals_of
+from workstealing.clock import SystemClock
 from workstealing.inspecting import Inspector
-from workstealing.queue.minute_calls import NUMBERS
+from workstealing.inspecting.task_history import TaskStat
+from workstealing.queue.minute_calls import BOUNDS_MS, NUMBERS
 from workstealing.queue.worker_calls import record_minute
 from workstealing.tasks.retry import RetryPolicy
+from workstealing.workers.minute_recorder import MinuteRecorder
 
 
 def now_ms() -> int:
@@ -44,17 +48,43 @@ def test_what_ended_is_counted_by_name_with_how_long_it_took(queue: TaskQueue) -
     assert len(history.minutes) == 10
 
 
-def test_quantiles_are_within_their_bucket(queue: TaskQueue) -> None:
+@pytest.mark.parametrize(
+    ("lasted_ms", "p50", "p95"),
+    [
+        ([5000] * 16, 5000, 5000),
+        ([20] * 50, 20, 20),
+        ([20] * 90 + [2000] * 10, 20, 2000),
+        ([3_600_000] * 3, 3_600_000, 3_600_000),
+        ([0.2] * 9, 0.2, 0.2),
+        (list(range(1, 1000)), 500, 950),
+    ],
+)
+def test_quantiles_are_not_far_from_the_truth(
+    queue: TaskQueue, lasted_ms: list[float], p50: float, p95: float
+) -> None:
     parts = internals_of(queue)
-    minute = now_ms() // 60_000
-    # Ninety of 16 to 64 ms, ten of 1 to 4 s.
-    numbers = [100, 0, 9000, 0, 0, 0, 90, 0, 0, 10, 0, 0, 0]
-    parts.driver.call(record_minute(parts.keys, minute, {"x@1": numbers}))
+    ended = deque(("x@1", int(ms * 1_000_000), False) for ms in lasted_ms)
+    recorder = MinuteRecorder(parts.keys, ended, SystemClock())
+    recorder.record(parts.driver, is_last=True)
 
     (task,) = Inspector(queue).history(now_ms(), 2).tasks
 
-    assert 16 <= task.quantile_ms(0.5) <= 64
-    assert 1024 <= task.quantile_ms(0.95) <= 4096
+    if p50 < 1:
+        assert task.quantile_ms(0.95) <= 1
+    else:
+        assert task.quantile_ms(0.5) == pytest.approx(p50, rel=0.2)
+        assert task.quantile_ms(0.95) == pytest.approx(p95, rel=0.2)
+
+
+def test_an_odd_total_leaves_quantiles_within_their_bucket() -> None:
+    counts = [0] * len(BOUNDS_MS) + [0]
+    counts[BOUNDS_MS.index(64)] = 90
+    counts[BOUNDS_MS.index(4096)] = 10
+
+    for total_ms in (0, 9000, 10**12):
+        task = TaskStat("x@1", 100, 0, total_ms, tuple(counts))
+        assert 32 <= task.quantile_ms(0.5) <= 64
+        assert 2048 <= task.quantile_ms(0.95) <= 4096
 
 
 def test_a_minute_is_bounded_and_expires(

@@ -213,6 +213,22 @@ def test_what_a_limit_holds_back_is_shown_and_is_no_backlog(
     assert "held back" in shown
 
 
+def test_a_full_limit_is_told_though_all_workers_are_busy(queue: TaskQueue) -> None:
+    limit = Limit(concurrency=1, per="customer", name="customer")
+    task = queue.task(name="send", limit=limit)(send)
+    _, waiting = task.submit_many([(42,), (42,)])
+    assert len(take(queue, 1)) == 1
+
+    reason = "held back by limit customer=42"
+    assert waiting.state().reason == f"{reason}: 1 of 1 running"
+    assert (
+        f"It is {reason}: 1 of 1 running." in Inspector(queue).why(waiting.id).sentences
+    )
+    assert [row.note for row in Inspector(queue).ls("inbox")] == [reason]
+    seen = Inspector(queue).stat()
+    assert (seen.waiting, seen.held_back, seen.backlog) == (1, 1, 1)
+
+
 def test_what_waits_for_its_turn_is_backlog(queue: TaskQueue) -> None:
     limit = Limit(concurrency=1, per="customer", name="customer")
     queue.task(name="send", limit=limit)(send).submit(42)

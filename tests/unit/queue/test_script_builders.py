@@ -46,6 +46,7 @@ BUILT: tuple[Call[object], ...] = (
     inspection_calls.counts(KEYS),
     inspection_calls.trace(KEYS, "t"),
     limit_calls.describe_limits(KEYS, "l", "k"),
+    limit_calls.full_limits(KEYS, [b"1\t\t\tl=k"]),
     limit_calls.held_back(KEYS, "t"),
     limit_calls.set_limit(KEYS, "l", "5"),
     listing_calls.count_parked(KEYS, ["x@1", "y@2"]),

@@ -1,4 +1,4 @@
---- needs: clock, count_blocked
+--- needs: clock, count_held_back
 -- Count the tasks in each place, and read what else describes a queue.
 --
 -- KEY inboxes[3]    list  urgent, normal, low
@@ -18,13 +18,17 @@
 -- KEY paused_tasks  hash  id -> its place among those put aside by a pause
 -- KEY lines         zset  line, sequence, id; of all tasks that wait in lines
 -- KEY turns[3]      zset  line -> its turn; urgent, normal, low
+-- KEY ready         zset  fair key, sequence, line; lines of a fair key behind its head
+-- KEY limits        hash  limit -> its numbers; then those of the code, if others
+-- KEY permits       hash  limit key -> how many tasks hold a permit
+-- KEY rates         zset  limit key -> when its bucket is full
 -- KEY blocked       zset  limit key, turn, line; of lines that wait for room
 -- KEY refills       zset  limit key, or a limit after a tab -> when it has room
 -- KEY steps         hash  id of a step that waits -> how it is put into the queue
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
--- waiting because of a pause, input ended, in lines, held back by limits (of a thousand lines
--- at most), steps that wait for others; then stats, upkeep, workers with leases, loads, abilities and pauses, each name,
+-- waiting because of a pause, input ended, in lines, held back by limits (of two thousand
+-- lines at most), steps that wait for others; then stats, upkeep, workers with leases, loads, abilities and pauses, each name,
 -- value, …
 
 local now, most_lines = now_ms(), 1000
@@ -42,7 +46,7 @@ return {
   redis.call('HLEN', paused_tasks),
   redis.call('HEXISTS', control, 'input_ended'),
   redis.call('ZCARD', lines),
-  count_blocked(now, most_lines),
+  count_held_back(now, most_lines),
   redis.call('HLEN', steps),
   redis.call('HGETALL', stats),
   redis.call('HGETALL', upkeep),

@@ -1,4 +1,4 @@
---- needs: lines
+--- needs: clock, lines, limit_in_the_way, unblocked_lines
 -- Read limits, and how much of them is in use: by one key, or by some that hold tasks back.
 --
 -- KEY limits      hash  limit -> its numbers; then those of the code, if others
@@ -18,12 +18,26 @@
 --
 -- Reply: for each its name, its numbers, and a list: limit key, running, held back, …
 
+local now, most_lines = now_ms(), 1000
+local function length_of(line)
+  return redis.call('ZLEXCOUNT', lines, '[' .. line .. '\0', '(' .. line .. '\1')
+end
+
+-- What waits for a limit, and no worker has looked at since it has no room.
+local unseen_of, unseen_keys = {}, {}
+for _, line in ipairs(unblocked_lines(most_lines)) do
+  local limit_key = limit_in_the_way(line, now)
+  if limit_key then
+    if not unseen_of[limit_key] then unseen_keys[#unseen_keys + 1] = limit_key end
+    unseen_of[limit_key] = (unseen_of[limit_key] or 0) + length_of(line)
+  end
+end
+
 local function count_held_back(limit_key)
-  local number = 0
+  if has_room(limit_key, now) then return 0 end
+  local number = unseen_of[limit_key] or 0
   for _, member in ipairs(first_of(blocked, limit_key, most)) do
-    local range = string.sub(member, #limit_key + 23) .. '\0'
-    number = number
-      + redis.call('ZLEXCOUNT', lines, '[' .. range, '(' .. string.sub(range, 1, -2) .. '\1')
+    number = number + length_of(string.sub(member, #limit_key + 23))
   end
   return number
 end
@@ -50,7 +64,8 @@ for _, limit in ipairs(names) do
       describe(use, limit .. '=' .. key)
     end
   elseif numbers then
-    if redis.call('HEXISTS', permits, limit) == 1 or #first_of(blocked, limit, 1) > 0 then
+    if redis.call('HEXISTS', permits, limit) == 1 or #first_of(blocked, limit, 1) > 0
+        or unseen_of[limit] then
       describe(use, limit)
     end
     local from = '[' .. limit .. '='
@@ -61,6 +76,11 @@ for _, limit in ipairs(names) do
       local limit_key = string.sub(member, 1, string.find(member, '\0', 1, true) - 1)
       describe(use, limit_key)
       from = '(' .. limit_key .. '\1'
+      unseen_of[limit_key] = nil
+    end
+    for _, limit_key in ipairs(unseen_keys) do
+      local is_own = string.sub(limit_key, 1, #limit + 1) == limit .. '='
+      if is_own and unseen_of[limit_key] and #use < 3 * most then describe(use, limit_key) end
     end
   end
   if numbers then

@@ -1,4 +1,4 @@
---- needs: clock, lines, limit_room
+--- needs: clock, lines, limit_in_the_way
 -- Read why a task waits in its line.
 --
 -- KEY priorities  hash  id -> 0 urgent or 2 low; or its line and sequence
@@ -13,8 +13,8 @@
 -- KEY control     hash  token, sequence, turns
 -- ARG id  str
 --
--- Reply: tasks ahead of it in its line, -1 if it is not there; the limit key that the line
--- waits for, empty if it is ready; how many may run or begin; running, and ms until one more
+-- Reply: tasks ahead of it in its line, -1 if it is not there; the first limit key of
+-- the line that has no room, empty if all have some; how many may run or begin; running, and ms until one more
 -- may begin, -1 if it is no rate.
 
 local place = redis.call('HGET', priorities, id)
@@ -23,10 +23,10 @@ if not line or not redis.call('ZSCORE', lines, place .. '\0' .. id) then
   return {-1, '', 0, 0, -1}
 end
 local ahead = redis.call('ZLEXCOUNT', lines, '[' .. line .. '\0', '(' .. place .. '\0' .. id)
-local limit_key = redis.call('HGET', placed, line) or ''
-if limit_key == '' then return {ahead, '', 0, 0, -1} end
-local most, period = limit_numbers(limit_key)
 local now = now_ms()
+local limit_key = limit_in_the_way(line, now)
+if not limit_key then return {ahead, '', 0, 0, -1} end
+local most, period = limit_numbers(limit_key)
 return {
   ahead,
   limit_key,

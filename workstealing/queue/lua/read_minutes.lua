@@ -1,6 +1,6 @@
 -- Read what ended in some minutes.
 --
--- KEYS minutes  hash  name@version -> done, failed, milliseconds, and the ten of a histogram
+-- KEYS minutes  hash  name@version -> done, failed, milliseconds, and a histogram
 --
 -- Reply: for each minute a list of name, numbers, …
 

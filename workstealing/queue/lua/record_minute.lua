@@ -1,7 +1,7 @@
 --- needs: first_write
 -- Add what ended on a worker to the numbers of a minute.
 --
--- KEY minute  hash  name@version -> done, failed, milliseconds, and the ten of a histogram
+-- KEY minute  hash  name@version -> done, failed, milliseconds, and a histogram
 -- ARG kept_ms  int  how long the minute is kept
 -- ARG most     int  names that have numbers of their own; the others are added up as "*"
 -- ARGS counts  str  name and numbers, one after the other
