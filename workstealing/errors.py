@@ -386,8 +386,10 @@ class TaskCancelled(WorkStealingError):
         self.task_id, self.reason = task_id, reason
 
     def __str__(self) -> str:
-        why = f": {self.reason}" if self.reason else ""
-        return on_one_line(f"task {self.task_id} was cancelled{why}")
+        what = f"task {self.task_id} was cancelled"
+        # A task that was stopped by its `context.check()` has just this to say.
+        is_more = self.reason not in ("", what)
+        return on_one_line(f"{what}: {self.reason}" if is_more else what)
 
 
 class NotUnique(WorkStealingError):

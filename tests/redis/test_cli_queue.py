@@ -270,6 +270,18 @@ def test_ls_lists_a_place_as_a_table_or_as_json(cli: QueueCli) -> None:
     assert "no tasks in inbox" in cli.run("ls").output
 
 
+def test_steps_of_a_chain_that_wait_are_a_place_of_their_own(cli: QueueCli) -> None:
+    handle = (cli.echo.s("hi") | cli.echo.s()).submit()
+    first, last = handle.steps
+
+    listed = cli.run("ls", "steps", "--json")
+
+    (entry,) = json.loads(listed.output)
+    assert (entry["id"], entry["place"]) == (last.id, "steps")
+    assert entry["note"] == f"waits for task {first.id}"
+    assert "steps" in cli.run("ls", "--help").output
+
+
 def test_in_a_pipe_each_task_is_one_line_and_no_name_is_broken(cli: QueueCli) -> None:
     long = "a-rather-long-identifier-" * 6
     for n in range(3):

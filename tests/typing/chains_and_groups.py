@@ -15,6 +15,7 @@ from workstealing import (
     AsyncChainHandle,
     AsyncGroupChainHandle,
     AsyncGroupHandle,
+    AsyncTaskHandle,
     AsyncTaskQueue,
     Chain,
     ChainHandle,
@@ -86,6 +87,8 @@ def steps() -> None:
     assert_type(count.s(3), Link[bytes, int])
     assert_type(count.s(least=3), Link[bytes, int])
     assert_type(fetch.options(priority=0).s("http://…"), Step[bytes])
+    assert_type(fetch.s("http://…").submit(), TaskHandle[bytes])
+    fetch.s().submit()  # type: ignore[attr-defined]
     fetch.s(1)  # type: ignore[call-overload]
     count.s("three")  # type: ignore[call-overload]
 
@@ -119,6 +122,7 @@ def groups() -> None:
     handle = (members | add_up.s()).submit()
     assert_type(handle, GroupChainHandle[int, int])
     assert_type(handle.group, GroupHandle[int])
+    handle.group.result()  # type: ignore[attr-defined]
     assert_type(handle.group.members[0].result(), int)
     group(fetch.s("http://…")) | add_up.s()  # type: ignore[operator]
     members | show.s()  # type: ignore[operator]
@@ -126,6 +130,8 @@ def groups() -> None:
 
 
 async def with_asyncio() -> None:
+    alone = await async_fetch.s("http://…").submit()
+    assert_type(alone, AsyncTaskHandle[bytes])
     composed = chain(async_fetch.s("http://…"), async_count.s())
     assert_type(composed, AsyncChain[int])
     assert_type(await composed.submit(), AsyncChainHandle[int])

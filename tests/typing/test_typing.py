@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,17 @@ def test_mypy_accepts_the_program_and_refuses_its_mistakes(program: Path) -> Non
     output, errors, code = api.run(
         ["--strict", "--warn-unused-ignores", "--no-error-summary", str(program)]
     )
+
+    assert (code, output, errors) == (0, "", "")
+
+
+def test_mypy_accepts_the_page_about_chains_and_groups(tmp_path: Path) -> None:
+    page = (HERE.parents[1] / "docs" / "composition.md").read_text(encoding="utf-8")
+    program = tmp_path / "page.py"
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    program.write_text("\n".join(blocks), encoding="utf-8")
+
+    output, errors, code = api.run(["--strict", "--no-error-summary", str(program)])
 
     assert (code, output, errors) == (0, "", "")
 

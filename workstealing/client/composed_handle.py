@@ -44,7 +44,25 @@ _LATEST_SECONDS = 0.5
 _NO_PROGRESS = GroupProgress(0, 0, 0)
 
 
-class GroupHandle(Generic[R]):
+class _NoSingleResult:
+    """Has results(), and says so to those who look for result()."""
+
+    __slots__ = ()
+
+    # Hidden from type checkers, which would let any name pass.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            hint = ": a group has results(), one of each member"
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}"
+                f"{hint if name == 'result' else ''}",
+                name=name,
+                obj=self,
+            )
+
+
+class GroupHandle(_NoSingleResult, Generic[R]):
     """A group that was submitted.
 
     Attributes:
@@ -92,13 +110,14 @@ class GroupHandle(Generic[R]):
         The step after the group, if there is one, is begun all the same.
         """
         ids = [member.id for member in self.members]
-        return self._internals.driver.run(_cancel_members(self._internals, ids))
+        flow = _cancel_members(self._internals, ids)
+        return _number_live(self._internals.driver.run(flow))
 
     def __repr__(self) -> str:
         return f"<GroupHandle {self.id} of {len(self.members)}>"
 
 
-class AsyncGroupHandle(Generic[R]):
+class AsyncGroupHandle(_NoSingleResult, Generic[R]):
     """A group that was submitted; the asyncio twin of `GroupHandle`."""
 
     __slots__ = ("_internals", "_types", "id", "members")
@@ -142,7 +161,8 @@ class AsyncGroupHandle(Generic[R]):
         The step after the group, if there is one, is begun all the same.
         """
         ids = [member.id for member in self.members]
-        return await self._internals.driver.run(_cancel_members(self._internals, ids))
+        flow = _cancel_members(self._internals, ids)
+        return _number_live(await self._internals.driver.run(flow))
 
     def __repr__(self) -> str:
         return f"<AsyncGroupHandle {self.id} of {len(self.members)}>"
@@ -167,8 +187,11 @@ class ChainHandle(TaskHandle[R]):
         self.steps = steps
 
     def cancel(self) -> Cancelled:
-        """Cancel all steps that have not ended."""
-        return self._internals.driver.run(_cancel_steps(self._internals, self.steps))
+        """Cancel all steps that have not ended.
+
+        `asked`: one still runs, and was asked to stop; `cancelled`: none does.
+        """
+        return self._internals.driver.run(_cancel_all(self._internals, self.steps))
 
 
 class AsyncChainHandle(AsyncTaskHandle[R]):
@@ -186,8 +209,11 @@ class AsyncChainHandle(AsyncTaskHandle[R]):
         self.steps = steps
 
     async def cancel(self) -> Cancelled:
-        """Cancel all steps that have not ended."""
-        flow = _cancel_steps(self._internals, self.steps)
+        """Cancel all steps that have not ended.
+
+        `asked`: one still runs, and was asked to stop; `cancelled`: none does.
+        """
+        flow = _cancel_all(self._internals, self.steps)
         return await self._internals.driver.run(flow)
 
 
@@ -212,11 +238,12 @@ class GroupChainHandle(ChainHandle[R], Generic[M, R]):
         self.group = group
 
     def cancel(self) -> Cancelled:
-        """Cancel all steps and members that have not ended."""
-        # The step after the group first, or else it would be begun.
-        verdict = super().cancel()
-        self.group.cancel()
-        return verdict
+        """Cancel all steps and members that have not ended.
+
+        `asked`: one still runs, and was asked to stop; `cancelled`: none does.
+        """
+        flow = _cancel_all(self._internals, self.steps, self.group.members)
+        return self._internals.driver.run(flow)
 
 
 class AsyncGroupChainHandle(AsyncChainHandle[R], Generic[M, R]):
@@ -235,11 +262,12 @@ class AsyncGroupChainHandle(AsyncChainHandle[R], Generic[M, R]):
         self.group = group
 
     async def cancel(self) -> Cancelled:
-        """Cancel all steps and members that have not ended."""
-        # The step after the group first, or else it would be begun.
-        verdict = await super().cancel()
-        await self.group.cancel()
-        return verdict
+        """Cancel all steps and members that have not ended.
+
+        `asked`: one still runs, and was asked to stop; `cancelled`: none does.
+        """
+        flow = _cancel_all(self._internals, self.steps, self.group.members)
+        return await self._internals.driver.run(flow)
 
 
 def group_handle(internals: QueueInternals[Driver], group: str) -> GroupHandle[Any]:
@@ -332,21 +360,30 @@ def _decoded(
     ]
 
 
-def _cancel_steps(
+def _cancel_all(
     internals: QueueInternals[Any],
     steps: Sequence[TaskHandle[Any] | AsyncTaskHandle[Any]],
+    members: Sequence[TaskHandle[Any] | AsyncTaskHandle[Any]] = (),
 ) -> Flow[Cancelled]:
     """Cancel from the end: what waits is not begun meanwhile."""
     seen: set[Cancelled] = set()
     for step in reversed(steps):
         verdict = yield from internals.cancel(step.id)
         seen.add(verdict)
+    seen.update((yield from _cancel_members(internals, [one.id for one in members])))
     order: tuple[Cancelled, ...] = ("asked", "cancelled", "ended")
     return next((verdict for verdict in order if verdict in seen), "unknown")
 
 
-def _cancel_members(internals: QueueInternals[Any], ids: Sequence[str]) -> Flow[int]:
-    number = 0
+def _number_live(verdicts: Sequence[Cancelled]) -> int:
+    return sum(verdict in ("asked", "cancelled") for verdict in verdicts)
+
+
+def _cancel_members(
+    internals: QueueInternals[Any], ids: Sequence[str]
+) -> Flow[list[Cancelled]]:
+    """Cancel members; return what became of those that had not ended."""
+    found: list[Cancelled] = []
     for first in range(0, len(ids), _SLICE):
         part = ids[first : first + _SLICE]
         calls = [inspection_calls.trace(internals.keys, task_id) for task_id in part]
@@ -361,5 +398,5 @@ def _cancel_members(internals: QueueInternals[Any], ids: Sequence[str]) -> Flow[
         for (task_id, _), verdict in zip(live, verdicts, strict=True):
             if verdict == "moved":
                 verdict = yield from internals.cancel(task_id)
-            number += verdict in ("asked", "cancelled")
-    return number
+            found.append(verdict)
+    return found

@@ -36,6 +36,7 @@ from workstealing.tasks.envelope import (
 )
 from workstealing.tasks.hooks import TaskCall
 from workstealing.tasks.submission import (
+    Submission,
     SubmitOptions,
     envelope_without_payload,
     lines_of,
@@ -47,7 +48,13 @@ if TYPE_CHECKING:
     from workstealing.client.queue_internals import QueueInternals
     from workstealing.telemetry.task_observers import SubmitSpans
 
-__all__ = ("ComposedIds", "PlannedStep", "planned_step", "submit_composed")
+__all__ = (
+    "ComposedIds",
+    "PlannedStep",
+    "planned_step",
+    "submit_alone",
+    "submit_composed",
+)
 
 _CHUNK = 1000
 _CHUNK_BYTES = 4 << 20
@@ -97,15 +104,30 @@ def planned_step(
     try:
         payload = signature.encode(args, kwargs)
     except PayloadInvalid as error:
-        if not signature.positional:
+        # What is given decides, not its types: or else a mistake would be a link.
+        first = next(iter(signature.positional), "")
+        if not first or first in kwargs:
             raise
-        first = signature.positional[0]
-        try:
-            payload = signature.without_first().encode(args, kwargs)
-        except PayloadInvalid as other:
-            raise (other if error.field == first else error) from None
-        return PlannedStep(internals, definition, options, payload, first)
-    return PlannedStep(internals, definition, options, payload)
+        if signature.has_all(args, kwargs):
+            hint = ""
+            if 0 < len(args) < len(signature.positional):
+                hint = (
+                    f"; if '{first}' is to come from the step before, give the others"
+                    " by name"
+                )
+            problem = f"{error.problem}{hint}"
+            raise PayloadInvalid(error.task, error.field, problem) from None
+    else:
+        return PlannedStep(internals, definition, options, payload)
+    payload = signature.without_first().encode(args, kwargs)
+    return PlannedStep(internals, definition, options, payload, first)
+
+
+def submit_alone(plan: PlannedStep) -> Flow[Submission]:
+    """Submit a step that nothing goes before or follows, as the task that it is."""
+    context = plan.options.context
+    plan.internals.admission.permit(plan.definition, context.principal, context.roles)
+    return plan.internals.submit(plan.definition, [plan.payload], plan.options, None)
 
 
 def submit_composed(

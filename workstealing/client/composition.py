@@ -21,11 +21,12 @@ from workstealing.client.composed_handle import (
 from workstealing.client.composed_submission import (
     ComposedIds,
     PlannedStep,
+    submit_alone,
     submit_composed,
 )
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.errors import ConfigurationError
-from workstealing.tasks.member_result import MemberResult
+from workstealing.tasks.member_result import MemberResult, takes_members
 
 if TYPE_CHECKING:
     from workstealing.client.queue_internals import QueueInternals
@@ -119,6 +120,13 @@ class Step(_AnyStep, Generic[R_co]):
         """Return a chain: *then* is begun when this is done, and takes its result."""
         return Chain(None, (self._plan, _next(then, Step, Link)))
 
+    def submit(self) -> TaskHandle[R_co]:
+        """Put the task into the queue, alone."""
+        plan, internals = self._plan, self._plan.internals
+        done = internals.driver.run(submit_alone(plan))
+        result_type = plan.definition.signature.result_type
+        return TaskHandle(internals, done.ids[0], result_type, True)
+
 
 class Link(_AnyStep, Generic[X_contra, R_co]):
     """A task that lacks its first argument: the result of the step before it."""
@@ -151,7 +159,7 @@ class Group(_Composed, Generic[R_co]):
         self, then: Link[list[MemberResult[R_co]], B] | Step[B]
     ) -> GroupChain[R_co, B]:
         """Return it with a step that is begun when all members have ended."""
-        return GroupChain(self._members, (_next(then, Step, Link),))
+        return GroupChain(self._members, (_after_group(then, Step, Link),))
 
     def submit(self) -> GroupHandle[R_co]:
         """Put all members into the queue, a thousand at a time."""
@@ -192,6 +200,13 @@ class AsyncStep(_AnyStep, Generic[R_co]):
         """Return a chain: *then* is begun when this is done, and takes its result."""
         return AsyncChain(None, (self._plan, _next(then, AsyncStep, AsyncLink)))
 
+    async def submit(self) -> AsyncTaskHandle[R_co]:
+        """Put the task into the queue, alone."""
+        plan, internals = self._plan, self._plan.internals
+        done = await internals.driver.run(submit_alone(plan))
+        result_type = plan.definition.signature.result_type
+        return AsyncTaskHandle(internals, done.ids[0], result_type, True)
+
 
 class AsyncLink(_AnyStep, Generic[X_contra, R_co]):
     """A task that lacks its first argument: the result of the step before it."""
@@ -224,7 +239,8 @@ class AsyncGroup(_Composed, Generic[R_co]):
         self, then: AsyncLink[list[MemberResult[R_co]], B] | AsyncStep[B]
     ) -> AsyncGroupChain[R_co, B]:
         """Return it with a step that is begun when all members have ended."""
-        return AsyncGroupChain(self._members, (_next(then, AsyncStep, AsyncLink),))
+        step = _after_group(then, AsyncStep, AsyncLink)
+        return AsyncGroupChain(self._members, (step,))
 
     async def submit(self) -> AsyncGroupHandle[R_co]:
         """Put all members into the queue, a thousand at a time."""
@@ -390,6 +406,11 @@ def group(*members: Any) -> Any:
     is_sync = not steps or not isinstance(steps[0], AsyncStep)
     kind = Step if is_sync else AsyncStep
     for one in steps:
+        if isinstance(one, _Composed):
+            raise ConfigurationError(
+                f"a group has single steps as members, not {one!r}: make it one task,"
+                " or submit it from within a member"
+            )
         if not isinstance(one, kind):
             raise ConfigurationError(
                 f"a group has members that have all of their arguments, task.s(…), not"
@@ -399,7 +420,33 @@ def group(*members: Any) -> Any:
     return Group(plans, ()) if is_sync else AsyncGroup(plans, ())
 
 
+def _after_group(then: Any, *kinds: type[_AnyStep]) -> PlannedStep:
+    plan = _next(then, *kinds)
+    name, signature = plan.into, plan.definition.signature
+    if name and not takes_members(signature.type_of(name)):
+        raise ConfigurationError(
+            f"task '{plan.definition.name}' follows a group, whose members may fail: so"
+            f" '{name}' must be a list[MemberResult[…]], not"
+            f" {_type_name(signature.type_of(name))}"
+        )
+    return plan
+
+
+def _type_name(kind: Any) -> str:
+    return kind.__name__ if type(kind) is type else str(kind)
+
+
 def _next(then: Any, *kinds: type[_AnyStep]) -> PlannedStep:
+    if isinstance(then, (Group, AsyncGroup, GroupChain, AsyncGroupChain)):
+        raise ConfigurationError(
+            f"a group cannot follow a step, as {then!r} would: submit it from within"
+            " that step"
+        )
+    if isinstance(then, (Chain, AsyncChain)):
+        raise ConfigurationError(
+            f"what follows in a chain is one step, not {then!r}: write its steps one by"
+            " one, as in a.s(1) | b.s() | c.s()"
+        )
     if not isinstance(then, kinds):
         raise ConfigurationError(
             f"what follows in a chain is a step of the same kind of queue, task.s(…),"

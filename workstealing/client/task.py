@@ -384,14 +384,18 @@ def args_and_kwargs(arguments: Arguments) -> tuple[Sequence[Any], Mapping[str, A
     return arguments, _NO_NAMES
 
 
-def check_arguments(
-    task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> None:
+def check_arguments(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Refuse what `submit` would refuse, before it is the time to submit."""
-    if not isinstance(task, Task):
+    if isinstance(task, AsyncTask):
         raise ConfigurationError(
             f"task must be a task of a TaskQueue, not {task!r}: what is committed"
             " cannot await"
+        )
+    if not isinstance(task, Task):
+        raise ConfigurationError(
+            f"task must be a task, followed by its arguments, not {task!r}: a step,"
+            " chain or group is submitted after the commit, or by a task that is"
+            " submitted on commit"
         )
     definition_of(task).signature.encode(args, kwargs)
 

@@ -55,7 +55,7 @@ class Inspector:
         return self._parts.driver.run(self._flows.stat())
 
     def ls(self, where: str = "inbox", limit: int = 20) -> tuple[TaskRow, ...]:
-        """List a place: inbox, later, running, done, dead, parked or queues/WORKER."""
+        """List one of `PLACES`, such as inbox, or queues/WORKER."""
         return self._parts.driver.run(self._flows.ls(where, limit))
 
     def cat(self, task_id: str, most: int | None = None) -> TaskDetail:
@@ -119,7 +119,7 @@ class AsyncInspector:
         return await self._parts.driver.run(self._flows.stat())
 
     async def ls(self, where: str = "inbox", limit: int = 20) -> tuple[TaskRow, ...]:
-        """List a place: inbox, later, running, done, dead, parked or queues/WORKER."""
+        """List one of `PLACES`, such as inbox, or queues/WORKER."""
         return await self._parts.driver.run(self._flows.ls(where, limit))
 
     async def cat(self, task_id: str, most: int | None = None) -> TaskDetail:

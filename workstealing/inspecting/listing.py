@@ -31,7 +31,7 @@ __all__ = (
     "waiting_row",
 )
 
-PLACES = ("inbox", "later", "running", "done", "dead", "parked", "paused")
+PLACES = ("inbox", "later", "running", "done", "dead", "parked", "paused", "steps")
 """The places that can be listed, besides `queues/WORKER`."""
 
 MOST_ABILITIES = 100
@@ -189,6 +189,32 @@ def _paused(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
     return tuple(found)
 
 
+def _steps(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
+    ids: dict[str, None] = {}
+    cursor = "0"
+    while len(ids) < limit:
+        call = listing_calls.some_steps(keys, cursor, count=CHUNK)
+        cursor, names = yield from ask(call)
+        ids.update(dict.fromkeys(names))
+        if cursor == "0":
+            break
+    tasks = yield from summaries(keys, tuple(ids)[:limit])
+    return tuple(
+        waiting_row(one, State.WAITING, "steps", _what_it_waits_for(one))
+        for one in tasks
+        if one.envelope
+    )
+
+
+def _what_it_waits_for(step: TaskSummary) -> str:
+    after = preview_envelope(step.envelope).after
+    if after is None:
+        # Only both ends of a long envelope are read.
+        return "waits for others to end"
+    what = f"its group of {after.members}" if after.group else f"task {after.task}"
+    return f"waits for {what}"
+
+
 def not_begun_row(
     one: TaskSummary, state: State, place: str, pauses: Pauses, note: str = ""
 ) -> TaskRow:
@@ -280,4 +306,5 @@ _LISTERS: dict[str, _Lister] = {
     "dead": _dead,
     "parked": _parked,
     "paused": _paused,
+    "steps": _steps,
 }

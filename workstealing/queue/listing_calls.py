@@ -34,6 +34,7 @@ __all__ = (
     "ranked",
     "scan_tasks",
     "score",
+    "some_steps",
     "summarize",
     "which_run",
 )
@@ -296,6 +297,16 @@ def line_fronts(keys: QueueKeys, *, most: int) -> Call[tuple[str, ...]]:
     return Call(script, script.keys(keys), script.arguments(most=most), _names)
 
 
+def some_steps(
+    keys: QueueKeys, cursor: str, *, count: int
+) -> RedisCommand[tuple[str, tuple[str, ...]]]:
+    """Name about *count* steps that wait for others, and where the next ones are."""
+    return RedisCommand(
+        ("HSCAN", keys.steps, cursor, "COUNT", count),
+        lambda reply: (str(int(reply[0])), _field_names(reply[1])),
+    )
+
+
 def length(key: str) -> RedisCommand[int]:
     """Count the ids of a list."""
     return RedisCommand(("LLEN", key), int)
@@ -318,6 +329,11 @@ def memory_usage(names: Sequence[str]) -> Call[tuple[int | None, ...]]:
         script.arguments(),
         lambda reply: tuple(None if int(one) < 0 else int(one) for one in reply),
     )
+
+
+def _field_names(reply: Any) -> tuple[str, ...]:
+    # redis-py makes a dict of what is scanned, unless it is told not to.
+    return _names(reply if isinstance(reply, dict) else reply[::2])
 
 
 def _names(reply: Any) -> tuple[str, ...]:

@@ -216,7 +216,24 @@ def _checked_listener(on_give_up: Any) -> Any:
         raise ConfigurationError(
             f"on_give_up must be a function or a task, not {on_give_up!r}"
         )
+    if on_give_up is not None:
+        _refuse_other_parameters(on_give_up)
     return on_give_up
+
+
+def _refuse_other_parameters(on_give_up: Any) -> None:
+    try:
+        parameters = inspect.signature(on_give_up)
+    except ValueError:
+        # Some that are written in C do not say what they take.
+        return
+    try:
+        parameters.bind("context", "reason")
+    except TypeError as error:
+        raise ConfigurationError(
+            f"on_give_up is called with the context and the reason, which"
+            f" {on_give_up!r} does not take: {error}"
+        ) from error
 
 
 def _checked_former_names(names: Any, own: str) -> tuple[str, ...]:

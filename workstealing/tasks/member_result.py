@@ -6,6 +6,7 @@ member, in their order, with the value that it returned or with what became of i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, TypeVar
 
@@ -13,9 +14,16 @@ import msgspec
 
 from workstealing.errors import TaskNotFound
 from workstealing.tasks.envelope import After
+from workstealing.tasks.json_values import NOT_JSON, decoder_for
 from workstealing.tasks.outcome import ErrorReport, TaskOutcome
 
-__all__ = ("MemberResult", "argument_of", "member_results", "with_argument")
+__all__ = (
+    "MemberResult",
+    "argument_of",
+    "member_results",
+    "takes_members",
+    "with_argument",
+)
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -79,6 +87,19 @@ def argument_of(after: After, found: Sequence[tuple[str, bytes]]) -> bytes:
             " forgotten, or the task is being replayed"
         )
     return bytes(read.result)
+
+
+def takes_members(kind: Any) -> bool:
+    """Return whether a type may be a list of objects, as the results of a group are."""
+    try:
+        decoder_for(kind)(b"[{}]")
+    except NOT_JSON as error:
+        # Fields that are missing, or too few members, do not matter here.
+        return _NO_LIST_OF_OBJECTS.search(str(error)) is None
+    return True
+
+
+_NO_LIST_OF_OBJECTS = re.compile(r", got `array`$|, got `object` - at `\$\[[0.]+\]`$")
 
 
 def with_argument(payload: msgspec.Raw, name: str, value: bytes) -> msgspec.Raw:

@@ -130,6 +130,17 @@ class Signature:
             _decode=_exactly(fields, payload, hook),
         )
 
+    def has_all(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Return whether these are all arguments that it needs, right or wrong."""
+        given = {*self.positional[: len(args)], *kwargs}
+        fields = msgspec.structs.fields(self._payload)
+        return all(one.name in given for one in fields if one.required)
+
+    def type_of(self, parameter: str) -> Any:
+        """Return the type of an argument."""
+        fields = msgspec.structs.fields(self._payload)
+        return next(one.type for one in fields if one.name == parameter)
+
     def without_first(self) -> Signature:
         """Return what is left of it, if the first argument is to come later."""
         return _without_first(self)
