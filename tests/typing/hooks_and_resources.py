@@ -69,6 +69,9 @@ def submit() -> None:
     assert_type(report.submit("monday"), TaskHandle[int])
     report.submit(1)  # type: ignore[arg-type]
     report.submit()  # type: ignore[call-arg]
+    many = report.submit_many([("monday",), {"day": "friday"}], ids=["m", "f"])
+    assert_type(many, list[TaskHandle[int]])
+    report.submit_many(1)  # type: ignore[arg-type]
     # … and a test may give it.
     report("monday", Database())
     report("monday", db="no database")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What users write is accepted by mypy, and their mistakes are not."""
+"""What users write is accepted by type checkers, and their mistakes are not."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import pytest
 from mypy import api
 
 HERE = Path(__file__).parent
+PYRIGHT = shutil.which("pyright", path=Path(sys.executable).parent) or shutil.which(
+    "pyright"
+)
 PROGRAMS = sorted(
     path for path in HERE.glob("*.py") if not path.name.startswith("test_")
 )
@@ -38,13 +41,14 @@ def test_mypy_accepts_the_page_about_chains_and_groups(tmp_path: Path) -> None:
     assert (code, output, errors) == (0, "", "")
 
 
-@pytest.mark.skipif(not shutil.which("pyright"), reason="pyright is not installed")
-def test_pyright_refuses_the_same_chains_as_mypy(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text((HERE / "chains_and_groups.py").read_text())
+@pytest.mark.skipif(not PYRIGHT, reason="pyright is not installed: pip install pyright")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_pyright_refuses_the_same_lines_as_mypy(program: Path, tmp_path: Path) -> None:
+    text = program.read_text(encoding="utf-8")
+    (tmp_path / "program.py").write_text(text, encoding="utf-8")
     settings = tmp_path / "pyrightconfig.json"
     settings.write_text(json.dumps({"enableTypeIgnoreComments": False}))
-    command = ["pyright", "--outputjson", "--pythonpath", sys.executable]
+    command = [str(PYRIGHT), "--outputjson", "--pythonpath", sys.executable]
     ran = subprocess.run(
         [*command, "--project", str(settings)],
         capture_output=True,
@@ -58,7 +62,7 @@ def test_pyright_refuses_the_same_chains_as_mypy(tmp_path: Path) -> None:
     }
     mistakes = {
         number
-        for number, line in enumerate(program.read_text().splitlines())
+        for number, line in enumerate(text.splitlines())
         if "# type: ignore[" in line
     }
     assert refused == mistakes
