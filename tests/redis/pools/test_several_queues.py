@@ -119,7 +119,8 @@ def test_all_queues_are_drained_and_then_it_ends(
     for queue in app.both:
         counts = queue.counts()
         assert (counts.stats["done"], counts.unfinished, counts.leases) == (200, 0, {})
-    assert pool.stats().taken == 400
+    # What waited behind others may have been put back, and taken again.
+    assert pool.stats().taken >= 400
 
 
 @each_kind
