@@ -44,10 +44,22 @@ _LATEST_SECONDS = 0.5
 _NO_PROGRESS = GroupProgress(0, 0, 0)
 
 
-class _NoSingleResult:
-    """Has results(), and says so to those who look for result()."""
+class _AnyGroupHandle(Generic[R]):
+    """What both kinds of handles hold."""
 
-    __slots__ = ()
+    __slots__ = ("_internals", "_types", "id", "members")
+
+    def __init__(
+        self, internals: Any, group: str, members: Any, types: Sequence[Any]
+    ) -> None:
+        self._internals = internals
+        self._types = types
+        self.id = group
+        self.members = members
+
+    @property
+    def _ids(self) -> list[str]:
+        return [member.id for member in self.members]
 
     # Hidden from type checkers, which would let any name pass.
     if not TYPE_CHECKING:
@@ -61,8 +73,11 @@ class _NoSingleResult:
                 obj=self,
             )
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} of {len(self.members)}>"
 
-class GroupHandle(_NoSingleResult, Generic[R]):
+
+class GroupHandle(_AnyGroupHandle[R]):
     """A group that was submitted.
 
     Attributes:
@@ -70,19 +85,9 @@ class GroupHandle(_NoSingleResult, Generic[R]):
         members: the handles of its tasks, in their order.
     """
 
-    __slots__ = ("_internals", "_types", "id", "members")
-
-    def __init__(
-        self,
-        internals: QueueInternals[Driver],
-        group: str,
-        members: Sequence[TaskHandle[R]],
-        types: Sequence[Any],
-    ) -> None:
-        self._internals = internals
-        self._types = types
-        self.id = group
-        self.members = members
+    __slots__ = ()
+    _internals: QueueInternals[Driver]
+    members: Sequence[TaskHandle[R]]
 
     def progress(self) -> GroupProgress:
         """Return how many members have ended, and how many have failed.
@@ -90,8 +95,8 @@ class GroupHandle(_NoSingleResult, Generic[R]):
         Raises:
             TaskNotFound: the group ended so long ago that it was forgotten.
         """
-        ids = [member.id for member in self.members]
-        return self._internals.driver.run(_progress(self._internals, self.id, ids))
+        flow = _progress(self._internals, self.id, self._ids)
+        return self._internals.driver.run(flow)
 
     def results(self, timeout: float | None = None) -> list[MemberResult[R]]:
         """Wait for all members to end; return what came of each, in their order.
@@ -100,8 +105,8 @@ class GroupHandle(_NoSingleResult, Generic[R]):
             ResultTimeout: some did not end in time.
             ResultInvalid: one returned something else than its type says.
         """
-        ids = [member.id for member in self.members]
-        flow = _results(self._internals, self.id, ids, checked_timeout(timeout))
+        seconds = checked_timeout(timeout)
+        flow = _results(self._internals, self.id, self._ids, seconds)
         return _decoded(self._internals.driver.run(flow), self._types)
 
     def cancel(self) -> int:
@@ -109,30 +114,16 @@ class GroupHandle(_NoSingleResult, Generic[R]):
 
         The step after the group, if there is one, is begun all the same.
         """
-        ids = [member.id for member in self.members]
-        flow = _cancel_members(self._internals, ids)
+        flow = _cancel_members(self._internals, self._ids)
         return _number_live(self._internals.driver.run(flow))
 
-    def __repr__(self) -> str:
-        return f"<GroupHandle {self.id} of {len(self.members)}>"
 
-
-class AsyncGroupHandle(_NoSingleResult, Generic[R]):
+class AsyncGroupHandle(_AnyGroupHandle[R]):
     """A group that was submitted; the asyncio twin of `GroupHandle`."""
 
-    __slots__ = ("_internals", "_types", "id", "members")
-
-    def __init__(
-        self,
-        internals: QueueInternals[AsyncDriver],
-        group: str,
-        members: Sequence[AsyncTaskHandle[R]],
-        types: Sequence[Any],
-    ) -> None:
-        self._internals = internals
-        self._types = types
-        self.id = group
-        self.members = members
+    __slots__ = ()
+    _internals: QueueInternals[AsyncDriver]
+    members: Sequence[AsyncTaskHandle[R]]
 
     async def progress(self) -> GroupProgress:
         """Return how many members have ended, and how many have failed.
@@ -140,8 +131,7 @@ class AsyncGroupHandle(_NoSingleResult, Generic[R]):
         Raises:
             TaskNotFound: the group ended so long ago that it was forgotten.
         """
-        ids = [member.id for member in self.members]
-        flow = _progress(self._internals, self.id, ids)
+        flow = _progress(self._internals, self.id, self._ids)
         return await self._internals.driver.run(flow)
 
     async def results(self, timeout: float | None = None) -> list[MemberResult[R]]:
@@ -151,8 +141,8 @@ class AsyncGroupHandle(_NoSingleResult, Generic[R]):
             ResultTimeout: some did not end in time.
             ResultInvalid: one returned something else than its type says.
         """
-        ids = [member.id for member in self.members]
-        flow = _results(self._internals, self.id, ids, checked_timeout(timeout))
+        seconds = checked_timeout(timeout)
+        flow = _results(self._internals, self.id, self._ids, seconds)
         return _decoded(await self._internals.driver.run(flow), self._types)
 
     async def cancel(self) -> int:
@@ -160,12 +150,8 @@ class AsyncGroupHandle(_NoSingleResult, Generic[R]):
 
         The step after the group, if there is one, is begun all the same.
         """
-        ids = [member.id for member in self.members]
-        flow = _cancel_members(self._internals, ids)
+        flow = _cancel_members(self._internals, self._ids)
         return _number_live(await self._internals.driver.run(flow))
-
-    def __repr__(self) -> str:
-        return f"<AsyncGroupHandle {self.id} of {len(self.members)}>"
 
 
 class ChainHandle(TaskHandle[R]):
