@@ -68,6 +68,6 @@ def test_new_ids_are_many_and_differ() -> None:
     ids = new_ids(5000)
 
     assert len(set(ids)) == len(ids) == 5000
-    assert all(re.fullmatch(r"[0-9a-f]{16}", each) for each in ids)
+    assert all(re.fullmatch(r"[0-9A-Za-z]{12}", each) for each in ids)
     assert all(checked_id(each) == each for each in ids)
     assert new_ids(0) == []
