@@ -211,7 +211,10 @@ class Story:
         self.client.zadd(keys.later, {"later": 1, taken[2].id: 2})
         assert do(listing_calls.ranked(keys.later, most=1)) == (("later", 1),)
         assert do(promote(keys, most=10)) == 2
-        self.client.zadd(keys.outbox, {taken[0].id: 1})
+        (ended,) = do(listing_calls.ended(keys.outcome_times, most=9))
+        assert ended.id == taken[0].id
+        assert do(listing_calls.outcome_kept(keys, ended.id)) == ended.expires_ms
+        self.client.lset(keys.outcome_times, 0, f"{ended.id} 1")
         assert do(expire(keys, SETTINGS, most=10)) == 1
         assert do(producer_calls.forget(keys, ["nobody"])) == 0
         (seen,) = do(producer_calls.read_outcomes(keys, ["later"]))
@@ -323,8 +326,7 @@ class Story:
         self.report("w.0", taken, "cancelled")
         waiting = self.client.lrange(keys.inboxes[2], -1, -1)[0].decode()
         assert do(cancel(keys, SETTINGS, waiting, "", b"x")) == "cancelled"
-        self.client.hdel(keys.done, waiting)
-        self.client.zrem(keys.outbox, waiting)
+        assert do(producer_calls.forget(keys, [waiting])) == 1
         assert do(submit(keys, SETTINGS, [(waiting, b"{}")], priority=0)).known == set()
 
     def die_and_leave(self) -> None:

@@ -368,15 +368,23 @@ def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
 
     prefix = internals_of(queue).keys.prefix
     left = {key.decode().removeprefix(prefix) for key in client.keys(f"{prefix}*")}
-    kept = {"done", "outbox", "stats", "control", "upkeep", "bell", "parked_abilities"}
+    kept = {
+        "done",
+        "outcome_times",
+        "stats",
+        "control",
+        "upkeep",
+        "bell",
+        "parked_abilities",
+    }
     minutes = {key for key in left if key.startswith("minute:")}
     assert left - minutes <= kept
     for minute in minutes:
         assert 0 < client.pttl(prefix + minute) <= MINUTES_KEPT * 60_000
         assert client.hlen(prefix + minute) <= 3
     assert client.llen(internals_of(queue).keys.bell) <= 16
-    assert client.hlen(internals_of(queue).keys.done) == client.zcard(
-        internals_of(queue).keys.outbox
+    assert client.hlen(internals_of(queue).keys.done) == client.llen(
+        internals_of(queue).keys.outcome_times
     )
     assert client.hlen(internals_of(queue).keys.stats) < 20
     assert client.hlen(internals_of(queue).keys.upkeep) < 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
@@ -111,6 +111,17 @@ class ScriptedQueue:
     def end_lease(self, worker: str) -> None:
         self.client.zadd(self.keys.workers, {worker: PAST}, xx=True)
 
+    def set_outcome_times(self, times: Mapping[str, int]) -> None:
+        """Let outcomes expire at other times, if they are there."""
+        key = self.keys.outcome_times
+        kept = [one.decode().rsplit(" ", 1) for one in self.client.lrange(key, 0, -1)]
+        changed = sorted(
+            (times.get(name, int(ms)), n) for n, (name, ms) in enumerate(kept)
+        )
+        self.client.delete(key)
+        for ms, n in changed:
+            self.client.rpush(key, f"{kept[n][0]} {ms}")
+
     def state(self) -> State:
         """Read all keys, without those of time: leases, upkeep, the bell."""
         prefix = self.keys.prefix
@@ -200,7 +211,11 @@ class ScriptedQueue:
         for key in _OF_TASKS:
             assert set(state.get(key, ())) <= tasks, f"{key} ends with its tasks"
         self._check_lines(state)
-        ended = set(state.get("outbox", ()))
+        named = Counter(ended_ids(state))
+        named.subtract({i: int(n) for i, n in state.get("purged", {}).items()})
+        assert min(named.values(), default=0) >= 0, "what is purged is left over"
+        ended = set((+named).elements()) | set(state.get("outbox", ()))
+        assert max(named.values(), default=0) <= 1, "an outcome expires once"
         dead = set(state.get("dead", ()))
         assert set(state.get("done", ())) == ended | dead
         assert not ended & tasks
@@ -277,6 +292,11 @@ class ScriptedQueue:
                 ), "a limit with room lets somebody in, a rate in time"
 
 
+def ended_ids(state: State) -> list[str]:
+    """Ids in the order of their ends, those of purged outcomes included."""
+    return [one.rsplit(" ", 1)[0] for one in state.get("outcome_times", ())]
+
+
 _PLACES = ("later", "dead", "parked", "steps")
 _OF_TASKS = (
     *_PLACES,
@@ -301,7 +321,10 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 
 
 def _kind(name: str) -> str:
-    if name.startswith(("inbox:", "parked:", "deque:")) or name == "bell":
+    if name.startswith(("inbox:", "parked:", "deque:")) or name in (
+        "bell",
+        "outcome_times",
+    ):
         return "list"
     if name.startswith("log:"):
         return "stream"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workstealing.queue.inspection_calls import trace
-from workstealing.queue.producer_calls import replay
+from tests.scripts.conftest import ended_ids
+from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.listing_calls import ended, outcome_kept
+from workstealing.queue.producer_calls import forget, replay
 from workstealing.queue.upkeep_calls import expire, promote
 
 
@@ -20,7 +22,7 @@ def test_outcomes_are_kept_until_their_time_is_over(queue: Any) -> None:
     end(queue, "done", "a", "b", "c")
     call = expire(queue.keys, queue.settings, most=10)
     assert queue.again(call) == 0
-    queue.client.zadd(queue.keys.outbox, {"a": 1, "c": 2})
+    queue.set_outcome_times({"a": 1, "c": 2})
 
     assert queue.do(call) == 2
     assert queue.state()["done"] == {"b": "outcome"}
@@ -31,7 +33,7 @@ def test_outcomes_are_kept_until_their_time_is_over(queue: Any) -> None:
 def test_no_more_is_forgotten_at_once_than_asked(queue: Any) -> None:
     queue.join("w")
     end(queue, "done", "a", "b", "c")
-    queue.client.zadd(queue.keys.outbox, {"a": 1, "b": 2, "c": 3})
+    queue.set_outcome_times({"a": 1, "b": 2, "c": 3})
 
     call = expire(queue.keys, queue.settings, most=2)
 
@@ -42,9 +44,6 @@ def test_outcomes_above_their_number_go(make_queue: Callable[..., Any]) -> None:
     generous = make_queue()
     generous.join("w")
     end(generous, "done", *"abcde")
-    soon = generous.client.time()[0] * 1000 + 600_000
-    for number, name in enumerate("abcde"):
-        generous.client.zadd(generous.keys.outbox, {name: soon + number})
     stingy = make_queue(outcomes=2)
     call = expire(generous.keys, stingy.settings, most=10)
 
@@ -53,10 +52,100 @@ def test_outcomes_above_their_number_go(make_queue: Callable[..., Any]) -> None:
     assert generous.again(call) == 0
 
 
+def test_an_outcome_that_is_purged_and_comes_again_is_kept_for_its_own_time(
+    queue: Any,
+) -> None:
+    queue.join("w")
+    end(queue, "done", "a", "b")
+    end(queue, "done", "c")
+    assert queue.do(forget(queue.keys, ["b"])) == 1
+    end(queue, "done", "b")
+    assert ended_ids(queue.check()) == ["a", "b", "c", "b"]
+    others = queue.client.lrange(queue.keys.outcome_times, 2, -1)
+    queue.client.delete(queue.keys.outcome_times)
+    queue.client.rpush(queue.keys.outcome_times, "a 1", "b 1", *others)
+    call = expire(queue.keys, queue.settings, most=10)
+
+    assert queue.do(call) == 1
+    assert sorted(queue.check()["done"]) == ["b", "c"]
+    assert "purged" not in queue.state()
+
+
+def test_purging_from_the_oldest_leaves_nothing_behind(queue: Any) -> None:
+    queue.join("w")
+    names = [f"{number:04}" for number in range(300)]
+    end(queue, "done", *names[:100])
+    end(queue, "done", *names[100:200])
+    end(queue, "done", *names[200:])
+
+    assert queue.do(forget(queue.keys, names[:250])) == 250
+    assert ended_ids(queue.check()) == names[250:]
+    assert queue.do(forget(queue.keys, names[250:])) == 50
+    assert not {"done", "outcome_times", "purged"} & set(queue.check())
+
+
+def test_outcomes_of_a_former_release_are_known_and_expire(queue: Any) -> None:
+    queue.join("w")
+    end(queue, "done", "new")
+    now = queue.client.time()[0] * 1000
+    for name, at in {"old": 1, "kept": now + 60_000, "purged": now + 60_000}.items():
+        queue.client.hset(queue.keys.done, name, "outcome")
+        queue.client.zadd(queue.keys.outbox, {name: at})
+    assert queue.submit("old", "kept", "new").known == {0, 1, 2}
+    assert queue.do(counts(queue.keys)).outcomes == 4
+    assert queue.do(forget(queue.keys, ["purged"])) == 1
+
+    assert queue.do(expire(queue.keys, queue.settings, most=10)) == 1
+    assert sorted(queue.check()["done"]) == ["kept", "new"]
+
+
+def test_of_too_many_outcomes_those_of_a_former_release_go_first(
+    make_queue: Callable[..., Any],
+) -> None:
+    queue = make_queue(outcomes=3)
+    queue.join("w")
+    end(queue, "done", "a", "b")
+    now = queue.client.time()[0] * 1000
+    for name in ("old", "older"):
+        queue.client.hset(queue.keys.done, name, "outcome")
+        queue.client.zadd(queue.keys.outbox, {name: now + 60_000 + len(name)})
+
+    assert queue.do(expire(queue.keys, queue.settings, most=10)) == 1
+    assert sorted(queue.check()["done"]) == ["a", "b", "older"]
+
+
+def test_dead_letters_do_not_count_as_outcomes(make_queue: Callable[..., Any]) -> None:
+    queue = make_queue(outcomes=2)
+    queue.join("w")
+    end(queue, "dead", "x", "y", "z")
+    end(queue, "done", "a", "b")
+
+    assert queue.do(expire(queue.keys, queue.settings, most=10)) == 0
+    assert queue.do(counts(queue.keys)).outcomes == 2
+
+
+def test_tasks_that_ended_are_listed_from_both_ends_page_by_page(queue: Any) -> None:
+    queue.join("w")
+    end(queue, "done", *"abcde")
+    key = queue.keys.outcome_times
+
+    for latest, order in ((False, "abcde"), (True, "edcba")):
+        after, met = b"", ""
+        while page := queue.do(ended(key, most=2, latest=latest, after=after)):
+            met += "".join(one.id for one in page)
+            after = page[-1].written
+        assert met == order
+    assert queue.do(outcome_kept(queue.keys, "c")) > queue.client.time()[0] * 1000
+    assert queue.do(outcome_kept(queue.keys, "never")) is None
+    # What has left at the front had nobody before it.
+    assert queue.do(ended(key, most=9, after=b"gone 1"))[0].id == "a"
+    assert queue.do(ended(key, most=9, latest=True, after=b"gone 1")) == ()
+
+
 def test_a_dead_letter_is_kept_with_its_reason(queue: Any) -> None:
     queue.join("w")
     end(queue, "dead", "a")
-    queue.client.zadd(queue.keys.outbox, {"a": 1}, xx=True)
+    queue.set_outcome_times({"a": 1})
 
     assert queue.do(expire(queue.keys, queue.settings, most=10)) == 0
 

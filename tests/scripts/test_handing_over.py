@@ -140,9 +140,9 @@ def test_needed_outcomes_stay_until_the_step_has_ended(make_queue: Any) -> None:
     assert set(queue.state()["done"]) == {"m1", "m2"}
 
     end(queue, 1)
-    queue.client.zadd(queue.keys.outbox, {"m1": 1, "m2": 1}, xx=True)
+    queue.set_outcome_times({"m1": 1, "m2": 1})
     queue.do(expire(queue.keys, queue.settings, most=9))
-    assert not {"done", "outbox", "followers"} & set(queue.state())
+    assert not {"done", "outcome_times", "followers"} & set(queue.state())
 
 
 def test_the_oldest_dead_letters_go_but_not_what_a_step_needs_of_them(

@@ -11,7 +11,7 @@ import pytest
 from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.limit_calls import describe_limits, held_back, set_limit
 from workstealing.queue.listing_calls import line_fronts
-from workstealing.queue.producer_calls import cancel, replay
+from workstealing.queue.producer_calls import cancel, forget, replay
 from workstealing.queue.upkeep_calls import (
     expire,
     promote,
@@ -182,8 +182,7 @@ def test_an_id_that_an_inbox_still_names_is_not_taken_past_its_limit(
     queue.join("w")
     queue.submit("a2")
     queue.do(cancel(queue.keys, queue.settings, "a2", "", b"cancelled"))
-    queue.client.hdel(queue.keys.done, "a2")
-    queue.client.zrem(queue.keys.outbox, "a2")
+    assert queue.do(forget(queue.keys, ["a2"])) == 1
     submit(queue, ONE, "a1", "a2")
 
     assert ids(queue.take("w")) == ["a1"]

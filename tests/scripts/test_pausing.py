@@ -258,7 +258,7 @@ def test_an_id_that_was_cancelled_and_came_again_is_not_taken_from_its_line(
     queue.join("a.0")
     put(queue, "x", "1", priority=0)
     queue.do(cancel(queue.keys, queue.settings, "1", "", b"gone"))
-    queue.client.delete(queue.keys.done, queue.keys.outbox)
+    queue.client.delete(queue.keys.done, queue.keys.outcome_times)
     put(queue, "x", "1")
     queue.do(pause(queue.keys, "x"))
 

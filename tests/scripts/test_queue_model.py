@@ -866,8 +866,11 @@ class QueueMachine(RuleBasedStateMachine):
     def expire(self, number: int, most: int, dead: bool) -> None:
         queue = self.queue
         names = sorted(self.outcomes)[number % len(self.outcomes) :]
-        key = queue.keys.dead if dead else queue.keys.outbox
-        queue.client.zadd(key, dict.fromkeys(names, 1), xx=True)
+        past = dict.fromkeys(names, 1)
+        if dead:
+            queue.client.zadd(queue.keys.dead, past, xx=True)
+        else:
+            queue.set_outcome_times(past)
         over = [
             name for name in names if name in (self.dead if dead else self.outcomes)
         ]

@@ -177,9 +177,11 @@ class BulkChanges:
         if chosen.states & UNFINISHED:
             yield from self._walk_unfinished(chosen, act, seen.pauses)
         if chosen.states & DEAD_LETTERS:
-            yield from self._walk_ended(chosen, act, keys.dead, seen.now_ms)
+            yield from self._walk_ranked(chosen, act, keys.dead, seen.now_ms)
         if chosen.states & ENDED:
-            yield from self._walk_ended(chosen, act, keys.outbox, seen.now_ms)
+            yield from self._walk_outcomes(chosen, act, seen.now_ms)
+            # What releases before this one have written.
+            yield from self._walk_ranked(chosen, act, keys.outbox, seen.now_ms)
 
     def _walk_unfinished(
         self, chosen: Selection, act: _Act, pauses: Pauses
@@ -209,7 +211,22 @@ class BulkChanges:
             average = stretch.size / max(1, len(stretch.tasks))
             count = int(max(10, min(CHUNK, _STRETCH_BYTES / max(1.0, average))))
 
-    def _walk_ended(
+    def _walk_outcomes(self, chosen: Selection, act: _Act, began_ms: int) -> Flow[None]:
+        """Walk through the list of outcomes, each page behind the one before."""
+        key, after, seen = self._keys.outcome_times, b"", set[str]()
+        while True:
+            call = listing_calls.ended(key, most=CHUNK, after=after)
+            page = yield from ask(call)
+            # An id that was purged and used again stands there twice.
+            times = {one.id: 0 for one in page if one.id not in seen}
+            seen.update(times)
+            if not page:
+                return
+            if times:
+                yield from self._look(chosen, act, times, began_ms)
+            after = page[-1].written
+
+    def _walk_ranked(
         self, chosen: Selection, act: _Act, key: str, began_ms: int
     ) -> Flow[None]:
         """Walk through a sorted set, whose ranks move up with what is gone."""
@@ -220,24 +237,34 @@ class BulkChanges:
             if key == self._keys.dead:
                 # A letter that is replayed may be given up again: it is not met twice.
                 times = {name: at for name, at in times.items() if at <= began_ms}
+            else:
+                times = dict.fromkeys(times, 0)
             if not times:
                 return
-            ids = tuple(times)
-            tasks = yield from ask(listing_calls.summarize(self._keys, ids, most=512))
-            found = [
-                _Found(one.id, ability, state)
-                for one in tasks
-                if (one.outcome or one.envelope) and _REPLACED not in one.id
-                for ability, state, ended_ms in [_summed_up(one)]
-                if state in chosen.states
-                and chosen.has(
-                    ability,
-                    times[one.id] if key == self._keys.dead else ended_ms,
-                    began_ms,
-                )
-            ]
-            first += len(ids) - (yield from self._met(found, act))
-            self._looked(len(ids))
+            first += len(times) - (yield from self._look(chosen, act, times, began_ms))
+
+    def _look(
+        self, chosen: Selection, act: _Act, times: dict[str, int], began_ms: int
+    ) -> Flow[int]:
+        """Do something to those that are chosen; return how many are gone.
+
+        *times* has the ids, and of dead letters when they were given up.
+        """
+        tasks = yield from ask(
+            listing_calls.summarize(self._keys, tuple(times), most=512)
+        )
+        found = [
+            _Found(one.id, ability, state)
+            for one in tasks
+            if _REPLACED not in one.id
+            and (one.envelope if times[one.id] else one.outcome and not one.envelope)
+            for ability, state, ended_ms in [_summed_up(one)]
+            if state in chosen.states
+            and chosen.has(ability, times[one.id] or ended_ms, began_ms)
+        ]
+        gone = yield from self._met(found, act)
+        self._looked(len(times))
+        return gone
 
     def _met(self, found: Sequence[_Found], act: _Act) -> Flow[int]:
         self._matched += len(found)

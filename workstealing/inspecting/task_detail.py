@@ -308,7 +308,7 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
         )
     if seen.dead_at_ms is not None:
         sentences.append("It is a dead letter; you can replay or drop it.")
-    expires = yield from ask(listing_calls.score(keys.outbox, found.id))
+    expires = yield from ask(listing_calls.outcome_kept(keys, found.id))
     if expires is not None:
         left = duration_ms(expires - seen.now_ms)
         sentences.append(f"Its outcome is kept for another {left}.")

@@ -11,12 +11,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from workstealing.errors import ConfigurationError
 from workstealing.inspecting.listing import (
     dead_letter_row,
     ended_row,
+    has_ended,
     last_failure,
     not_begun_row,
     summaries,
@@ -112,7 +113,8 @@ class _Container:
     name: str
     key: str
     kind: str
-    """`list`, `rising` or `falling`: a sorted set, from the lowest or the highest."""
+    """`list`; `ended`: the list of outcomes, from the latest; `rising` or `falling`: a
+    sorted set, from the lowest or the highest."""
 
 
 def search_tasks(
@@ -134,7 +136,7 @@ def search_tasks(
     looked_at = 0
     left = [one for one in containers if one.name >= name]
     for container in left[:_CONTAINERS]:
-        first = 0
+        first: _Position = b"" if container.kind == "ended" else 0
         if container.name == name:
             first = yield from _resume(container, place, member)
         while True:
@@ -148,7 +150,7 @@ def search_tasks(
                 if row is not None and wanted.has(row, one, seen.now_ms):
                     rows.append(row)
                 if len(rows) == limit:
-                    here = _place(container, stretch[n], first + n)
+                    here = _place(container, first, stretch, n)
                     is_last = (
                         n == len(found) - 1
                         and len(stretch) < most
@@ -158,10 +160,10 @@ def search_tasks(
                     return TaskPage(tuple(rows), total, looked_at, after)
             if len(stretch) < most:
                 break
-            first += len(stretch)
             if looked_at >= _LOOKED_AT:
-                here = _place(container, stretch[-1], first - 1)
+                here = _place(container, first, stretch, len(stretch) - 1)
                 return TaskPage(tuple(rows), total, looked_at, here)
+            first = _behind(first, stretch)
     more = left[_CONTAINERS:]
     after = json.dumps([more[0].name, 0, ""]) if more else ""
     return TaskPage(tuple(rows), total, looked_at, after)
@@ -203,7 +205,11 @@ def _containers(keys: QueueKeys, state: str, seen: Counts) -> Flow[list[_Contain
     if state == "dead":
         return [_Container("dead", keys.dead, "falling")]
     if state == "done":
-        return [_Container("outbox", keys.outbox, "falling")]
+        return [
+            _Container("ended", keys.outcome_times, "ended"),
+            # What releases before this one have written is older.
+            _Container("outbox", keys.outbox, "falling"),
+        ]
     if state == "paused":
         return [_Container("aside", keys.aside, "rising")]
     if state == "assigned":
@@ -227,9 +233,15 @@ def _containers(keys: QueueKeys, state: str, seen: Counts) -> Flow[list[_Contain
 
 _Member = tuple[str, int]
 """A member of a container, and its milliseconds."""
+_Position: TypeAlias = int | bytes
+"""How many members are passed over; or, of those that ended, the last one of them."""
 
 
-def _members(container: _Container, first: int, most: int) -> Flow[list[_Member]]:
+def _members(container: _Container, first: _Position, most: int) -> Flow[list[_Member]]:
+    if isinstance(first, bytes):
+        key = container.key
+        ended = listing_calls.ended(key, most=most, latest=True, after=first)
+        return [(one.id, one.expires_ms) for one in (yield from ask(ended))]
     if container.kind == "list":
         call = RedisCommand(
             ("LRANGE", container.key, first, first + most - 1),
@@ -241,9 +253,19 @@ def _members(container: _Container, first: int, most: int) -> Flow[list[_Member]
     return list((yield from ask(ranked)))
 
 
-def _resume(container: _Container, place: int, member: str) -> Flow[int]:
+def _behind(first: _Position, stretch: Sequence[_Member]) -> _Position:
+    """Return the position behind a stretch that begins at another."""
+    if isinstance(first, bytes):
+        task_id, expires_ms = stretch[-1]
+        return f"{task_id} {expires_ms}".encode()
+    return first + len(stretch)
+
+
+def _resume(container: _Container, place: int, member: str) -> Flow[_Position]:
     """Return the position behind a member, or where it was if it is gone."""
     key = container.key
+    if container.kind == "ended":
+        return f"{member} {place}".encode() if member else b""
     if not member:
         return 0
     if container.kind == "list":
@@ -326,7 +348,7 @@ def _row_of(
     if state == "dead":
         return dead_letter_row(one, ms)
     if state == "done":
-        return ended_row(one) if one.outcome else None
+        return ended_row(one) if has_ended(one) else None
     if state == "delayed":
         return task_row(one, State.DELAYED, "later", at_ms=ms, note=last_failure(one))
     if not one.envelope:
@@ -385,9 +407,13 @@ def _running(
     return TaskPage(tuple(rows), len(held), len(held), "")
 
 
-def _place(container: _Container, member: _Member, position: int) -> str:
-    name, ms = member
-    place = position if container.kind == "list" else ms
+def _place(
+    container: _Container, first: _Position, stretch: Sequence[_Member], n: int
+) -> str:
+    name, ms = stretch[n]
+    place = ms
+    if container.kind == "list" and isinstance(first, int):
+        place = first + n
     return json.dumps([container.name, place, name])
 
 

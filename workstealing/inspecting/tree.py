@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workstealing.inspecting.formatting import duration_ms, plural
-from workstealing.inspecting.listing import MOST_ABILITIES, notes_in_lines, summaries
+from workstealing.inspecting.listing import (
+    MOST_ABILITIES,
+    latest_ended,
+    notes_in_lines,
+    summaries,
+)
 from workstealing.inspecting.views import TreeNode
 from workstealing.queue import inspection_calls, listing_calls
 from workstealing.queue.inspection_calls import Counts
@@ -45,10 +50,8 @@ def read_tree(queue: str, run: str, keys: QueueKeys, limit: int) -> Flow[TreeNod
 
 
 def _latest(keys: QueueKeys, most: int) -> Flow[EndedTasks]:
-    ranked = yield from ask(listing_calls.ranked(keys.outbox, most=most, latest=True))
-    ids = [task_id for task_id, _ in ranked]
-    tasks = yield from summaries(keys, ids, most=_PREVIEW_BYTES)
-    return [(one.id, preview_outcome(one.outcome)) for one in tasks if one.outcome]
+    tasks = yield from latest_ended(keys, most, preview=_PREVIEW_BYTES)
+    return [(one.id, preview_outcome(one.outcome)) for one in tasks]
 
 
 def _inbox(

@@ -14,6 +14,7 @@ from workstealing.queue.steps import Call, RedisCommand
 
 __all__ = (
     "CHUNK",
+    "KeptOutcome",
     "ParkedAbility",
     "ScannedStretch",
     "ScannedTask",
@@ -23,12 +24,14 @@ __all__ = (
     "count_living",
     "count_parked",
     "describe_workers",
+    "ended",
     "first_in_lines",
     "first_of",
     "length",
     "line_fronts",
     "list_running",
     "memory_usage",
+    "outcome_kept",
     "parked_abilities",
     "position",
     "ranked",
@@ -109,6 +112,16 @@ class ParkedAbility:
     tasks: int
     """Including cancelled ones that were not passed over yet."""
     workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOutcome:
+    """A task that has ended, and until when that is known."""
+
+    id: str
+    expires_ms: int
+    written: bytes
+    """As it stands in its list; the next page begins behind it."""
 
 
 def describe_workers(
@@ -265,6 +278,39 @@ def ranked(
         script.keys(ranks=key),
         script.arguments(most=most, latest=int(latest), first=first),
         parse,
+    )
+
+
+def ended(
+    key: str, *, most: int, latest: bool = False, after: bytes = b""
+) -> Call[tuple[KeptOutcome, ...]]:
+    """Name tasks that have ended, from the first or the last, or behind another."""
+    script = load_script(__package__, "ended")
+
+    def parse(reply: Any) -> tuple[KeptOutcome, ...]:
+        listed = [(raw(one), *shown(one).rpartition(" ")[::2]) for one in reply]
+        return tuple(
+            KeptOutcome(task_id, number(ms) or 0, written)
+            for written, task_id, ms in listed
+        )
+
+    return Call(
+        script,
+        script.keys(outcome_times=key),
+        script.arguments(most=most, latest=int(latest), after=after),
+        parse,
+        is_raw=True,
+    )
+
+
+def outcome_kept(keys: QueueKeys, task_id: str) -> Call[int | None]:
+    """Read when an outcome expires; None if it is not among the latest."""
+    script = _script("outcome_kept")
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(id=task_id),
+        lambda reply: None if int(reply) < 0 else int(reply),
     )
 
 

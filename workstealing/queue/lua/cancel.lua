@@ -5,7 +5,7 @@
 -- KEY task              hash  id -> envelope
 -- KEY lock              hash  id -> worker#token
 -- KEY done              hash  id -> outcome
--- KEY outbox            zset  id -> when its outcome expires
+-- KEY outcome_times     list  id and when its outcome expires, in the order of their ends
 -- KEY later             zset  id -> when it is due
 -- KEY dead              zset  id -> when it was given up
 -- KEY deque             list  of the worker that holds it

@@ -4,7 +4,7 @@
 -- KEY inboxes[3]    list  urgent, normal, low
 -- KEY task          hash  id -> envelope
 -- KEY lock          hash  id -> worker#token
--- KEY outbox        zset  id -> when its outcome expires
+-- KEY done          hash  id -> outcome
 -- KEY later         zset  id -> when it is due
 -- KEY dead          zset  id -> when it was given up
 -- KEY parked        hash  id -> ability that it waits for
@@ -39,7 +39,8 @@ return {
   redis.call('LLEN', inboxes[3]),
   redis.call('HLEN', task),
   redis.call('HLEN', lock),
-  redis.call('ZCARD', outbox),
+  -- All but those of dead letters.
+  math.max(0, redis.call('HLEN', done) - redis.call('ZCARD', dead)),
   redis.call('ZCARD', later),
   redis.call('ZCARD', dead),
   redis.call('HLEN', parked),

@@ -29,7 +29,7 @@
 -- KEY refills         zset  limit key, or a limit after a tab -> when it has room
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
--- KEY outbox          zset  id -> when its outcome expires
+-- KEY outcome_times   list  id and when its outcome expires, in the order of their ends
 -- KEY later           zset  id -> when it is due
 -- KEY bell            list  wake-ups for idle workers
 -- KEY followers       hash  id -> what waits for its end, or needs its outcome

@@ -33,7 +33,7 @@
 -- KEY refills         zset  limit key, or a limit after a tab -> when it has room
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
--- KEY outbox          zset  id -> when its outcome expires
+-- KEY outcome_times   list  id and when its outcome expires, in the order of their ends
 -- KEY later           zset  id -> when it is due
 -- KEY followers       hash  id -> what waits for its end, or needs its outcome
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue

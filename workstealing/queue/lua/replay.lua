@@ -26,7 +26,7 @@
 -- KEY followers       hash  id -> what waits for its end, or needs its outcome
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
 -- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
--- KEY outbox          zset  id -> when its outcome expires
+-- KEY outcome_times   list  id and when its outcome expires, in the order of their ends
 -- KEY later           zset  id -> when it is due
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY stats           hash  counts

@@ -4,7 +4,6 @@
 --
 -- KEY task        hash  id -> envelope
 -- KEY done        hash  id -> outcome
--- KEY outbox      zset  id -> when its outcome expires
 -- KEY later       zset  id -> when it is due
 -- KEY control     hash  input_ended
 -- KEY bell        list  wake-ups for idle workers
@@ -43,10 +42,14 @@ local function refusal(fresh)
     return 'full'
   end
 end
--- Outcomes are not read, but for short ones of ids that come again. One that is not in the
--- outbox is of a dead letter, which still has its envelope.
-if count == 1 or redis.call('EXISTS', outbox) == 1 then
-  ended = redis.call('ZMSCORE', outbox, unpack(ARGV, ids_at, last))
+-- Outcomes are not read, but for short ones of ids that come again. That of a dead letter is
+-- there beside its envelope.
+if count == 1 then
+  ended[1] = redis.call('HEXISTS', done, ARGV[ids_at]) == 1
+elseif redis.call('HSTRLEN', done, ARGV[ids_at]) > long then
+  for i = 1, count do ended[i] = redis.call('HEXISTS', done, ARGV[before + i]) == 1 end
+else
+  ended = redis.call('HMGET', done, unpack(ARGV, ids_at, last))
 end
 local refused, is_written
 if count == 1 then

@@ -6,7 +6,7 @@
 --
 -- KEY task         hash  id -> envelope
 -- KEY done         hash  id -> outcome
--- KEY outbox       zset  id -> when its outcome expires
+-- KEY outcome_times  list  id and when its outcome expires, in the order of their ends
 -- KEY later        zset  id -> when it is due
 -- KEY control      hash  input_ended
 -- KEY bell         list  wake-ups for idle workers

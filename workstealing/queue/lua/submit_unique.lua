@@ -1,5 +1,5 @@
 --- needs: clock, wake_workers, wake_for_delayed, put_into_inbox, withdraw, uniques
---- needs: unique_keys, ending
+--- needs: unique_keys, ending, purge
 --- needs: enqueue, known_limits
 -- Put one task that is unique into the queue, unless another has its unique key; or one
 -- whose id is to be used again although a task of that id has ended. Sent twice, it changes
@@ -8,7 +8,9 @@
 -- KEY task              hash  id -> envelope
 -- KEY lock              hash  id -> worker#token
 -- KEY done              hash  id -> outcome
--- KEY outbox            zset  id -> when its outcome expires
+-- KEY outcome_times     list  id and when its outcome expires, in the order of their ends
+-- KEY outbox            zset  id -> when its outcome expires; of former releases
+-- KEY purged            hash  id -> how often outcome_times names it that was forgotten
 -- KEY later             zset  id -> when it is due
 -- KEY dead              zset  id -> when it was given up
 -- KEY deque             list  of the worker that holds the other task
@@ -83,6 +85,12 @@ local function standing(other)
   return 'live', written
 end
 
+-- Tell the outcome of a task from that of the next one of this id.
+local function ended_mark(ended_id)
+  local outcome = redis.call('HGET', done, ended_id)
+  return (string.match(string.sub(outcome, -200), '"ended":(%d+)') or '') .. ':' .. #outcome
+end
+
 -- Change when a task that waits is due. One that waits for a worker already need not be
 -- moved to be run at once.
 local function reschedule(other, holder)
@@ -111,7 +119,7 @@ if state then
   if is_drawn or written == envelope then return {'new'} end
   if state == 'live' or not again then return {'known', id, state} end
   -- When it ended marks it: who asks twice must not forget what it submitted itself.
-  local mark = redis.call('ZSCORE', dead, id) or redis.call('ZSCORE', outbox, id) or '-'
+  local mark = redis.call('ZSCORE', dead, id) or ended_mark(id)
   if mark ~= seen then return {'ended', mark} end
 end
 
@@ -149,9 +157,11 @@ end
 -- This comes first: a full server refuses it, as long as nothing was removed.
 redis.call('HSET', task, id, envelope)
 if state then
-  redis.call('HDEL', done, id)
-  redis.call('ZREM', outbox, id)
-  redis.call('ZREM', dead, id)
+  if redis.call('ZREM', dead, id) == 1 then
+    redis.call('HDEL', done, id)
+  else
+    purge_outcome(id)
+  end
   redis.call('HDEL', history, id)
   redis.call('HDEL', priorities, id)
   free_uniques({id}, 'ended')

@@ -1,4 +1,4 @@
---- needs: clock, wake_workers, first_write
+--- needs: clock, wake_workers, first_write, outcome_times
 -- Find work for upkeep: dead workers, rich workers, abilities that parked tasks wait for.
 --
 -- KEY workers           zset  worker -> end of its lease
@@ -13,7 +13,8 @@
 -- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
 -- KEY turns[3]          zset  line or fair key -> its turn; urgent, normal, low
 -- KEY refills           zset  limit key, or a limit after a tab -> when it has room
--- KEY outbox            zset  id -> when its outcome expires
+-- KEY outcome_times     list  id and when its outcome expires, in the order of their ends
+-- KEY outbox            zset  id -> when its outcome expires; of former releases
 -- KEY dead              zset  id -> when it was given up
 -- KEY unique_windows    zset  unique key -> when its window ends
 -- KEY rates             zset  limit key -> when its bucket is full
@@ -51,8 +52,9 @@ local dead_workers = redis.call('ZRANGE', workers, '-inf', ended_by, 'BYSCORE', 
 first_write('HSET', upkeep, 'claimed', now, 'looked', now, 'doubted', doubted, 'surveyed', now)
 duties[#duties + 1] = 'claimed'
 duties[#duties + 1] = now
-local oldest = tonumber(redis.call('ZRANGE', outbox, 0, 0, 'WITHSCORES')[2])
-local has_old = oldest and oldest <= now and 1 or 0
+local _, oldest = read_outcome_time(redis.call('LINDEX', outcome_times, 0))
+local former = tonumber(redis.call('ZRANGE', outbox, 0, 0, 'WITHSCORES')[2])
+local has_old = math.min(oldest or math.huge, former or math.huge) <= now and 1 or 0
 -- One look at all that a queue at rest has none of.
 if redis.call('EXISTS', loads, parked_abilities, later, ticks, inboxes[1], inboxes[2], inboxes[3],
     paused, turns[1], turns[2], turns[3], refills, dead, unique_windows, rates, group_times,

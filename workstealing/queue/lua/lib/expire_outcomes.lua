@@ -1,19 +1,45 @@
---- needs: needed
+--- needs: needed, outcome_times, purged
 -- Forget outcomes whose time is over, and the oldest above the number that is kept; but none
 -- that a step still needs, if any may.
+
+local function forget_outcomes(ids, now, is_any_followed)
+  --- uses: done
+  if is_any_followed then ids = keep_needed(ids, now) end
+  if #ids > 0 then redis.call('HDEL', done, unpack(ids)) end
+  return #ids
+end
+
 local function expire_outcomes(now, kept, most, is_any_followed)
-  --- uses: done, outbox
-  local over = redis.call('ZRANGE', outbox, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
-  if #over == 0 then
-    local excess = redis.call('ZCARD', outbox) - kept
-    if excess > 0 then
-      over = redis.call('ZRANGE', outbox, 0, math.min(excess, most) - 1)
+  --- uses: done, dead, outbox, outcome_times, purged
+  local _, first = read_outcome_time(redis.call('LINDEX', outcome_times, 0))
+  local excess = 0
+  if not first or first > now then
+    excess = redis.call('HLEN', done) - kept
+    if excess > 0 then excess = excess - redis.call('ZCARD', dead) end
+    if excess <= 0 then return 0 end
+    local former = redis.call('ZRANGE', outbox, 0, math.min(excess, most) - 1)
+    -- Releases before this one had a sorted set; what is in it is older.
+    if #former > 0 then
+      redis.call('ZREM', outbox, unpack(former))
+      return forget_outcomes(former, now, is_any_followed)
     end
   end
-  if #over > 0 and is_any_followed then over = keep_needed(over, now) end
-  if #over > 0 then
-    redis.call('HDEL', done, unpack(over))
-    redis.call('ZREM', outbox, unpack(over))
-  end
-  return #over
+  local is_any_purged = redis.call('EXISTS', purged) == 1
+  local step, looked_at, forgotten = 100, 0, 0
+  repeat
+    local over, last = {}, math.min(step, most - looked_at)
+    for n, text in ipairs(redis.call('LRANGE', outcome_times, 0, last - 1)) do
+      local id, expires_at = read_outcome_time(text)
+      if expires_at > now and looked_at + n > excess then break end
+      over[n] = id
+    end
+    looked_at = looked_at + #over
+    local is_last = #over < last
+    if #over > 0 then
+      redis.call('LPOP', outcome_times, #over)
+      if is_any_purged then over = without_purged(over) end
+      if #over > 0 then forgotten = forgotten + forget_outcomes(over, now, is_any_followed) end
+    end
+  until is_last or looked_at >= most
+  return forgotten
 end

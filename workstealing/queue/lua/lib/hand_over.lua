@@ -1,4 +1,5 @@
 --- needs: clock, enqueue, publish, wake_workers, wake_for_delayed, envelope_name
+--- needs: outcome_times
 -- A task that something waits for is in followers: c and the id of the step after it in a
 -- chain; or g and the id of its group, which is also that of the step after the group, if there
 -- is one. Once it has ended and was counted, the mark is n and the id of the step that needs its
@@ -31,7 +32,7 @@ end
 
 -- End a step that will not be begun, and all that wait for it in turn.
 local function skip_steps(id, reason)
-  --- uses: steps, task, done, outbox, followers, stats
+  --- uses: steps, task, done, outcome_times, followers, stats
   while id do
     local text = redis.call('HGET', steps, id)
     if not text then return end
@@ -46,7 +47,7 @@ local function skip_steps(id, reason)
     redis.call('HDEL', followers, id)
     if kept_ms > 0 then
       redis.call('HSET', done, id, outcome)
-      redis.call('ZADD', outbox, now_ms() + kept_ms, id)
+      redis.call('RPUSH', outcome_times, outcome_time(id, now_ms() + kept_ms))
     end
     redis.call('HINCRBY', stats, 'cancelled', 1)
     publish(id, outcome)

@@ -1,5 +1,5 @@
 --- needs: unusual, caller, history, put_into_inbox, give_up, expire_outcomes, publish
---- needs: permits, uniques, hand_over
+--- needs: permits, uniques, hand_over, outcome_times
 -- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
 -- refused ones to a list. A report counts only if the task is still locked to this worker
 -- by the token that it names; repeating an accepted report changes nothing.
@@ -21,18 +21,17 @@ local function return_task(id, verdict, outcome, delay_ms)
 end
 
 local function settle(first, last, refused)
-  --- uses: task, lock, done, outbox, running, stats, history, cancelling, priorities
+  --- uses: task, lock, done, outcome_times, running, stats, history, cancelling, priorities
   --- uses: permit_holders, unique_of, retention_ms, most_outcomes, followers, renews
   local ids = {}
   for i = first, last, 5 do ids[#ids + 1] = ARGV[i] end
   local holders = redis.call('HMGET', lock, unpack(ids))
-  local freed, ended, outcomes, expiries, given_up, returned = {}, {}, {}, {}, {}, {}
+  local freed, ended, outcomes, times, given_up, returned = {}, {}, {}, {}, {}, {}
   local is_settled, failures = {}, {}
   local is_any_followed = is_there(followers)
   local marks = is_any_followed and redis.call('HMGET', followers, unpack(ids))
   local count = {done = 0, cancelled = 0, expired = 0, failed = 0, forged = 0, retry = 0, back = 0}
-  -- Numbers are written out anew for each command that takes them; this one serves many.
-  local expires_at = string.format('%d', now + retention_ms)
+  local expires_at = now + retention_ms
   for n, id in ipairs(ids) do
     local i = first + 5 * (n - 1)
     local verdict, outcome = ARGV[i + 2], ARGV[i + 3]
@@ -50,8 +49,7 @@ local function settle(first, last, refused)
         if retention_ms > 0 or marks and marks[n] then
           outcomes[#outcomes + 1] = id
           outcomes[#outcomes + 1] = outcome
-          expiries[#expiries + 1] = expires_at
-          expiries[#expiries + 1] = id
+          times[#times + 1] = outcome_time(id, expires_at)
         end
         publish(id, outcome)
       elseif verdict == 'retry' or verdict == 'back' then
@@ -90,12 +88,12 @@ local function settle(first, last, refused)
   end
   if #outcomes > 0 then
     redis.call('HSET', done, unpack(outcomes))
-    redis.call('ZADD', outbox, unpack(expiries))
+    redis.call('RPUSH', outcome_times, unpack(times))
     -- With few outcomes at a time, the others are looked at now and then.
-    local few, most = 20, 1000
+    local few, most = 10, 1000
     local is_time = renews or now % 4 == 0
-    if is_time or #expiries > few then
-      expire_outcomes(now, most_outcomes, is_time and most or math.min(#expiries, most),
+    if is_time or #times > few then
+      expire_outcomes(now, most_outcomes, is_time and most or math.min(2 * #times, most),
         is_any_followed)
     end
   end

@@ -1,4 +1,5 @@
 --- needs: clock, publish, load, uniques, lines, permits, wake_workers, hand_over
+--- needs: outcome_times
 -- Take a task that waits out of its place. Its id may stay in an inbox, where it is passed
 -- over: removing it there would take time in proportion to the inbox.
 local function withdraw(id, holder)
@@ -36,8 +37,8 @@ end
 
 -- Cancel a task that waits.
 local function cancel_waiting(id, holder, outcome)
-  --- uses: task, done, outbox, cancelling, history, priorities, stats, retention_ms
-  --- uses: followers
+  --- uses: task, done, outcome_times, cancelling, history, priorities, stats
+  --- uses: retention_ms, followers
   withdraw(id, holder)
   redis.call('HDEL', task, id)
   redis.call('SREM', cancelling, id)
@@ -47,7 +48,7 @@ local function cancel_waiting(id, holder, outcome)
   local is_followed = redis.call('HEXISTS', followers, id) == 1
   if retention_ms > 0 or is_followed then
     redis.call('HSET', done, id, outcome)
-    redis.call('ZADD', outbox, now_ms() + retention_ms, id)
+    redis.call('RPUSH', outcome_times, outcome_time(id, now_ms() + retention_ms))
   end
   redis.call('HINCRBY', stats, 'cancelled', 1)
   publish(id, outcome)

@@ -1,0 +1,19 @@
+--- needs: outcome_times
+-- Find when an outcome expires, among the latest.
+--
+-- KEY outcome_times  list  id and when its outcome expires, in the order of their ends
+-- KEY outbox         zset  id -> when its outcome expires; of former releases
+-- ARG id  str
+--
+-- Reply: ms, or -1 if it is not found.
+
+local step, most = 1000, 10000
+for first = step, most, step do
+  local times = redis.call('LRANGE', outcome_times, -first, step - first - 1)
+  for n = #times, 1, -1 do
+    local its_id, expires_at = read_outcome_time(times[n])
+    if its_id == id then return expires_at end
+  end
+  if #times < step then break end
+end
+return tonumber(redis.call('ZSCORE', outbox, id) or -1)
