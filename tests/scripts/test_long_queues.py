@@ -6,11 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
+from tests.scripts.conftest import ScriptedQueue
 from workstealing.queue.producer_calls import cancel, replay, submit
 from workstealing.queue.upkeep_calls import promote, unpark
 from workstealing.queue.worker_calls import leave, park, steal
 from workstealing.tasks.attempt import Report
+from workstealing.tasks.envelope import Envelope
+from workstealing.tasks.outcome import TaskOutcome
+from workstealing.tasks.submission import new_ids
 
 
 def cancel_all(queue: Any, *ids: str) -> None:
@@ -169,6 +174,37 @@ def test_one_task_costs_the_server_few_commands(alone: Any) -> None:
     commands = alone.client.info("commandstats")
     calls = [stats["calls"] for name, stats in commands.items() if "config" not in name]
     assert sum(calls) <= 32
+
+
+def test_a_task_takes_at_most_200_bytes_waiting_and_finished(alone: Any) -> None:
+    queue, number = ScriptedQueue(alone.client, "kept"), 10_000
+    envelope = Envelope(
+        v=1,
+        name="images.noop",
+        version=1,
+        at=1_800_000_000_000,
+        payload=Raw(b'{"number":12345}'),
+    ).encode()
+    outcome = TaskOutcome(
+        result=Raw(b"12345"),
+        task="noop@1",
+        worker="vm-10356-8dd7.0",
+        ended=1_800_000_000_000,
+    ).encode()
+
+    def bytes_per_task() -> float:
+        kept = queue.client.scan_iter(match=f"{queue.keys.prefix}*")
+        return sum(queue.client.memory_usage(key, samples=0) for key in kept) / number
+
+    queue.join("w")
+    for _ in range(0, number, 1000):
+        tasks = [(name, envelope) for name in new_ids(1000)]
+        queue.do(submit(queue.keys, queue.settings, tasks, priority=1))
+    assert bytes_per_task() <= 200
+    while taken := queue.take("w", 1000):
+        queue.report("w", "done", *taken, outcome=outcome)
+    assert queue.client.hlen(queue.keys.done) == number
+    assert bytes_per_task() <= 200
 
 
 def test_whether_long_tasks_and_outcomes_are_there_is_learned_without_reading_them(

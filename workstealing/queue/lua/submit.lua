@@ -44,9 +44,10 @@ local function refusal(fresh)
 end
 -- Outcomes are not read, but for short ones of ids that come again. That of a dead letter is
 -- there beside its envelope.
+local is_long = #ARGV[last + 1] > long
 if count == 1 then
   ended[1] = redis.call('HEXISTS', done, ARGV[ids_at]) == 1
-elseif redis.call('HSTRLEN', done, ARGV[ids_at]) > long then
+elseif is_long or redis.call('HSTRLEN', done, ARGV[ids_at]) > long then
   for i = 1, count do ended[i] = redis.call('HEXISTS', done, ARGV[before + i]) == 1 end
 else
   ended = redis.call('HMGET', done, unpack(ARGV, ids_at, last))
@@ -61,7 +62,7 @@ if count == 1 then
   else
     waiting[1] = redis.call('HEXISTS', task, ARGV[ids_at]) == 1
   end
-elseif #ARGV[last + 1] > long then
+elseif is_long then
   -- To read long envelopes only to learn that they are there takes a second for 500 MB.
   for i = 1, count do waiting[i] = redis.call('HEXISTS', task, ARGV[before + i]) == 1 end
 else
