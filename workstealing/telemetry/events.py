@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
 
-from workstealing.telemetry.task_events import QueueEvent
+if TYPE_CHECKING:
+    from workstealing.telemetry.task_events import QueueEvent
 
 __all__ = (
     "BreakerClosed",
@@ -104,6 +106,8 @@ class BreakerClosed:
     target: str
 
 
-Event = (
-    SliceEnded | SliceRefused | SetupFailed | BreakerOpened | BreakerClosed | QueueEvent
+# In quotes: a host that only enlists need not import the events of tasks.
+Event: TypeAlias = (
+    "SliceEnded | SliceRefused | SetupFailed | BreakerOpened | BreakerClosed"
+    " | QueueEvent"
 )

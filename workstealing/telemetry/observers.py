@@ -15,14 +15,7 @@ from typing import ParamSpec, Protocol, TypeVar
 from workstealing._printing import escaping_logger, on_one_line
 from workstealing._stop_requests import is_stop_request
 from workstealing.clock import Clock
-from workstealing.telemetry.events import BreakerClosed, BreakerOpened, Event
-from workstealing.telemetry.task_events import (
-    LeaseLost,
-    TaskGivenUp,
-    TaskParked,
-    TaskRetried,
-    TasksReassigned,
-)
+from workstealing.telemetry.events import Event
 
 __all__ = ("FanOut", "LoggingObserver", "Observer", "Throttle")
 
@@ -31,14 +24,15 @@ logger = escaping_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_LEVELS: dict[type, int] = {
-    BreakerOpened: logging.WARNING,
-    BreakerClosed: logging.INFO,
-    TaskRetried: logging.WARNING,
-    TaskGivenUp: logging.WARNING,
-    TaskParked: logging.WARNING,
-    TasksReassigned: logging.WARNING,
-    LeaseLost: logging.WARNING,
+# By name: a host that only enlists need not import the events of tasks.
+_LEVELS = {
+    "BreakerOpened": logging.WARNING,
+    "BreakerClosed": logging.INFO,
+    "TaskRetried": logging.WARNING,
+    "TaskGivenUp": logging.WARNING,
+    "TaskParked": logging.WARNING,
+    "TasksReassigned": logging.WARNING,
+    "LeaseLost": logging.WARNING,
 }
 _QUIET_SECONDS = 60.0
 _MOST_SUBJECTS = 1000
@@ -65,7 +59,7 @@ class LoggingObserver:
 
     def observe(self, event: Event) -> None:
         """Log one event."""
-        level = _LEVELS.get(type(event), logging.DEBUG)
+        level = _LEVELS.get(type(event).__name__, logging.DEBUG)
         if not self._logger.isEnabledFor(level):
             return
         values = {field.name: getattr(event, field.name) for field in fields(event)}
