@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from workstealing.tasks.signing import Keyring
     from workstealing.tasks.submission import ClientContext
     from workstealing.tasks.unique import Unique
+    from workstealing.workers.brief_tasks import AsyncBriefTasks, BriefTasks
     from workstealing.workers.identity import WorkerStats
     from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
     from workstealing.workers.worker import Worker
@@ -92,6 +93,7 @@ __all__ = (
     "INJECTED",
     "PUBLIC",
     "AccessPolicy",
+    "AsyncBriefTasks",
     "AsyncChain",
     "AsyncChainHandle",
     "AsyncGroup",
@@ -111,6 +113,7 @@ __all__ = (
     "AsyncWorkStealer",
     "Autoscale",
     "Breaker",
+    "BriefTasks",
     "BulkResult",
     "Chain",
     "ChainHandle",
@@ -250,6 +253,7 @@ _MODULES = {
     "workstealing.tasks.unique": ("Unique",),
     "workstealing.workers.worker_pool": ("WorkerPool",),
     "workstealing.workers.identity": ("WorkerStats",),
+    "workstealing.workers.brief_tasks": ("AsyncBriefTasks", "BriefTasks"),
     "workstealing.workers.upkeep": ("AsyncWorkStealer", "WorkStealer"),
     "workstealing.workers.worker": ("Worker",),
 }

@@ -1,0 +1,358 @@
+"""Tasks in spare moments: side work that takes one short task at a time, and runs it.
+
+A recruited process needs no worker: it takes a task under a lease and a token of its
+own, runs it, and settles it in the same slice. Only tasks that are marked `brief=True`
+are taken, and only if they usually end in the time that is left. If the process dies,
+its task goes to others like that of a dead worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from math import inf
+from threading import Lock
+from typing import Any
+
+from workstealing._logs import BackgroundLogger
+from workstealing._stop_requests import is_stop_request
+from workstealing.chance import SYSTEM_CHANCE
+from workstealing.client.async_task_queue import AsyncTaskQueue
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
+from workstealing.clock import SYSTEM_CLOCK, Clock
+from workstealing.drivers.address import target_of
+from workstealing.drivers.connect import async_driver_source, driver_source
+from workstealing.errors import RedisError, StopWork
+from workstealing.queue.brief_calls import BriefExchanged, brief_exchange
+from workstealing.queue.steps import Flow, Invoke, ask
+from workstealing.recruiting.job import Duty
+from workstealing.recruiting.slice import time_left
+from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
+from workstealing.tasks.context import control_of
+from workstealing.tasks.definition import TaskDefinition
+from workstealing.workers.engine import runner_of
+from workstealing.workers.identity import default_pool, identity_of
+from workstealing.workers.inline_slot import SlotEventLoop
+from workstealing.workers.loop import choose_victim
+from workstealing.workers.minute_recorder import MinuteRecorder
+from workstealing.workers.task_output import TaskOutput
+
+__all__ = ("AsyncBriefTasks", "BriefTasks")
+
+logger = BackgroundLogger(__name__)
+
+# Kept for the report, until it is known how long that takes.
+_FIRST_EXCHANGE = 0.002
+# What a coroutine has to heed its cancellation.
+_GRACE_SECONDS = 0.02
+
+
+class BriefTasks:
+    """Runs short tasks of a queue as a `Job`, one after another while there is time.
+
+    Plain functions and coroutine functions; the latter not in a thread that has a
+    running event loop. Unless the queue was given a client, it has one of its own that
+    waits no longer for a reply than other side work does.
+    """
+
+    def __init__(self, queue: TaskQueue, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._internals = internals_of(queue)
+        self._source = driver_source(self._internals.source.redis)
+        self._host = _Host(queue, clock, is_async=False)
+        self._loop = SlotEventLoop()
+
+    @property
+    def target(self) -> str:
+        """Name the server; jobs of one server share a breaker."""
+        return target_of(self._source.driver.client)
+
+    def recruited(self) -> Duty:
+        """Run tasks that fit into the slice, or none."""
+        host = self._host
+        with host.turn() as is_free:
+            if not is_free:
+                return Duty.DISMISSED
+            return self._source.driver.run(host.work(self._execute))
+
+    def close(self) -> None:
+        """Hand back what was left, as well as possible, and release connections."""
+        try:
+            self._source.driver.run(self._host.hand_back())
+        except RedisError as error:
+            logger.debug("what a spare moment left waits for its lease: %r", error)
+        self._loop.close()
+        self._source.close()
+
+    def _execute(self, delivery: Delivery, seconds: float) -> Ending:
+        def call(attempt: Attempt) -> Any:
+            try:
+                value = attempt.definition.function(**attempt.arguments)
+                if attempt.definition.is_coroutine:
+                    value = self._loop.complete(_within(value, attempt, seconds))
+                return value
+            except BaseException as error:
+                if is_stop_request(error) and not isinstance(error, StopWork):
+                    raise _HostStops(error) from None
+                raise
+
+        try:
+            return self._host.runner.execute(delivery, call, self._loop.complete)
+        except _HostStops as stop:
+            raise stop.request from None
+
+
+class AsyncBriefTasks:
+    """Runs short coroutine functions of a queue; for an `AsyncRecruiter`.
+
+    For plain functions, install `BriefTasks(queue.sync())` there, too: it runs in a
+    thread.
+    """
+
+    def __init__(self, queue: AsyncTaskQueue, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._source = async_driver_source(internals_of(queue).source.redis)
+        self._host = _Host(queue.sync(), clock, is_async=True)
+
+    @property
+    def target(self) -> str:
+        """Name the server; jobs of one server share a breaker."""
+        return target_of(self._source.driver.client)
+
+    async def recruited(self) -> Duty:
+        """Run tasks that fit into the slice, or none."""
+        host = self._host
+        with host.turn() as is_free:
+            if not is_free:
+                return Duty.DISMISSED
+            return await self._source.driver.run(host.work(self._execute))
+
+    async def close(self) -> None:
+        """Hand back what was left, as well as possible, and release connections."""
+        try:
+            await self._source.driver.run(self._host.hand_back())
+        except RedisError as error:
+            logger.debug("what a spare moment left waits for its lease: %r", error)
+        await self._source.close()
+
+    async def _execute(self, delivery: Delivery, seconds: float) -> Ending:
+        async def call(attempt: Attempt) -> Any:
+            coroutine = attempt.definition.function(**attempt.arguments)
+            return await _within(coroutine, attempt, seconds)
+
+        try:
+            return await self._host.runner.execute_async(delivery, call)
+        except _HostStops as stop:
+            raise stop.request from None
+
+
+class _Host:
+    """What both faces share: a name, what was learnt, and the procedure of a slice."""
+
+    def __init__(self, queue: TaskQueue, clock: Clock, *, is_async: bool) -> None:
+        self._queue = queue
+        self._parts = internals_of(queue)
+        self._clock = clock
+        self._is_async = is_async
+        self._times = _LearntTimes()
+        self._turn = Lock()
+        self._pid = 0
+        self._begin_anew()
+
+    def turn(self) -> _Turn:
+        """Return a context in which nobody else works under this name."""
+        if os.getpid() != self._pid:
+            # The parent has what it took; a lock may be held by a thread of its own.
+            self._begin_anew()
+        return _Turn(self._turn)
+
+    def work(self, execute: Callable[[Delivery, float], Any]) -> Flow[Duty]:
+        """Take tasks and run them while there is time, at least as the report takes."""
+        duty, is_first = Duty.DISMISSED, True
+        fitting = self._fitting(is_first=True)
+        while is_first or self._unsent:
+            if not fitting and not self._unsent:
+                break
+            taken = yield from self._exchange(fitting)
+            if taken.task is None:
+                break
+            duty = Duty.RECRUITED
+            yield from self._run(taken.task, taken.ability, execute)
+            # Without a deadline nobody could tell when to stop.
+            is_first = False
+            fitting = self._fitting(is_first=False) if time_left() < inf else ()
+        yield from self._minutes.recording()
+        return duty
+
+    def hand_back(self) -> Flow[None]:
+        """Tell what became of the last task, without taking another."""
+        if self._unsent:
+            yield from self._exchange(())
+
+    def _begin_anew(self) -> None:
+        self._pid = os.getpid()
+        self._turn = Lock()
+        # An idle moment is not worth a name that can be read; a dead process is.
+        self.name = f"brief-{default_pool()}.0"
+        identity = identity_of(self._queue, self.name)
+        parts = self._parts
+        self.runner = runner_of(parts)(
+            parts.admission,
+            self.name,
+            self._queue.name,
+            SYSTEM_CHANCE,
+            TaskOutput(parts.driver, identity, self._clock),
+            max_result=parts.settings.max_result,
+            reraised=(_HostStops,),
+            time_ns=parts.time_ns,
+        )
+        self._minutes = MinuteRecorder(parts.keys, self.runner.ended, self._clock)
+        self._unsent: list[Report] = []
+        self._overran = ""
+        self._victim = ""
+
+    def _exchange(self, fitting: Sequence[str]) -> Flow[BriefExchanged]:
+        reports, overran, victim = self._unsent, self._overran, self._victim
+        began_at = self._clock.monotonic()
+        call = brief_exchange(
+            self._parts.keys,
+            self._parts.settings,
+            self.name,
+            fitting,
+            reports=reports,
+            victim=victim,
+            overran=overran,
+        )
+        # If that fails, the next slice tells it: Redis accepts a report once.
+        exchanged = yield from ask(call)
+        self._times.exchanged(self._clock.monotonic() - began_at)
+        self._unsent, self._overran = [], ""
+        self._victim = choose_victim(exchanged.loads, self.name) or ""
+        if exchanged.refused:
+            logger.warning(
+                "a spare moment reported too late: tasks %s belong to others now",
+                ", ".join(exchanged.refused),
+            )
+        return exchanged
+
+    def _run(
+        self, task: Delivery, ability: str, execute: Callable[[Delivery, float], Any]
+    ) -> Flow[None]:
+        began_at, left = self._clock.monotonic(), time_left()
+        seconds = max(0.0, left - 2 * self._times.exchange)
+        # Whoever ends this slice before the task has ended hands it back.
+        self._unsent = [Report(task.id, task.token, "back")]
+        ending: Ending = yield Invoke(execute, (task, seconds))
+        took = self._clock.monotonic() - began_at
+        self._unsent = [ending] if isinstance(ending, Report) else []
+        self._times.took(ability, took)
+        is_unfinished = isinstance(ending, Report) and ending.verdict == "back"
+        if took > left or is_unfinished:
+            self._overran = ability
+            logger.warning(
+                "task %s (%s) took %.0f ms of a spare moment that had %.0f ms: for an"
+                " hour only workers run it. Is it brief?",
+                task.id,
+                ability,
+                took * 1000,
+                left * 1000,
+            )
+
+    def _fitting(self, *, is_first: bool) -> tuple[str, ...]:
+        """Return the abilities of what usually ends in the time that is left.
+
+        How long a task takes that was never seen is found out with the first of a
+        slice.
+        """
+        left = time_left() - 2 * self._times.exchange
+        return tuple(
+            ability
+            for definition in self._queue.registry
+            if definition.brief and self._may_run(definition)
+            for ability in definition.abilities
+            if self._times.expected(ability, unknown=0.0 if is_first else inf) < left
+        )
+
+    def _may_run(self, definition: TaskDefinition) -> bool:
+        if self._is_async:
+            return definition.is_coroutine
+        return not definition.is_coroutine or not _is_in_event_loop()
+
+
+class _LearntTimes:
+    """How long tasks and exchanges take in this process, in seconds."""
+
+    def __init__(self) -> None:
+        self.exchange = _FIRST_EXCHANGE
+        self._tasks: dict[str, float] = {}
+
+    def exchanged(self, seconds: float) -> None:
+        self.exchange += 0.1 * (seconds - self.exchange)
+
+    def took(self, ability: str, seconds: float) -> None:
+        """Believe a long time at once, and a short one only in the course of time."""
+        known = self._tasks.get(ability, 0.0)
+        self._tasks[ability] = max(seconds, known + 0.1 * (seconds - known))
+
+    def expected(self, ability: str, *, unknown: float) -> float:
+        return self._tasks.get(ability, unknown)
+
+
+class _Turn:
+    """A context that tells whether its lock was free; nobody waits for it."""
+
+    def __init__(self, lock: Lock) -> None:
+        self._lock = lock
+        self._is_mine = False
+
+    def __enter__(self) -> bool:
+        self._is_mine = self._lock.acquire(blocking=False)
+        return self._is_mine
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_mine:
+            self._lock.release()
+
+
+class _HostStops(BaseException):
+    """Carries through a runner what asks the host to stop, and not the task."""
+
+    def __init__(self, request: BaseException) -> None:
+        super().__init__()
+        self.request = request
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _within(
+    coroutine: Coroutine[Any, Any, Any], attempt: Attempt, seconds: float
+) -> Any:
+    """Await a coroutine, and cancel it when the spare moment is over."""
+    # Nobody would know what became of one that must not be run again.
+    limit = inf if attempt.runs_once else seconds
+    is_overdue = (attempt.timeout or inf) < limit
+    limit = min(limit, attempt.timeout or inf)
+    running = asyncio.ensure_future(coroutine)
+    try:
+        try:
+            await asyncio.wait({running}, timeout=None if limit == inf else limit)
+        except asyncio.CancelledError as error:
+            raise _HostStops(error) from None
+        if not running.done():
+            attempt.is_interrupted, attempt.is_overdue = True, is_overdue
+            running.cancel()
+            await asyncio.wait({running}, timeout=_GRACE_SECONDS)
+        if not running.done():
+            # It goes on, whatever we say: nobody may run it beside itself until the
+            # lease has ended.
+            control_of(attempt.context).is_lease_lost = True
+            raise asyncio.CancelledError
+        return running.result()
+    finally:
+        running.cancel()
