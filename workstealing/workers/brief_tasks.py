@@ -157,6 +157,7 @@ class _Host:
         self._times = _LearntTimes()
         self._turn = Lock()
         self._pid = 0
+        self._unsent: list[Report] = []
         self._begin_anew()
 
     def turn(self) -> _Turn:
@@ -167,20 +168,22 @@ class _Host:
         return _Turn(self._turn)
 
     def work(self, execute: Callable[[Delivery, float], Any]) -> Flow[Duty]:
-        """Take tasks and run them while there is time, at least as the report takes."""
-        duty, is_first = Duty.DISMISSED, True
-        fitting = self._fitting(is_first=True)
-        while is_first or self._unsent:
-            if not fitting and not self._unsent:
-                break
+        """Take tasks and run them, while there is time for them and their reports."""
+        duty, budget = Duty.DISMISSED, time_left()
+        fitting = self._fitting(unknown=0.0)
+        while fitting or self._unsent:
             taken = yield from self._exchange(fitting)
             if taken.task is None:
                 break
+            if time_left() <= self._needed(taken.ability, 0.0):
+                # Redis was slow, which is no fault of the task.
+                self._unsent = [_back(taken.task)]
+                fitting = ()
+                continue
             duty = Duty.RECRUITED
-            yield from self._run(taken.task, taken.ability, execute)
+            yield from self._run(taken.task, taken.ability, budget, execute)
             # Without a deadline nobody could tell when to stop.
-            is_first = False
-            fitting = self._fitting(is_first=False) if time_left() < inf else ()
+            fitting = self._fitting(unknown=inf) if budget < inf else ()
         yield from self._minutes.recording()
         return duty
 
@@ -192,7 +195,6 @@ class _Host:
     def _begin_anew(self) -> None:
         self._pid = os.getpid()
         self._turn = Lock()
-        # An idle moment is not worth a name that can be read; a dead process is.
         self.name = f"brief-{default_pool()}.0"
         identity = identity_of(self._queue, self.name)
         parts = self._parts
@@ -207,7 +209,7 @@ class _Host:
             time_ns=parts.time_ns,
         )
         self._minutes = MinuteRecorder(parts.keys, self.runner.ended, self._clock)
-        self._unsent: list[Report] = []
+        self._unsent = []
         self._overran = ""
         self._victim = ""
 
@@ -236,42 +238,50 @@ class _Host:
         return exchanged
 
     def _run(
-        self, task: Delivery, ability: str, execute: Callable[[Delivery, float], Any]
+        self,
+        task: Delivery,
+        ability: str,
+        budget: float,
+        execute: Callable[[Delivery, float], Any],
     ) -> Flow[None]:
-        began_at, left = self._clock.monotonic(), time_left()
-        seconds = max(0.0, left - 2 * self._times.exchange)
+        began_at = self._clock.monotonic()
+        limit = time_left() - 2 * self._times.exchange
         # Whoever ends this slice before the task has ended hands it back.
-        self._unsent = [Report(task.id, task.token, "back")]
-        ending: Ending = yield Invoke(execute, (task, seconds))
+        self._unsent = [_back(task)]
+        ending: Ending = yield Invoke(execute, (task, limit))
         took = self._clock.monotonic() - began_at
         self._unsent = [ending] if isinstance(ending, Report) else []
-        self._times.took(ability, took)
-        is_unfinished = isinstance(ending, Report) and ending.verdict == "back"
-        if took > left or is_unfinished:
+        is_cut_off = self._unsent == [_back(task)] and took >= limit
+        # How much longer it would have taken, nobody knows.
+        self._times.took(ability, 2 * took if is_cut_off else took)
+        if took > budget or (is_cut_off and limit >= budget / 2):
             self._overran = ability
             logger.warning(
-                "task %s (%s) took %.0f ms of a spare moment that had %.0f ms: for an"
-                " hour only workers run it. Is it brief?",
+                "task %s (%s) took %.0f ms of a spare moment of %.0f ms: for an hour"
+                " only workers run it. Is it brief?",
                 task.id,
                 ability,
                 took * 1000,
-                left * 1000,
+                budget * 1000,
             )
 
-    def _fitting(self, *, is_first: bool) -> tuple[str, ...]:
+    def _fitting(self, *, unknown: float) -> tuple[str, ...]:
         """Return the abilities of what usually ends in the time that is left.
 
-        How long a task takes that was never seen is found out with the first of a
-        slice.
+        How long a task takes that was never seen is found out by the first of a slice.
         """
-        left = time_left() - 2 * self._times.exchange
+        left = time_left()
         return tuple(
             ability
             for definition in self._queue.registry
             if definition.brief and self._may_run(definition)
             for ability in definition.abilities
-            if self._times.expected(ability, unknown=0.0 if is_first else inf) < left
+            if self._needed(ability, unknown) < left
         )
+
+    def _needed(self, ability: str, unknown: float) -> float:
+        """Return the seconds that it takes to run a task and to report on it."""
+        return self._times.expected(ability, unknown) + 2 * self._times.exchange
 
     def _may_run(self, definition: TaskDefinition) -> bool:
         if self._is_async:
@@ -294,7 +304,7 @@ class _LearntTimes:
         known = self._tasks.get(ability, 0.0)
         self._tasks[ability] = max(seconds, known + 0.1 * (seconds - known))
 
-    def expected(self, ability: str, *, unknown: float) -> float:
+    def expected(self, ability: str, unknown: float) -> float:
         return self._tasks.get(ability, unknown)
 
 
@@ -320,6 +330,10 @@ class _HostStops(BaseException):
     def __init__(self, request: BaseException) -> None:
         super().__init__()
         self.request = request
+
+
+def _back(task: Delivery) -> Report:
+    return Report(task.id, task.token, "back")
 
 
 def _is_in_event_loop() -> bool:

@@ -44,12 +44,12 @@ def recruiter_of(job: Any, deadline: float | None = 0.05) -> Recruiter:
     return recruiter
 
 
-def drain(recruiter: Recruiter, most: int = 1000) -> int:
-    """Enlist until nothing is left; return how often that worked."""
-    for times in range(most):
-        if recruiter.enlist() is Duty.DISMISSED:
-            return times
-    raise AssertionError(f"still not empty after {most} slices")
+def drain(recruiter: Recruiter, queue: TaskQueue, left: int = 0) -> None:
+    """Enlist until no more is left than that."""
+    deadline = time.monotonic() + 30
+    while queue.counts().unfinished > left:
+        recruiter.enlist()
+        assert time.monotonic() < deadline
 
 
 def keys_left(queue: TaskQueue) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_a_queue_is_drained_without_any_worker(
         return 2 * number
 
     handles = [double.submit(number) for number in range(50)]
-    drain(recruiter_of(spare))
+    drain(recruiter_of(spare), queue)
 
     assert [each.result(timeout=5) for each in handles] == list(range(0, 100, 2))
     assert queue.counts().stats["brief"] == 50
@@ -113,7 +113,7 @@ def test_only_tasks_that_may_are_taken(queue: TaskQueue, spare: BriefTasks) -> N
 
     held = [long.submit(), limited.submit()]
     handle = brief.submit()
-    drain(recruiter_of(spare))
+    drain(recruiter_of(spare), queue, left=2)
 
     assert handle.result(timeout=5) == "ran"
     assert [each.state().state for each in held] == [State.WAITING, State.WAITING]
