@@ -44,7 +44,7 @@ def brief_exchange(
     """Report, and take one task that has one of some abilities; none, to report only.
 
     It is looked for in the inboxes, then at the back of the *victim*'s deque. What
-    *overran* is not given to any spare moment for an hour.
+    *overran* is not given to any spare moment for ten minutes.
     """
     flat: list[Argument] = [*abilities]
     for report in reports:

@@ -257,7 +257,7 @@ class _Host:
         if took > budget or (is_cut_off and limit >= budget / 2):
             self._overran = ability
             logger.warning(
-                "task %s (%s) took %.0f ms of a spare moment of %.0f ms: for an hour"
+                "task %s (%s) took %.0f ms of a spare moment of %.0f ms: for ten minutes"
                 " only workers run it. Is it brief?",
                 task.id,
                 ability,

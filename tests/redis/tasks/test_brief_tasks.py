@@ -38,7 +38,7 @@ def spare(queue: TaskQueue) -> Iterator[BriefTasks]:
     brief.close()
 
 
-def recruiter_of(job: Any, deadline: float | None = 0.05) -> Recruiter:
+def recruiter_of(job: Any, deadline: float | None = 5.0) -> Recruiter:
     recruiter = Recruiter(share=None, deadline=deadline)
     recruiter.install(job, "tasks", rate=1.0)
     return recruiter
@@ -188,11 +188,13 @@ def test_what_took_too_long_is_left_to_workers(
         return "ran"
 
     first, second = slow.submit(), slow.submit()
-    recruiter = recruiter_of(spare)
+    recruiter = recruiter_of(spare, deadline=0.05)
     assert recruiter.enlist() is Duty.RECRUITED
     assert recruiter.enlist() is Duty.DISMISSED
     others = BriefTasks(queue)
-    assert recruiter_of(others).enlist() is Duty.DISMISSED, "other processes know, too"
+    assert recruiter_of(others, deadline=0.05).enlist() is Duty.DISMISSED, (
+        "other processes know, too"
+    )
     others.close()
 
     assert first.result(timeout=5) == "ran"
@@ -228,7 +230,7 @@ def test_a_coroutine_is_handed_back_when_the_moment_is_over(
         return context.attempt
 
     handle = patient.submit()
-    recruiter_of(spare).enlist()
+    recruiter_of(spare, deadline=0.1).enlist()
     assert handle.state().state is State.WAITING
     assert keys_left(queue)["lock"] == 0
 
@@ -311,7 +313,7 @@ def test_upkeep_and_brief_tasks_go_together(queue: TaskQueue) -> None:
     def brief() -> int:
         return 1
 
-    recruiter = Recruiter(share=None)
+    recruiter = Recruiter(share=None, deadline=5.0)
     recruiter.install(BriefTasks(queue), "brief", rate=0.5)
     recruiter.install(WorkStealer(queue), "upkeep", rate=0.5)
     handles = [brief.submit() for _ in range(20)]
@@ -334,7 +336,7 @@ async def test_an_asyncio_host_runs_coroutines(
     def plain() -> str:
         return "ran"
 
-    recruiter = AsyncRecruiter(share=None)
+    recruiter = AsyncRecruiter(share=None, deadline=5.0)
     spare, twin = AsyncBriefTasks(queue), queue.sync()
     recruiter.install(spare, "coroutines", rate=1.0)
     handles = [await double.submit(number) for number in range(10)]

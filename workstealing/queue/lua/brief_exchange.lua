@@ -72,7 +72,7 @@ for i = reports_at, #ARGV, 5 do
 end
 if returned > 0 then wake_workers(returned) end
 if overran ~= '' then
-  local kept_ms = 3600 * 1000
+  local kept_ms = 10 * 60 * 1000
   redis.call('HSET', too_long, overran, now)
   redis.call('PEXPIRE', too_long, kept_ms)
 end
