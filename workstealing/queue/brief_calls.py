@@ -43,8 +43,8 @@ def brief_exchange(
 ) -> Call[BriefExchanged]:
     """Report, and take one task that has one of some abilities; none, to report only.
 
-    It is looked for in the inboxes, then at the back of the *victim*'s deque. What
-    *overran* is not given to any spare moment for ten minutes.
+    It is looked for in the inboxes, then at the back of the *victim*'s deque. A task
+    that *overran* and goes back is left to workers.
     """
     flat: list[Argument] = [*abilities]
     for report in reports:

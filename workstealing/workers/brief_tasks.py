@@ -9,6 +9,7 @@ its task goes to others like that of a dead worker.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from math import inf
@@ -45,6 +46,8 @@ logger = BackgroundLogger(__name__)
 
 # Kept for the report, until it is known how long that takes.
 _FIRST_EXCHANGE = 0.002
+# After so many seconds, about a third of a time that was learnt is believed.
+_MEMORY_SECONDS = 15.0
 # What a coroutine has to heed its cancellation.
 _GRACE_SECONDS = 0.02
 
@@ -253,12 +256,14 @@ class _Host:
         self._unsent = [ending] if isinstance(ending, Report) else []
         is_cut_off = self._unsent == [_back(task)] and took >= limit
         # How much longer it would have taken, nobody knows.
-        self._times.took(ability, 2 * took if is_cut_off else took)
-        if took > budget or (is_cut_off and limit >= budget / 2):
-            self._overran = ability
+        now = began_at + took
+        self._times.took(ability, 2 * took if is_cut_off else took, now)
+        if is_cut_off:
+            self._overran = task.id
+        if is_cut_off or took > budget:
             logger.warning(
-                "task %s (%s) took %.0f ms of a spare moment of %.0f ms: for ten minutes"
-                " only workers run it. Is it brief?",
+                "task %s (%s) took %.0f ms of a spare moment of %.0f ms: is it brief?"
+                " For some time only workers run such tasks",
                 task.id,
                 ability,
                 took * 1000,
@@ -281,7 +286,8 @@ class _Host:
 
     def _needed(self, ability: str, unknown: float) -> float:
         """Return the seconds that it takes to run a task and to report on it."""
-        return self._times.expected(ability, unknown) + 2 * self._times.exchange
+        now = self._clock.monotonic()
+        return self._times.expected(ability, unknown, now) + 2 * self._times.exchange
 
     def _may_run(self, definition: TaskDefinition) -> bool:
         if self._is_async:
@@ -290,22 +296,27 @@ class _Host:
 
 
 class _LearntTimes:
-    """How long tasks and exchanges take in this process, in seconds."""
+    """How long tasks and exchanges take in this process, in seconds.
+
+    A long time is believed at once. It is forgotten by and by, for a machine that was
+    slow for a moment must not keep tasks waiting for ever.
+    """
 
     def __init__(self) -> None:
         self.exchange = _FIRST_EXCHANGE
-        self._tasks: dict[str, float] = {}
+        self._tasks: dict[str, tuple[float, float]] = {}
 
     def exchanged(self, seconds: float) -> None:
         self.exchange += 0.1 * (seconds - self.exchange)
 
-    def took(self, ability: str, seconds: float) -> None:
-        """Believe a long time at once, and a short one only in the course of time."""
-        known = self._tasks.get(ability, 0.0)
-        self._tasks[ability] = max(seconds, known + 0.1 * (seconds - known))
+    def took(self, ability: str, seconds: float, now: float) -> None:
+        self._tasks[ability] = (max(seconds, self.expected(ability, 0.0, now)), now)
 
-    def expected(self, ability: str, unknown: float) -> float:
-        return self._tasks.get(ability, unknown)
+    def expected(self, ability: str, unknown: float, now: float) -> float:
+        if ability not in self._tasks:
+            return unknown
+        seconds, learnt_at = self._tasks[ability]
+        return seconds * math.exp((learnt_at - now) / _MEMORY_SECONDS)
 
 
 class _Turn:

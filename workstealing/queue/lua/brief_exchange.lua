@@ -46,12 +46,12 @@
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
 -- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
--- KEY too_long        hash  name@version -> when it took longer than a spare moment
+-- KEY too_long        hash  id -> when a spare moment was too short for it
 -- ARG worker         str   a name that no other process has
 -- ARG lease_ms       int
 -- ARG want           int   1, or 0 to report only
 -- ARG victim         str   a worker that has tasks in its deque, or empty
--- ARG overran        str   name@version that took longer than it should, or empty
+-- ARG overran        str   id of a task that did not end in time and goes back, or empty
 -- ARG renews         flag  that outcomes are expired each time, and not now and then
 -- ARG retention_ms   int   that an outcome is kept; 0: not at all
 -- ARG most_outcomes  int   that are kept
@@ -72,16 +72,14 @@ for i = reports_at, #ARGV, 5 do
 end
 if returned > 0 then wake_workers(returned) end
 if overran ~= '' then
-  local kept_ms = 10 * 60 * 1000
+  local kept_ms = 24 * 3600 * 1000
   redis.call('HSET', too_long, overran, now)
   redis.call('PEXPIRE', too_long, kept_ms)
 end
 
 local is_fitting = {}
 for i = abilities_at, abilities_at + fitting - 1 do is_fitting[ARGV[i]] = true end
-if fitting > 0 then
-  for _, slow in ipairs(redis.call('HKEYS', too_long)) do is_fitting[slow] = nil end
-end
+local is_any_too_long = redis.call('EXISTS', too_long) == 1
 
 -- How far it looks for a task that fits, in ids and in bytes of their envelopes.
 local most_ids, may_read, ability = 20, 256 * 1024, ''
@@ -93,6 +91,7 @@ local function fits(id)
   local name, version = envelope_name(envelope)
   ability = name and name .. '@' .. version
   return is_fitting[ability or ''] and not suspect_among({id})
+    and not (is_any_too_long and redis.call('HEXISTS', too_long, id) == 1)
 end
 
 local function take_from_front(inbox)
