@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from workstealing.client.task_queue import TaskQueue
     from workstealing.drivers.connect import connect, connect_async
     from workstealing.inspecting.inspector import AsyncInspector, Inspector
+    from workstealing.jobs.fleet import AsyncFleet, Fleet
     from workstealing.pool.autoscale import Autoscale
     from workstealing.pool.pool import Pool
     from workstealing.pool.work import PoolStats, StopReport, Work
@@ -96,6 +97,7 @@ __all__ = (
     "AsyncBriefTasks",
     "AsyncChain",
     "AsyncChainHandle",
+    "AsyncFleet",
     "AsyncGroup",
     "AsyncGroupChain",
     "AsyncGroupChainHandle",
@@ -122,6 +124,7 @@ __all__ = (
     "Counts",
     "Duty",
     "ExecutionContext",
+    "Fleet",
     "Forecast",
     "GiveUp",
     "Group",
@@ -253,6 +256,7 @@ _MODULES = {
     "workstealing.tasks.unique": ("Unique",),
     "workstealing.workers.worker_pool": ("WorkerPool",),
     "workstealing.workers.identity": ("WorkerStats",),
+    "workstealing.jobs.fleet": ("AsyncFleet", "Fleet"),
     "workstealing.workers.brief_tasks": ("AsyncBriefTasks", "BriefTasks"),
     "workstealing.workers.upkeep": ("AsyncWorkStealer", "WorkStealer"),
     "workstealing.workers.worker": ("Worker",),

@@ -163,12 +163,12 @@ class _Host:
         self._unsent: list[Report] = []
         self._begin_anew()
 
-    def turn(self) -> _Turn:
+    def turn(self) -> _OneAtATime:
         """Return a context in which nobody else works under this name."""
         if os.getpid() != self._pid:
             # The parent has what it took; a lock may be held by a thread of its own.
             self._begin_anew()
-        return _Turn(self._turn)
+        return _OneAtATime(self._turn)
 
     def work(self, execute: Callable[[Delivery, float], Any]) -> Flow[Duty]:
         """Take tasks and run them, while there is time for them and their reports."""
@@ -319,7 +319,7 @@ class _LearntTimes:
         return seconds * math.exp((learnt_at - now) / _MEMORY_SECONDS)
 
 
-class _Turn:
+class _OneAtATime:
     """A context that tells whether its lock was free; nobody waits for it."""
 
     def __init__(self, lock: Lock) -> None:
