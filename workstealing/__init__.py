@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from workstealing.client.task_queue import TaskQueue
     from workstealing.drivers.connect import connect, connect_async
     from workstealing.inspecting.inspector import AsyncInspector, Inspector
+    from workstealing.jobs.fleet import AsyncFleet, Fleet
     from workstealing.pool.autoscale import Autoscale
     from workstealing.pool.pool import Pool
     from workstealing.pool.work import PoolStats, StopReport, Work
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from workstealing.tasks.signing import Keyring
     from workstealing.tasks.submission import ClientContext
     from workstealing.tasks.unique import Unique
+    from workstealing.workers.brief_tasks import AsyncBriefTasks, BriefTasks
     from workstealing.workers.identity import WorkerStats
     from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
     from workstealing.workers.worker import Worker
@@ -92,8 +94,10 @@ __all__ = (
     "INJECTED",
     "PUBLIC",
     "AccessPolicy",
+    "AsyncBriefTasks",
     "AsyncChain",
     "AsyncChainHandle",
+    "AsyncFleet",
     "AsyncGroup",
     "AsyncGroupChain",
     "AsyncGroupChainHandle",
@@ -111,6 +115,7 @@ __all__ = (
     "AsyncWorkStealer",
     "Autoscale",
     "Breaker",
+    "BriefTasks",
     "BulkResult",
     "Chain",
     "ChainHandle",
@@ -119,6 +124,7 @@ __all__ = (
     "Counts",
     "Duty",
     "ExecutionContext",
+    "Fleet",
     "Forecast",
     "GiveUp",
     "Group",
@@ -250,6 +256,8 @@ _MODULES = {
     "workstealing.tasks.unique": ("Unique",),
     "workstealing.workers.worker_pool": ("WorkerPool",),
     "workstealing.workers.identity": ("WorkerStats",),
+    "workstealing.jobs.fleet": ("AsyncFleet", "Fleet"),
+    "workstealing.workers.brief_tasks": ("AsyncBriefTasks", "BriefTasks"),
     "workstealing.workers.upkeep": ("AsyncWorkStealer", "WorkStealer"),
     "workstealing.workers.worker": ("Worker",),
 }

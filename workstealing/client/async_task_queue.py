@@ -162,6 +162,7 @@ class AsyncTaskQueue:
         fair_weight: float | Callable[..., Any] | None = None,
         on_give_up: OnGiveUp | None = None,
         formerly: Collection[str] = (),
+        brief: bool = False,
     ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
@@ -171,7 +172,7 @@ class AsyncTaskQueue:
             options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
                 `priority`, `permission`, `accepts`, `restart`, `idempotent`,
                 `unique`, `expires`, `limit`, `fair_key`, `fair_weight`, `on_give_up`,
-                `formerly`; see `workstealing.tasks.definition.define`.
+                `formerly`, `brief`; see `workstealing.tasks.definition.define`.
         """
 
         def make(function: Callable[P, R]) -> AsyncTask[P, R]:

@@ -73,6 +73,7 @@ class QueueKeys:
         self.steps = f"{prefix}steps"
         self.groups = f"{prefix}groups"
         self.group_times = f"{prefix}group_times"
+        self.too_long = f"{prefix}too_long"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:

@@ -21,8 +21,9 @@ from workstealing._printing import escaping_logger
 from workstealing._stop_requests import is_stop_request
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
-from workstealing.errors import ConfigurationError
-from workstealing.recruiting.job import Every, pace
+from workstealing.errors import AmbiguousPace, ConfigurationError
+from workstealing.recruiting.fleet_pace import FleetTurns, PerFleet
+from workstealing.recruiting.job import Every, Pace, PerTime, pace
 from workstealing.recruiting.job_sources import (
     Setup,
     Setups,
@@ -123,6 +124,7 @@ class RecruiterCore:
         *,
         rate: float | None = None,
         every: Every | None = None,
+        of: FleetTurns | None = None,
         target: str | None = None,
     ) -> None:
         """Install a job, from the next call on.
@@ -131,7 +133,9 @@ class RecruiterCore:
             job: a function, or an object with `recruited()`.
             name: what logs, metrics and `stats()` call it.
             rate: its share of all `enlist()` calls, 0.0 to 1.0.
-            every: or else seconds per process between two slices, on average.
+            every: or else seconds between two slices, on average.
+            of: a `Fleet`, if *every* is about all processes together; else it is about
+                each of them.
             target: what it depends on; jobs of one target share a breaker. By default
                 the job's own `target`, or its name.
 
@@ -141,7 +145,7 @@ class RecruiterCore:
         installed = InstalledJob.of(
             job,
             name,
-            pace(rate, every),
+            self._pace(rate, every, of),
             target,
             by_setup=in_setup(),
             takes_coroutines=self._takes_coroutines,
@@ -158,6 +162,7 @@ class RecruiterCore:
         *,
         rate: float | None = None,
         every: Every | None = None,
+        of: FleetTurns | None = None,
         name: str | None = None,
         target: str | None = None,
     ) -> Callable[[Function], Function]:
@@ -170,7 +175,9 @@ class RecruiterCore:
 
         def install(function: Function) -> Function:
             own_name = name or str(getattr(function, "__name__", ""))
-            self.install(function, own_name, rate=rate, every=every, target=target)
+            self.install(
+                function, own_name, rate=rate, every=every, of=of, target=target
+            )
             return function
 
         return install
@@ -183,11 +190,17 @@ class RecruiterCore:
             self._redraw()
 
     def set_rate(
-        self, name: str, rate: float | None = None, *, every: Every | None = None
+        self,
+        name: str,
+        rate: float | None = None,
+        *,
+        every: Every | None = None,
+        of: FleetTurns | None = None,
     ) -> None:
         """Change how often a job is wanted, from the next call on."""
+        new = self._pace(rate, every, of)
         with self._lock:
-            self._roster.set_pace(name, pace(rate, every))
+            self._roster.set_pace(name, new)
             self._lottery.schedule(self._roster[name], self._clock.monotonic())
             self._redraw()
 
@@ -294,6 +307,23 @@ class RecruiterCore:
             job.counts.add(obstacle)
             return obstacle
 
+    def _pace(
+        self, rate: float | None, every: Every | None, of: FleetTurns | None
+    ) -> Pace:
+        asked = pace(rate, every)
+        if of is None:
+            return asked
+        if not callable(getattr(of, "take", None)):
+            raise ConfigurationError(
+                f"of must be a Fleet, such as Fleet('redis://…'), not {of!r}"
+            )
+        if not isinstance(asked, PerTime):
+            raise AmbiguousPace(
+                "of= is about every= (seconds): a rate is a share of the calls of each"
+                " process"
+            )
+        return PerFleet(asked.every, of, self._clock)
+
     def _begin(self, job: InstalledJob, now: float, spare: float | None) -> Slice:
         job.begin_slice()
         limit = self._guard.limit(spare)
@@ -304,6 +334,9 @@ class RecruiterCore:
         job = ended.job
         with self._lock:
             job.end_slice(ended)
+            if isinstance(job.pace, PerFleet):
+                # It knows by now when the next turn is.
+                self._lottery.schedule(job, self._clock.monotonic())
             changes = self._guard.settle(ended)
             calls = self._unreported_calls() if self._is_observed else 0
         if ended.outcome is Outcome.ERROR and ended.error is not None:

@@ -1,7 +1,7 @@
 """What side work is: a `Job`, the `Duty` that it returns, and how often it is wanted.
 
 That is its pace: a share of all `enlist()` calls (`rate=`), or one slice every
-few seconds in each process (`every=`).
+few seconds in each process (`every=`), or in all of them together (`fleet_pace.py`).
 """
 
 from __future__ import annotations

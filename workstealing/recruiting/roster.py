@@ -19,6 +19,7 @@ from workstealing.errors import (
     RateExceeded,
     UnknownJob,
 )
+from workstealing.recruiting.fleet_pace import PerFleet
 from workstealing.recruiting.job import Duty, Pace, PerCall, PerTime
 from workstealing.recruiting.stats import JobCounts, JobStats
 
@@ -38,13 +39,15 @@ class InstalledJob:
     """A job with its name and pace, and its state in this process."""
 
     name: str
-    recruited: Recruited
+    job: Recruited
     is_coroutine: bool
     pace: Pace
     target: str
     """What it depends on; jobs of one target share a breaker."""
     by_setup: bool
     """Installed by a setup function, which will install it again after a fork."""
+    recruited: Recruited = field(init=False)
+    """What runs a slice, if it is the turn of this process."""
     own_target: str = field(init=False)
     """What fails when the job itself is wrong, not what it depends on."""
     due_at: float = field(init=False, default=math.inf)
@@ -55,6 +58,7 @@ class InstalledJob:
 
     def __post_init__(self) -> None:
         self.own_target = f"job:{self.name}"
+        self.set_pace(self.pace)
 
     @classmethod
     def of(
@@ -82,6 +86,14 @@ class InstalledJob:
         return cls(
             checked_job_name(name), recruited, is_coroutine, pace, target, by_setup
         )
+
+    def set_pace(self, pace: Pace) -> None:
+        """Change how often it is wanted."""
+        self.pace, self.recruited = pace, self.job
+        if isinstance(pace, PerFleet):
+            self.recruited = pace.in_turn(
+                self.name, self.job, is_coroutine=self.is_coroutine
+            )
 
     @property
     def is_busy(self) -> bool:
@@ -156,7 +168,7 @@ class Roster:
         """Change how often a job is wanted."""
         job = self[name]
         self._check_total(name, pace)
-        job.pace = pace
+        job.set_pace(pace)
         job.due_at = math.inf
 
     def _check_total(self, name: str, pace: Pace) -> None:

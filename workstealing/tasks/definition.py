@@ -66,6 +66,8 @@ class TaskDefinition:
     """Who is told that it was given up, and why."""
     formerly: tuple[str, ...] = ()
     """Names that it had before."""
+    brief: bool = False
+    """Whether a process may run it in a spare moment."""
     ability: str = field(init=False)
     """How a worker announces that it can run this: `name@version`."""
 
@@ -110,6 +112,7 @@ def define(
     fair_weight: float | Callable[..., Any] | None = None,
     on_give_up: Callable[[ExecutionContext, str], Any] | None = None,
     formerly: Collection[str] = (),
+    brief: bool = False,
     **unknown: NoReturn,
 ) -> TaskDefinition:
     """Make a task of a function.
@@ -148,6 +151,8 @@ def define(
             task has failed for good. `@queue.task` takes a task, too: it is submitted
             with the id of the task that was given up, and the reason.
         formerly: Names that the task had before: what was submitted under them runs.
+        brief: Whether it is over in milliseconds, so that a process may run it in a
+            spare moment; see `BriefTasks`.
         unknown: Refused by name; no type checker lets it pass either.
     """
     if unknown:
@@ -160,6 +165,7 @@ def define(
     if not isinstance(retry, RetryPolicy):
         retry = RetryPolicy(retry, retry_on=retry_on, give_up_on=give_up_on)
     signature = Signature.of(function, checked_name)
+    checked = checked_restart(restart, idempotent, retry.retries)
     return TaskDefinition(
         name=checked_name,
         version=checked_version,
@@ -170,13 +176,14 @@ def define(
         priority=checked_whole(priority, "priority", 0, PRIORITIES - 1),
         is_coroutine=inspect.iscoroutinefunction(function),
         accepts=checked_upgrades(accepts or {}, checked_version),
-        restart=checked_restart(restart, idempotent, retry.retries),
+        restart=checked,
         permission=checked_permission(permission),
         unique=checked_unique(unique, signature),
         expires=None if expires is None else checked_seconds(expires, "expires"),
         line_names=LineNames.of(checked_name, signature, limit, fair_key, fair_weight),
         on_give_up=_checked_listener(on_give_up),
         formerly=_checked_former_names(formerly, checked_name),
+        brief=_checked_brief(brief, checked, signature),
     )
 
 
@@ -246,6 +253,22 @@ def _checked_former_names(names: Any, own: str) -> tuple[str, ...]:
     if own in checked:
         raise ConfigurationError(f"formerly has {own}, which is the task's name now")
     return checked
+
+
+def _checked_brief(brief: Any, restart: Restart, signature: Signature) -> bool:
+    if not isinstance(brief, bool):
+        raise ConfigurationError(f"brief must be True or False, not {brief!r}")
+    if brief and restart == "never":
+        raise ConfigurationError(
+            "a brief task is handed back when its spare moment is over, and run again,"
+            " which it must not be: leave out brief=True, or let it be restarted"
+        )
+    if brief and signature.resources:
+        names = ", ".join(signature.resources)
+        raise ConfigurationError(
+            f"a brief task cannot have resources ({names}): only workers open them"
+        )
+    return brief
 
 
 def _default_name(function: Callable[..., Any]) -> str:

@@ -47,7 +47,7 @@ from workstealing.workers.slots import (
 from workstealing.workers.supervisor import Supervisor
 from workstealing.workers.task_output import TaskOutput
 
-__all__ = ("WorkerEngine", "check_threads", "enlist_when_idle")
+__all__ = ("WorkerEngine", "check_threads", "enlist_when_idle", "runner_of")
 
 S = TypeVar("S", bound=Slots)
 
@@ -128,7 +128,7 @@ class WorkerEngine(Generic[S]):
         self.lease = Lease(identity.lease, clock)
         self.in_flight = new_in_flight(Batching(batch), clock)
         self._observers = observers = internals.observers
-        self.runner = _runner_of(internals)(
+        self.runner = runner_of(internals)(
             internals.admission,
             name,
             queue.name,
@@ -245,7 +245,7 @@ class WorkerEngine(Generic[S]):
             self._observers.flush()
 
 
-def _runner_of(internals: QueueInternals[Any]) -> Callable[..., TaskRunner]:
+def runner_of(internals: QueueInternals[Any]) -> Callable[..., TaskRunner]:
     """Return what makes the runner: a queue pays only for what it has."""
     observers, middleware = internals.observers, internals.middleware
     carried = internals.carried

@@ -19,6 +19,7 @@ from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import RedisError
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.minute_calls import BOUNDS_MS, NUMBERS
+from workstealing.queue.steps import Flow, ask
 from workstealing.queue.worker_calls import record_minute
 
 __all__ = ("MinuteRecorder",)
@@ -48,6 +49,10 @@ class MinuteRecorder:
 
     def record(self, driver: Driver, *, is_last: bool = False) -> None:
         """Record what ended, if something did and the last time is long enough ago."""
+        driver.run(self.recording(is_last=is_last))
+
+    def recording(self, *, is_last: bool = False) -> Flow[None]:
+        """Do so, as a flow."""
         if not self._ended:
             return
         now = self._clock.monotonic()
@@ -56,7 +61,8 @@ class MinuteRecorder:
         self._recorded_at = now
         counts = self._folded()
         try:
-            driver.call(record_minute(self._keys, int(time.time() // 60), counts))
+            call = record_minute(self._keys, int(time.time() // 60), counts)
+            yield from ask(call)
         except RedisError as error:
             logger.debug("what ended lately was not counted: %r", error)
 
