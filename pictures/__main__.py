@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pictures import (
+    cast,
     chains_and_groups,
     hero,
     limit_lines,
@@ -21,6 +22,7 @@ from pictures.canvas import DARK, LIGHT
 FOLDER = Path(__file__).parent.parent / "docs/images"
 PICTURES = {
     "chains-and-groups": chains_and_groups.draw,
+    "demo-cast": cast.draw,
     "hero": hero.draw,
     "limit-lines": limit_lines.draw,
     "paused-name": paused_name.draw,

@@ -14,8 +14,8 @@ def draw(theme: Theme) -> str:
         560,
         372,
         "In a chain each step begins when the one before it is done, with its result."
-        " The members of a group run beside each other; the last one to end enqueues the"
-        " step after the group, once, which gets all results.",
+        " The members of a group run beside each other; the last one to end enqueues"
+        " the step after the group, once, which gets all results.",
     )
     canvas.text(
         14, 24, "fetch.s(url) | count.s() | save.s()", anchor="start", mono=True

@@ -1,4 +1,4 @@
-"""A pool of workers: what it takes in, and what it looks after."""
+"""Kinds of pools: slots that share one lease, or processes with one each."""
 
 from __future__ import annotations
 
@@ -6,55 +6,47 @@ from pictures.canvas import Canvas, Theme
 
 __all__ = ("draw",)
 
-_WORKERS = (
-    ("web1.0", "runs", "accent"),
-    ("web1.1", "runs", "accent"),
-    ("web1.2", "over time: stopped", "bad"),
-    ("web1.3", "in its place", "good"),
-)
-
 
 def draw(theme: Theme) -> str:
-    """The queue at the left, slots in the middle, what is added at the right."""
+    """A pool of threads above, a pool of processes below; Redis at the left."""
     canvas = Canvas(
         theme,
         560,
-        330,
-        "A pool takes batches of tasks from Redis and runs several at a time, in threads,"
-        " processes or coroutines. A worker that hangs or dies is replaced; with"
-        " autoscaling, workers are added while tasks wait and leave when idle.",
+        352,
+        "A pool of threads or coroutines is one process with several slots: one worker"
+        " with one lease, which exchanges reports for batches of tasks. A pool of"
+        " processes has a worker and a lease per child; one that dies is replaced.",
     )
-    canvas.label(14, 138, 84, "Redis", line=theme.accent)
-    canvas.arrow((98, 149), (166, 149))
-    canvas.text(130, 132, "batches", size=13, colour=theme.quiet)
-    canvas.arrow((166, 163), (102, 163), colour=theme.good)
-    canvas.text(132, 181, "reports", size=13, colour=theme.good)
-    canvas.box(170, 40, 376, 238, fill="none")
+    canvas.label(14, 150, 84, "Redis", line=theme.accent)
+    for middle, bend in ((98, 156), (258, 178)):
+        canvas.arrow((98, bend), (130, bend), (130, middle), (164, middle))
+    canvas.text(14, 206, "batches of", anchor="start", size=14, colour=theme.quiet)
+    canvas.text(14, 226, "tasks for", anchor="start", size=14, colour=theme.quiet)
+    canvas.text(14, 246, "reports", anchor="start", size=14, colour=theme.quiet)
+    canvas.text(168, 24, 'kind="threads" or "asyncio"', anchor="start", mono=True)
+    canvas.box(168, 44, 378, 108, fill="none", line=theme.accent)
+    canvas.text(182, 66, "one process, one lease:", anchor="start", size=15)
+    canvas.text(532, 66, "web1.0", anchor="end", mono=True, colour=theme.accent)
+    for place in range(4):
+        words = "idle" if place == 3 else "runs"
+        colour = theme.line if place == 3 else theme.accent
+        canvas.label(182 + 89 * place, 98, 82, f"slot {words}", line=colour)
+    canvas.text(168, 184, 'kind="processes"', anchor="start", mono=True)
+    children = (("web1.0", "runs", "accent"), ("web1.1", "runs", "accent"))
+    for place, (name, words, colour) in enumerate(
+        (*children, ("web1.2", "died", "bad"))
+    ):
+        _child(canvas, 168 + 130 * place, name, words, getattr(theme, colour))
+    canvas.arrow((487, 296), (487, 316), (440, 316), colour=theme.good)
+    canvas.text(434, 316, "replaced at once", anchor="end", size=15, colour=theme.good)
     canvas.text(
-        184, 24, "WorkerPool(queue, workers=3)", anchor="start", mono=True, size=14
-    )
-    for row, (name, words, colour) in enumerate(_WORKERS):
-        middle = 70 + 46 * row
-        shade = getattr(theme, colour)
-        canvas.box(186, middle - 17, 84, 34, line=shade)
-        canvas.text(228, middle, name, mono=True, size=14)
-        canvas.text(284, middle, words, anchor="start", size=15, colour=shade)
-    canvas.line((180, 162), (420, 162), theme.bad)
-    canvas.arrow((470, 162), (490, 162), (490, 208), (400, 208), colour=theme.good)
-    canvas.arrow((228, 227), (228, 244), dashed=True)
-    canvas.text(
-        186,
-        260,
-        "autoscale: more while tasks wait, fewer when idle",
-        anchor="start",
-        size=14,
-        colour=theme.quiet,
-    )
-    canvas.text(
-        14,
-        306,
-        "stop: what waits is handed back, what runs may finish",
-        anchor="start",
-        size=15,
+        14, 338, "Stopping hands back what waits and lets what runs end", anchor="start"
     )
     return str(canvas)
+
+
+def _child(canvas: Canvas, left: float, name: str, words: str, colour: str) -> None:
+    canvas.box(left, 204, 118, 92, line=colour)
+    canvas.text(left + 59, 228, name, mono=True, colour=colour)
+    canvas.text(left + 59, 252, "its own lease", colour=canvas.theme.quiet)
+    canvas.text(left + 59, 276, words, colour=colour)

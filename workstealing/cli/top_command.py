@@ -27,7 +27,7 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import RedisError
 from workstealing.inspecting import Inspector, RateMeter
 
-__all__ = ("top_command",)
+__all__ = ("TopReader", "top_command")
 
 # Workers add to the history every five seconds.
 _HISTORY_SECONDS = 5.0
