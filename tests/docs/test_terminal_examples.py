@@ -20,10 +20,17 @@ EXAMPLE = re.compile(r"```console\n\$ workstealing ([^\n]* --queue media)\n(.*?)
 EXAMPLES = {match[1]: match[2] for match in EXAMPLE.finditer(PAGE)}
 
 
-@pytest.fixture
-def media(redis_server: Server) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server of their own: the examples count everything that was ever done."""
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def media(server: Server) -> Iterator[str]:
     """The queue of the examples: one task runs, two are done, one is dead."""
-    queue, go_on = TaskQueue("media", redis_server.url), Event()
+    queue, go_on = TaskQueue("media", server.url), Event()
 
     @queue.task(name="resize")
     def resize() -> None: ...
@@ -51,7 +58,7 @@ def media(redis_server: Server) -> Iterator[str]:
             30,
             "the queue of the examples",
         )
-        yield redis_server.url
+        yield server.url
         go_on.set()
     queue.close()
 
