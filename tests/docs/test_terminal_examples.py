@@ -16,7 +16,9 @@ from workstealing.inspecting import Inspector
 from workstealing.testing import Server, wait_until
 
 PAGE = (Path(__file__).parents[2] / "docs/command-line.md").read_text(encoding="utf-8")
-EXAMPLE = re.compile(r"```console\n\$ workstealing ([^\n]* --queue media)\n(.*?)```", re.S)
+EXAMPLE = re.compile(
+    r"```console\n\$ workstealing ([^\n]* --queue media)\n(.*?)```", re.S
+)
 EXAMPLES = {match[1]: match[2] for match in EXAMPLE.finditer(PAGE)}
 
 
