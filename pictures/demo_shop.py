@@ -16,11 +16,11 @@ import uvicorn
 
 from workstealing import (
     AsyncTaskQueue,
-    ExecutionContext,
     Limit,
     TaskQueue,
     WorkerPool,
     connect_async,
+    current_context,
 )
 from workstealing.client.queue_internals import internals_of
 from workstealing.dashboard import AccessGuard, DashboardData, create_app
@@ -61,10 +61,12 @@ class DemoShop:
         logging.getLogger("media").setLevel(logging.INFO)
 
         @queue.task(name="media.transcode", version=2)
-        def transcode(context: ExecutionContext, video: str, done: int) -> str:
+        def transcode(video: str, done: int) -> str:
             log = logging.getLogger("media")
             log.info("reading %s, 1100 frames", video)
             log.warning("audio of %s drifts by 40 ms", video)
+            context = current_context()
+            assert context is not None
             context.progress(done, 1100, f"pass 1 of 1, {video}")
             self._begun.append(video)
             self._go_on.wait(_SECONDS)

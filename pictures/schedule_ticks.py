@@ -34,12 +34,12 @@ def draw(theme: Theme) -> str:
     canvas.text(_LEFT + 1.95 * _STEP, 84, "away", size=14, colour=theme.bad)
     canvas.box(_LEFT + 1.4 * _STEP, 130, 1.1 * _STEP, 32, line=theme.bad, radius=4)
     canvas.text(_LEFT + 1.95 * _STEP, 146, "away", size=14, colour=theme.bad)
-    fired = ((0, 0, 0), (1, 1, 0), (2, 1, 0.55), (3, 0, 0))
+    fired = ((0, 0, 0.0), (1, 1, 0.0), (2, 1, 0.55), (3, 0, 0.0))
     for tick, row, late in fired:
-        x = _LEFT + _STEP * (tick + late) + 8
+        begin = _LEFT + _STEP * (tick + late) + 8
         colour = theme.good
-        canvas.arrow((x, 84 + 62 * row + 4), (x, 192), colour=colour)
-        canvas.box(x - 8, 194, 28, 28, fill=theme.accent, radius=4)
+        canvas.arrow((begin, 84 + 62 * row + 4), (begin, 192), colour=colour)
+        canvas.box(begin - 8, 194, 28, 28, fill=theme.accent, radius=4)
     canvas.text(
         14,
         274,
