@@ -11,7 +11,7 @@ PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
 
-.PHONY: demo quick test check measure bench bench-peers docs pictures matrix servers mutations clean
+.PHONY: demo quick test check measure bench bench-peers docs pictures cast matrix servers mutations clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -52,6 +52,11 @@ docs: .venv/docs-ready
 # The pictures of the README and the docs, from pictures/.
 pictures: .venv/test-ready
 	$(BIN)/python -m pictures
+	$(BIN)/python -m pictures.screenshots
+
+# The demo again, in a terminal, half a minute; then draw it with `make pictures`.
+cast: .venv/test-ready
+	$(BIN)/python -m pictures.demo_recording
 
 # The tests again, on every other Python from 3.10 to 3.13 that is found.
 matrix:

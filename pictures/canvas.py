@@ -5,6 +5,7 @@ Positions are of the centre of a text, and of the upper left corner of a shape.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
@@ -142,6 +143,16 @@ class Canvas:
             f'<polyline points="{path}" fill="none" stroke="{stroke}"'
             f' stroke-width="1.6" stroke-linejoin="round"{dash}/>'
             f'<polygon points="{x:g},{y:g} {corners}" fill="{stroke}"/>'
+        )
+
+    def curve(
+        self, points: Sequence[tuple[float, float]], colour: str, *, width: float
+    ) -> None:
+        """Draw a line through many points."""
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self._shapes.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}"'
+            f' stroke-width="{width:g}" stroke-linejoin="round"/>'
         )
 
     def line(

@@ -25,21 +25,23 @@ def draw(theme: Theme) -> str:
     still = "@media(prefers-reduced-motion:reduce){rect{animation:none!important}}"
     canvas = Canvas(
         theme,
-        720,
+        560,
         190,
         "Worker 1 has nothing to do. It takes the last four of the eight tasks that"
         " wait in the deque of worker 0, which goes on at the front.",
         move + rules + still,
     )
-    canvas.text(34, 26, "back", size=12, colour=theme.quiet)
-    canvas.text(34 + _STEP * (_TASKS - 1), 26, "front", size=12, colour=theme.quiet)
-    owner = "busy: takes one by one, from the front"
-    thief = "idle: steals half, from the back"
+    canvas.text(34, 26, "back", size=14, colour=theme.quiet)
+    canvas.text(34 + _STEP * (_TASKS - 1), 26, "front", size=14, colour=theme.quiet)
+    owner = "busy: takes from the front"
+    thief = "idle: steals half, at the back"
     for middle, worker, words in ((60, "worker.0", owner), (150, "worker.1", thief)):
         canvas.box(12, middle - 24, _STEP * _TASKS + 10, 48, fill="none")
         canvas.arrow((298, middle), (330, middle))
-        canvas.text(338, middle, worker, anchor="start", mono=True, size=13)
-        canvas.text(430, middle, words, anchor="start", size=13, colour=theme.quiet)
+        canvas.text(338, middle - 11, worker, anchor="start", mono=True, size=15)
+        canvas.text(
+            338, middle + 11, words, anchor="start", size=14, colour=theme.quiet
+        )
     for place in range(_TASKS):
         canvas.box(
             20 + _STEP * place,

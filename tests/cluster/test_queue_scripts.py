@@ -300,6 +300,10 @@ class Story:
         assert do(task_output_calls.note(keys, "w.0", task, "checkpoint", b"7"))
         call = task_output_calls.read_note(keys, task.id, task.envelope, "checkpoint")
         assert do(call) == b"7"
+        assert do(task_output_calls.note(keys, "w.0", task, "progress", b"8"))
+        asked = [(task.id, task.envelope), (task.id, b"other"), ("silent", None)]
+        said = do(task_output_calls.read_progress(keys, asked))
+        assert said == (b"8", None, None)
         assert do(task_output_calls.drop_notes(keys, task.id))
         self.report("w.0", task, "back")
         # It was given an urgent one first, if there was one.

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from pictures.__main__ import FOLDER, PICTURES
 from pictures.canvas import DARK, LIGHT, Theme
+from pictures.screen import Screen
+from pictures.screenshots import SHOTS
 
+ROOT = Path(__file__).parents[2]
+MOVING = (
+    *("README.md", "docs/tasks.md", "docs/stealing.md", "docs/pools.md"),
+    *("docs/limits.md", "docs/composition.md", "docs/schedules.md", "docs/pause.md"),
+    *("docs/choosing-a-rate.md", "docs/dashboard.md", "docs/command-line.md"),
+)
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 
 
@@ -25,6 +34,51 @@ def test_a_picture_says_what_it_shows(name: str) -> None:
     root = ElementTree.fromstring(PICTURES[name](LIGHT))
 
     assert root.findtext("{http://www.w3.org/2000/svg}title")
+
+
+@THEMES
+@pytest.mark.parametrize("name", SHOTS)
+def test_the_dashboard_is_shown_in_both_themes_and_loads_quickly(
+    name: str, theme: Theme
+) -> None:
+    picture = (FOLDER / f"{name}-{theme.name}.png").read_bytes()
+
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < 300_000
+
+
+@pytest.mark.parametrize("name", [*PICTURES, *SHOTS])
+def test_every_picture_is_on_a_page_in_both_themes(name: str) -> None:
+    ending = "png" if name in SHOTS else "svg"
+    shown = [
+        page
+        for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+        if f"images/{name}-light.{ending}" in (text := page.read_text("utf-8"))
+        and f"images/{name}-dark.{ending}" in text
+    ]
+
+    assert shown
+
+
+@pytest.mark.parametrize("page", MOVING)
+def test_a_page_that_explains_movement_has_a_picture(page: str) -> None:
+    assert "<picture>" in (ROOT / page).read_text("utf-8")
+
+
+def test_the_readme_opens_with_a_picture() -> None:
+    beginning, _, _ = (ROOT / "README.md").read_text("utf-8").partition("\n## ")
+
+    assert "<picture>" in beginning
+
+
+def test_a_recording_is_played_line_by_line_as_a_terminal_shows_it() -> None:
+    screen = Screen(height=3)
+    screen.write("gone\r\nfirst\r\n\x1b[31mred\x1b[0m  plain\r\nlast")
+    screen.write("\x1b[2K\r\x1b[1Anew\x1b[1A\x1b[2K\rFIRST")
+
+    shown = [[(span.column, span.text) for span in line] for line in screen.shown()]
+
+    assert shown == [[(0, "gone")], [(0, "FIRST")], [(0, "new"), (5, "plain")]]
 
 
 @THEMES

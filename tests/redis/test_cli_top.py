@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +14,8 @@ from workstealing import TaskQueue, Worker
 from workstealing.cli.commands import workstealing
 from workstealing.client.queue_internals import internals_of
 from workstealing.testing import Server, wait_until
+
+from .pseudo_terminal import PseudoTerminal
 
 StartCli = Callable[..., "subprocess.Popen[str]"]
 
@@ -47,8 +44,9 @@ def test_once_prints_one_frame(queue: TaskQueue, redis_server: Server) -> None:
     )
 
     assert ended.exit_code == 0, ended.output
-    first, names, numbers, _, rates, *_ = ended.output.splitlines()
+    first, alarm, names, numbers, _, rates, *_ = ended.output.splitlines()
     assert first.startswith(f"{queue.name}/default on unix:")
+    assert alarm.startswith("2 tasks wait and no worker is alive.")
     assert dict(zip(names.split(), numbers.split(), strict=False))["waiting"] == "2"
     assert rates.split()[:2] == ["0.0", "0.0"]
 
@@ -86,65 +84,18 @@ def test_a_pipe_gets_frame_after_frame_until_it_is_interrupted(
     assert (process.returncode, errors) == (0, "")
 
 
-class Terminal:
-    """A terminal with `workstealing top` on it."""
-
-    def __init__(self, app: Path, url: str, name: str) -> None:
-        self._ours, theirs = pty.openpty()
-        command = [sys.executable, str(app / "bin" / "workstealing"), "top"]
-        self.process = subprocess.Popen(
-            [*command, "--interval", "0.1", "--queue", name, "--redis", url],
-            cwd=app,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(Path(__file__).parents[2]),
-                "TERM": "xterm",
-                "COLUMNS": "120",
-                "LINES": "40",
-            },
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-
-    def wait_for(self, text: bytes) -> None:
-        shown, end = b"", time.monotonic() + 30
-        while text not in shown:
-            assert time.monotonic() < end, shown[-2000:]
-            if select.select([self._ours], [], [], 0.1)[0]:
-                shown += os.read(self._ours, 65536)
-
-    def press(self, key: bytes) -> None:
-        os.write(self._ours, key)
-
-    def ended(self) -> int:
-        """Read on until it ends, for who is not read from cannot write; its code."""
-        end = time.monotonic() + 30
-        while self.process.poll() is None:
-            assert time.monotonic() < end
-            if select.select([self._ours], [], [], 0.1)[0]:
-                try:
-                    os.read(self._ours, 65536)
-                except OSError:
-                    break
-        return self.process.wait(timeout=30)
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self._ours)
-
-
-Opened = Callable[[str], Terminal]
+Opened = Callable[[str], PseudoTerminal]
 
 
 @pytest.fixture
 def opened(app: Path, key_prefix: str) -> Iterator[Opened]:
-    terminals: list[Terminal] = []
+    terminals: list[PseudoTerminal] = []
 
-    def opened(url: str) -> Terminal:
-        terminals.append(Terminal(app, url, key_prefix))
+    def opened(url: str) -> PseudoTerminal:
+        where = ("--queue", key_prefix, "--redis", url)
+        terminals.append(
+            PseudoTerminal(app, "top", "--interval", "0.1", *where, width=120)
+        )
         return terminals[-1]
 
     yield opened
@@ -157,18 +108,18 @@ def test_on_a_terminal_the_key_q_ends_it(
 ) -> None:
     queue.end_input()
     terminal = opened(redis_server.url)
-    terminal.wait_for(b"its input has ended")
+    terminal.wait_for("its input has ended")
 
-    terminal.press(b"x")
-    terminal.wait_for(b"its input has ended")
-    terminal.press(b"q")
+    terminal.press("x")
+    terminal.wait_for("its input has ended")
+    terminal.press("q")
 
     assert terminal.ended() == 0
 
 
 def test_on_a_terminal_ctrl_c_ends_it_too(opened: Opened, redis_server: Server) -> None:
     terminal = opened(redis_server.url)
-    terminal.wait_for(b"there is no such queue")
+    terminal.wait_for("there is no such queue")
 
     # What a terminal sends for it.
     terminal.process.send_signal(signal.SIGINT)
@@ -181,14 +132,14 @@ def test_a_server_that_goes_away_is_reported_and_waited_for(
 ) -> None:
     with Server() as server:
         terminal = opened(server.url)
-        terminal.wait_for(b"there is no such queue")
+        terminal.wait_for("there is no such queue")
         server.kill()
-        terminal.wait_for(b"REDIS UNREACHABLE for")
+        terminal.wait_for("REDIS UNREACHABLE for")
         server.restart()
         again = TaskQueue(key_prefix, server.url)
         again.end_input()
-        terminal.wait_for(b"its input has ended")
-        terminal.press(b"q")
+        terminal.wait_for("its input has ended")
+        terminal.press("q")
 
         assert terminal.ended() == 0
         internals_of(again).driver.client.close()

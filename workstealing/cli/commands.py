@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import click
 
+from workstealing.cli.consoles import open_console, say
 from workstealing.cli.demo.demo_command import demo_command
 from workstealing.cli.options import clear_errors
 from workstealing.cli.plan_command import plan_command
@@ -32,7 +34,23 @@ def _version() -> str:
         return "(not installed, running from its folder)"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """Wraps what goes wrong between words, where a person reads it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError:
+            raise
+        except click.ClickException as error:
+            console = open_console(err=True)
+            if console.is_terminal:
+                say(f"Error: {error.format_message()}", err=True)
+                ctx.exit(error.exit_code)
+            raise
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_version(), prog_name="workstealing")
 def workstealing() -> None:
     """Background work without a background."""

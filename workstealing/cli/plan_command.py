@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
+from workstealing.cli.consoles import open_console
 from workstealing.cli.plan_plot import plot_plan
 from workstealing.cli.tables import TextTable, print_page
 from workstealing.errors import ConfigurationError, MissingExtra
@@ -149,7 +149,7 @@ def _print(made: Plan, numbers: dict[str, Any]) -> None:
     for label, cell in _rows(numbers):
         table.add(label, *(cell(load) for _, load in known))
     advice = _advice(made, numbers["slice_seconds"])
-    print_page([table, "", *advice, "", *_code(made)], Console(highlight=False))
+    print_page([table, "", *advice, "", *_code(made)], open_console())
 
 
 def _rows(numbers: dict[str, Any]) -> list[tuple[str, Callable[[Forecast], str]]]:

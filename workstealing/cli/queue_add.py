@@ -10,12 +10,14 @@ from typing import Any
 import click
 
 from workstealing._printing import printable
+from workstealing.cli.consoles import say
 from workstealing.cli.options import (
     BadInput,
     clear_errors,
     imported_object,
     wait_options,
 )
+from workstealing.cli.shown_progress import shown_progress
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task import AsyncTask, Task, definition_of
@@ -86,13 +88,13 @@ def add_command(
         there = "one like it, which is unique, is there"
         if task_id is not None:
             there = f"there is a task {task_id} already, whatever its arguments"
-        click.echo(
+        say(
             f"Warning: nothing was added: {there}; see `workstealing queue why`",
             err=True,
         )
     click.echo(added)
     if not wait and _is_discarded(task):
-        click.echo(
+        say(
             "Warning: no worker is alive. The embedded server, and the task with it, is"
             " gone when no process of this folder uses it any more. Start a worker"
             " first, or set REDIS_URL",
@@ -111,8 +113,11 @@ def _add(
         return asyncio.run(_add_async(task, payload, wait, timeout))
     handle = task.submit(**payload)
     _warn_of_ended(handle)
-    added = _json(task, handle.result(timeout)) if wait else handle.id
-    return added, handle.is_new is not False
+    if not wait:
+        return handle.id, handle.is_new is not False
+    with shown_progress(task.queue, handle.id):
+        result = handle.result(timeout)
+    return _json(task, result), handle.is_new is not False
 
 
 async def _add_async(
@@ -123,13 +128,16 @@ async def _add_async(
 ) -> tuple[str, bool]:
     handle = await task.submit(**payload)
     _warn_of_ended(handle)
-    added = _json(task, await handle.result(timeout)) if wait else handle.id
-    return added, handle.is_new is not False
+    if not wait:
+        return handle.id, handle.is_new is not False
+    with shown_progress(task.queue.sync(), handle.id):
+        result = await handle.result(timeout)
+    return _json(task, result), handle.is_new is not False
 
 
 def _warn_of_ended(handle: TaskHandle[Any] | AsyncTaskHandle[Any]) -> None:
     if handle.found_ended is not None:
-        click.echo(
+        say(
             f"Nothing was added: task {handle.id} has ended"
             f" ({handle.found_ended.value}) and is kept. With --again it is forgotten"
             " and added anew.",

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 from rich.progress import Progress
 
+from workstealing.cli.consoles import can_be_redrawn, open_console
 from workstealing.cli.options import (
     BadInput,
     chosen_queue,
@@ -147,8 +147,8 @@ def change_in_bulk(
 @contextmanager
 def _progress(what: str) -> Iterator[Tell | None]:
     """Show a bar while the block runs, where somebody sees it."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    console = open_console(err=True)
+    if not can_be_redrawn(console):
         yield None
         return
     with Progress(console=console, transient=True) as bar:

@@ -12,9 +12,12 @@ import time
 from typing import Any
 
 import click
-from rich.console import Console
+import msgspec
+from rich.text import Text
 
 from workstealing._printing import on_one_line, printable
+from workstealing.cli.colours import HEADING, state_style
+from workstealing.cli.consoles import open_console, say
 from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
@@ -37,7 +40,9 @@ from workstealing.cli.queue_limits import limits_command
 from workstealing.cli.queue_logs import logs_command
 from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
-from workstealing.cli.tables import print_page, task_table, tree_lines
+from workstealing.cli.queue_tables import task_table
+from workstealing.cli.tables import PagePart, print_page
+from workstealing.cli.tree_drawing import tree_lines
 from workstealing.cli.unknown_queue import warn_of_unknown
 from workstealing.inspecting import PLACES, Inspector
 from workstealing.tasks.outcome import State
@@ -71,10 +76,11 @@ def _ls(limit: int, as_json: bool, **where: Any) -> None:
     place = single_word(words, "one place", "inbox")
     tasks = Inspector(queue).ls(place, limit)
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(task) for task in tasks]))
+        rows = [dataclasses.asdict(task) for task in tasks]
+        click.echo(json.dumps(rows, default=msgspec.to_builtins))
     elif tasks:
         now_ms = time.time_ns() // 1_000_000
-        print_page([task_table(tasks, now_ms)], Console(highlight=False))
+        print_page([task_table(tasks, now_ms)], open_console())
     else:
         click.echo(f"no tasks in {place}", err=True)
 
@@ -86,7 +92,7 @@ def _cat(**where: Any) -> None:
     """Show a task: its envelope, outcome, result and traceback."""
     queue, words = chosen_queue(**where)
     task = Inspector(queue).cat(single_word(words, "the id of one task"))
-    click.echo(on_one_line(f"{task.id}: {task.state.value}. {task.summary}"))
+    say(on_one_line(f"{task.id}: {task.state.value}. {task.summary}"))
     for title, value in (
         ("envelope", task.envelope),
         ("outcome", task.outcome),
@@ -124,9 +130,13 @@ def _why(**where: Any) -> None:
     """Explain where a task is, which worker has it, and why it is not running."""
     queue, words = chosen_queue(**where)
     explained = Inspector(queue).why(single_word(words, "the id of one task"))
-    click.echo(f"{on_one_line(explained.id)}: {explained.state.value}")
-    for sentence in explained.sentences:
-        click.echo(f"  {on_one_line(sentence)}")
+    state, console = explained.state.value, open_console()
+    name = f"{on_one_line(explained.id)}: "
+    parts: list[PagePart] = [
+        Text.assemble((name, HEADING), (state, state_style(state)))
+    ]
+    parts += (f"  {on_one_line(sentence)}" for sentence in explained.sentences)
+    print_page(parts, console)
     if explained.state is State.UNKNOWN:
         warn_of_unknown(queue)
 

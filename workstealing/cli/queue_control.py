@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-from rich.console import Console
 
+from workstealing.cli.consoles import open_console, say
 from workstealing.cli.options import (
     BadInput,
     chosen_queue,
@@ -27,7 +27,8 @@ from workstealing.cli.queue_bulk import (
     taken_selection,
     yes_option,
 )
-from workstealing.cli.tables import print_page, task_table
+from workstealing.cli.queue_tables import task_table
+from workstealing.cli.tables import print_page
 from workstealing.cli.worker_command import run_pool
 from workstealing.cli.worker_output import log_options
 from workstealing.client.bulk import DEAD_LETTERS, UNFINISHED
@@ -157,7 +158,7 @@ def dead_command(limit: int, **where: Any) -> None:
     table = task_table(tasks, seen.now_ms)
     if seen.dead > len(tasks):
         table.footer.append(f"… {seen.dead - len(tasks):,} more")
-    print_page([table], Console(highlight=False))
+    print_page([table], open_console())
 
 
 @click.command("replay")
@@ -189,7 +190,7 @@ def replay_command(every: bool, yes: bool, **where: Any) -> None:
     )
     click.echo(f"{done.changed:,} replayed")
     for reason in done.refused:
-        click.echo(str(reason), err=True)
+        say(str(reason), err=True)
 
 
 @click.command("drop")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from workstealing._printing import on_one_line
+from workstealing.cli.consoles import say
 from workstealing.cli.options import (
     BadInput,
     chosen_queue,
@@ -41,12 +42,12 @@ def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
     name = single_word(words, "the name of one limit") if words else None
     found = queue.limits(name, key=key)
     if not found:
-        click.echo(no_such_queue(queue) or "no limits", err=True)
+        say(no_such_queue(queue) or "no limits", err=True)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(limit) for limit in found]))
     else:
         for limit in found:
-            click.echo(on_one_line(_described(limit)))
+            say(on_one_line(_described(limit)))
             for use in limit.keys:
                 shown = f"{limit.name}={use.key}" if use.key else limit.name
                 counts = f"{use.running:,} running, {use.held_back:,} held back"

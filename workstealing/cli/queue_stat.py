@@ -12,22 +12,23 @@ import click
 from rich.console import Console
 from rich.live import Live
 
+from workstealing.cli.colours import NOTICE
+from workstealing.cli.consoles import can_be_redrawn, open_console, say
 from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
     no_more_words,
     queue_options,
 )
-from workstealing.cli.tables import (
-    PagePart,
-    TextTable,
+from workstealing.cli.queue_tables import (
+    alarm_lines,
     headline,
     places_table,
-    print_page,
-    rendered,
+    queue_heading,
     upkeep_line,
     workers_table,
 )
+from workstealing.cli.tables import PagePart, TextTable, print_page, rendered
 from workstealing.cli.unknown_queue import queues_instead
 from workstealing.inspecting import Inspector, QueueStat
 from workstealing.inspecting.formatting import plural, timestamp
@@ -53,7 +54,7 @@ def stat_command(follow: bool, as_json: bool, **where: Any) -> None:
     """Show counts, workers, totals, upkeep and memory of a queue."""
     queue, words = chosen_queue(**where)
     no_more_words(words)
-    inspector, console = Inspector(queue), Console(highlight=False)
+    inspector, console = Inspector(queue), open_console()
     if not follow:
         seen = inspector.stat()
         if as_json:
@@ -61,7 +62,7 @@ def stat_command(follow: bool, as_json: bool, **where: Any) -> None:
         else:
             print_page(_page(seen), console)
         if not seen.is_known:
-            click.echo(queues_instead(inspector), err=True)
+            say(queues_instead(inspector), err=True)
         return
     try:
         _follow(inspector, console, as_json)
@@ -74,7 +75,7 @@ def _follow(inspector: Inspector, console: Console, as_json: bool) -> None:
     if as_json:
         for seen in stats:
             click.echo(json.dumps(dataclasses.asdict(seen)))
-    elif console.is_terminal:
+    elif can_be_redrawn(console):
         with Live(console=console, auto_refresh=False, screen=True) as live:
             for seen in stats:
                 live.update(rendered(_page(seen), console.width), refresh=True)
@@ -103,9 +104,10 @@ def _line(seen: QueueStat) -> str:
 
 def _page(seen: QueueStat) -> list[PagePart]:
     if not seen.is_known:
-        return [headline(seen)]
+        return queue_heading(seen)
     parts: list[PagePart] = [
-        headline(seen),
+        *queue_heading(seen),
+        *alarm_lines(seen),
         places_table(seen, per_worker=f"{seen.backlog_per_worker:,}"),
         workers_table(seen, _MOST_WORKERS),
     ]
@@ -133,7 +135,10 @@ def _priorities(seen: QueueStat) -> str:
 
 def _parked_abilities(seen: QueueStat) -> TextTable:
     table = TextTable(
-        ("parked for", "tasks", "because"), right=("tasks",), prose=("because",)
+        ("parked for", "tasks", "because"),
+        right=("tasks",),
+        prose=("because",),
+        paint={"parked for": lambda _: NOTICE},
     )
     for parked in seen.parked_abilities:
         table.add(parked.ability, f"{parked.tasks:,}", parked.reason)

@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 import click
-from rich.console import Console
 
+from workstealing.cli.consoles import open_console, say
 from workstealing.cli.options import (
     BadInput,
     chosen_queue,
@@ -48,7 +48,7 @@ def _ls(as_json: bool, **where: Any) -> None:
     no_more_words(words)
     schedules = queue.schedules()
     if not schedules:
-        click.echo(no_such_queue(queue) or "no schedules", err=True)
+        say(no_such_queue(queue) or "no schedules", err=True)
     if as_json:
         click.echo(json.dumps([_as_json(one) for one in schedules]))
     if as_json or not schedules:
@@ -57,7 +57,7 @@ def _ls(as_json: bool, **where: Any) -> None:
     table = TextTable(SCHEDULE_TITLES, right=("fired", "passed"), prose=("note",))
     for one in schedules:
         table.add(*schedule_row(one, now_ms).values())
-    print_page([table], Console(highlight=False))
+    print_page([table], open_console())
 
 
 @schedule_command.command("pause")

@@ -1,17 +1,17 @@
-"""Tables and trees for people and for pipes; ids and names are never broken.
+"""Tables, curves and prose for people and for pipes; ids and names are never broken.
 
-On a terminal only columns of prose are folded, or printed below their rows if the names
-leave no room for them; a table whose names are wider than the terminal stays whole, and
-the terminal wraps it. In a pipe a row is one line however long, columns are separated
-by two spaces, and an empty cell is a dash, so that `grep` and `awk` can be used.
+On a terminal prose is broken between words only, in its column or below its row. A
+table that is too wide is broken between columns if it has numbers only, and otherwise
+becomes a list, an entry for each row; so nothing is cut off however narrow the terminal
+is. In a pipe a row is one line however long, columns are separated by two spaces, and
+an empty cell is a dash, so that `grep` and `awk` can be used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import click
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
@@ -19,39 +19,26 @@ from rich.table import Table
 from rich.text import Text
 
 from workstealing._printing import on_one_line, printable
-from workstealing.inspecting import QueueStat, TaskRow, TreeNode
-from workstealing.inspecting.formatting import (
-    plural,
-    relative_time,
-    timestamp,
-)
-from workstealing.inspecting.stat_rows import (
-    WORKER_TITLES,
-    live_first,
-    pause_lines,
-    place_counts,
-    upkeep_ages,
-    worker_row,
-)
+from workstealing.cli.consoles import wrapped
 
 __all__ = (
+    "Curve",
     "PagePart",
+    "Paint",
     "TextTable",
-    "headline",
-    "places_table",
     "plain_lines",
     "print_page",
     "rendered",
-    "task_table",
-    "tree_lines",
-    "upkeep_line",
-    "workers_table",
 )
 
 _GAP = 2
 # A narrower column of prose is unreadable.
 _NARROWEST_PROSE = 24
-_WIDEST_NAME = 46
+_INDENT = "    "
+_BARS = "▁▂▃▄▅▆▇█"
+
+Paint = Callable[[str], str]
+"""Says in which style a cell is printed, as rich names it; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +55,8 @@ class TextTable:
     """The style of each row on a terminal, as rich names it."""
     footer: list[str] = field(default_factory=list)
     """Lines to be printed below."""
+    paint: Mapping[str, Paint] = field(default_factory=dict)
+    """The colours of columns."""
 
     def add(self, *cells: str, style: str = "") -> None:
         """Add a row; its cells may contain anything, and become one line each."""
@@ -81,9 +70,38 @@ class TextTable:
             for column in zip(self.columns, *self.rows, strict=True)
         ]
 
+    def only(self, columns: Sequence[str]) -> TextTable:
+        """Return the table with only these columns, and without its footer."""
+        made = TextTable(columns, self.right, self.prose, paint=self.paint)
+        for row, style in zip(self.rows, self.styles, strict=True):
+            cells = dict(zip(self.columns, row, strict=True))
+            made.rows.append(tuple(cells[name] for name in columns))
+            made.styles.append(style)
+        return made
 
-PagePart = TextTable | str
-"""What a page consists of: tables and lines."""
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A number over time, as bars of one line; the latest is at the right."""
+
+    title: str
+    values: Sequence[float]
+    note: str = ""
+    style: str = ""
+    highest: float = 0.0
+    """What the highest bar stands for; 0 for the largest of the values."""
+
+    def bars(self, most: int) -> str:
+        """Draw the last values, at most so many."""
+        top = self.highest or max(self.values, default=0.0)
+        return "".join(
+            _BARS[min(7, -int(-value * 7 // top))] if top else _BARS[0]
+            for value in self.values[-most:]
+        )
+
+
+PagePart = TextTable | Curve | Text | str
+"""What a page consists of: tables, curves and lines."""
 
 
 def print_page(parts: Sequence[PagePart], console: Console) -> None:
@@ -91,8 +109,8 @@ def print_page(parts: Sequence[PagePart], console: Console) -> None:
     if console.is_terminal:
         console.print(rendered(parts, console.width), soft_wrap=True)
         return
-    for line in plain_lines(parts):
-        click.echo(line)
+    for line in _plain_texts(parts):
+        console.print(line, soft_wrap=True)
 
 
 def rendered(parts: Sequence[PagePart], width: int) -> Group:
@@ -102,159 +120,200 @@ def rendered(parts: Sequence[PagePart], width: int) -> Group:
 
 def plain_lines(parts: Sequence[PagePart]) -> Iterator[str]:
     """Return a page for a pipe, line by line."""
+    return (text.plain for text in _plain_texts(parts))
+
+
+def _plain_texts(parts: Sequence[PagePart]) -> Iterator[Text]:
     for part in parts:
         if isinstance(part, str):
-            yield from printable(part).splitlines() or [""]
-            continue
-        rows = [[" ".join(cell.split()) or "-" for cell in row] for row in part.rows]
-        shown = TextTable(part.columns, part.right, rows=[tuple(row) for row in rows])
-        widths = shown.widths()
-        yield from _title_lines(shown, widths)
-        for row in shown.rows:
-            yield _line(shown, row, widths)
-        yield from part.footer
-
-
-def headline(stat: QueueStat) -> str:
-    """Return which queue it is, where and when, and what is special about it."""
-    unknown = "" if stat.is_known else ": there is no such queue, or it was never used"
-    closed = "; its input has ended" if stat.input_ended else ""
-    now = timestamp(stat.now_ms)
-    first = f"{stat.queue}/{stat.run} on {stat.server} at {now}{unknown}{closed}"
-    return "\n".join([first, *(f"PAUSED: {line}" for line in pause_lines(stat))])
-
-
-def places_table(stat: QueueStat, **more: str) -> TextTable:
-    """Return how many tasks are where, and more columns."""
-    cells = {**place_counts(stat), "outcomes": f"{stat.outcomes:,}", **more}
-    titles = tuple(title.replace("_", " ") for title in cells)
-    table = TextTable(titles, right=titles)
-    table.add(*cells.values())
-    return table
-
-
-def workers_table(stat: QueueStat, most: int) -> TextTable:
-    """Return a table of at most this many workers, live ones first."""
-    table = TextTable(WORKER_TITLES, right=WORKER_TITLES[2:6])
-    for worker in live_first(stat.workers)[:most]:
-        table.add(*worker_row(worker).values())
-    if not stat.living:
-        table.footer.append("no worker is alive")
-    if len(stat.workers) > most:
-        more = len(stat.workers) - most
-        table.footer.append(f"… {plural(more, 'more worker')}")
-    return table
-
-
-def upkeep_line(stat: QueueStat) -> str:
-    """Return how long ago each duty of upkeep was last done."""
-    ages = (f"{duty} {age}" for duty, age in upkeep_ages(stat).items())
-    return on_one_line(f"Upkeep: {', '.join(ages) or 'none yet'}")
-
-
-def task_table(tasks: Sequence[TaskRow], now_ms: int) -> TextTable:
-    """Return a table of tasks."""
-    table = TextTable(
-        ("id", "task", "state", "worker", "when", "note"),
-        right=("when",),
-        prose=("note",),
-    )
-    for task in tasks:
-        notes = [task.note] if task.note else []
-        notes += [f"{task.attempts} failed"] if task.attempts else []
-        notes += [f"{task.deaths} died"] if task.deaths else []
-        notes += [f"stolen {task.steals} ×"] if task.steals else []
-        table.add(
-            task.id,
-            task.task,
-            task.state.value,
-            task.worker,
-            relative_time(task.at_ms, now_ms),
-            ", ".join(notes),
-        )
-    return table
-
-
-def tree_lines(root: TreeNode) -> list[str]:
-    """Draw folders and files as the command `tree` does, with notes at the side."""
-    drawn = list(_branches(root, "", ""))
-    noted = [len(line) for line, note in drawn if note]
-    column = min(_WIDEST_NAME, max(noted, default=0) + 2)
-    return [
-        f"{line.ljust(column)} <---- {note}" if note else line for line, note in drawn
-    ]
+            yield from map(Text, printable(part).splitlines() or [""])
+        elif isinstance(part, Text):
+            yield part
+        elif isinstance(part, Curve):
+            bars = part.bars(len(part.values))
+            yield _spaced((f"{part.title}  ", ""), (bars, part.style), (part.note, ""))
+        else:
+            rows = [
+                [" ".join(cell.split()) or "-" for cell in row] for row in part.rows
+            ]
+            shown = part.only(part.columns)
+            shown.rows[:] = map(tuple, rows)
+            yield from _table_lines(shown)
+            yield from map(Text, part.footer)
 
 
 def _pieces(part: PagePart, width: int) -> Iterator[RenderableType]:
     if isinstance(part, str):
-        yield Text(printable(part))
-        return
-    widths = dict(zip(part.columns, part.widths(), strict=True))
-    whole = sum(widths[name] + _GAP for name in part.columns if name not in part.prose)
-    needed = sum(min(_NARROWEST_PROSE, widths[name]) for name in part.prose)
-    if part.prose and whole + needed > width:
-        yield from _with_prose_below(part)
+        for line in printable(part).split("\n"):
+            yield from map(Text, wrapped(line, width))
+    elif isinstance(part, Text):
+        yield from _wrapped_text(part, width)
+    elif isinstance(part, Curve):
+        yield from _curve(part, width)
     else:
-        yield _rich_table(part, None if part.prose or whole <= width else whole)
-    yield from map(Text, part.footer)
+        yield from _table(part, width)
+        for line in part.footer:
+            yield from map(Text, wrapped(line, width))
 
 
-def _rich_table(table: TextTable, width: int | None) -> Table:
+def _wrapped_text(text: Text, width: int) -> Iterator[Text]:
+    """Break a text between words, and keep its colours."""
+    at = 0
+    for line in wrapped(text.plain, width):
+        at = text.plain.index(line, at)
+        yield text[at : at + len(line)] if line else Text()
+        at += len(line)
+
+
+def _curve(curve: Curve, width: int) -> Iterator[Text]:
+    """Draw as many of the latest values as there is room for beside the words."""
+    room = width - cell_len(curve.title) - cell_len(curve.note) - 2 * _GAP
+    if room < min(len(curve.values), _NARROWEST_PROSE):
+        yield from map(Text, wrapped(f"{curve.title}  {curve.note}", width))
+        yield Text(curve.bars(width), style=curve.style)
+        return
+    bars = curve.bars(room)
+    yield _spaced((f"{curve.title}  ", ""), (bars, curve.style), (curve.note, ""))
+
+
+def _spaced(*words: tuple[str, str]) -> Text:
+    (title, _), (bars, style), (note, _) = words
+    return Text.assemble(title, (bars, style), f"  {note}" if note else "")
+
+
+def _table(table: TextTable, width: int) -> Iterator[RenderableType]:
+    widths = dict(zip(table.columns, table.widths(), strict=True))
+    names = [name for name in table.columns if name not in table.prose]
+    # The edges of the box are as wide as a gap.
+    whole = sum(widths[name] + _GAP for name in names)
+    needed = sum(_narrowest(table, name, widths[name]) + _GAP for name in table.prose)
+    if whole + needed <= width:
+        yield _rich_table(table)
+    elif whole - _GAP <= width:
+        yield from _with_prose_below(table, names, width)
+    elif set(names) <= set(table.right):
+        yield from _in_bands(table, widths, width)
+    else:
+        yield from _as_list(table, names, width)
+
+
+def _narrowest(table: TextTable, column: str, width: int) -> int:
+    """Return how narrow a column of prose may be so that each word is whole."""
+    at = table.columns.index(column)
+    words = (word for row in table.rows for word in row[at].split())
+    longest = max(map(cell_len, words), default=0)
+    return max(min(_NARROWEST_PROSE, width), longest, cell_len(column))
+
+
+def _rich_table(table: TextTable) -> Table:
     # The gap is the padding and what the box puts between columns.
-    made = Table(
-        box=SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), width=width
-    )
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
     for column in table.columns:
-        is_prose = column in table.prose
         made.add_column(
             Text(column),
             justify="right" if column in table.right else "left",
-            overflow="fold",
-            no_wrap=not is_prose,
+            no_wrap=column not in table.prose,
         )
     for row, style in zip(table.rows, table.styles, strict=True):
-        made.add_row(*map(Text, row), style=style)
+        cells = zip(table.columns, row, strict=True)
+        made.add_row(*(_cell(table, name, cell) for name, cell in cells), style=style)
     return made
 
 
-def _with_prose_below(table: TextTable) -> Iterator[RenderableType]:
-    names = [name for name in table.columns if name not in table.prose]
-    short = TextTable(names, right=table.right)
-    below = []
-    for row in table.rows:
+def _with_prose_below(
+    table: TextTable, names: Sequence[str], width: int
+) -> Iterator[Text]:
+    titles, *lines = _grouped_lines(table.only(names))
+    for title in titles:
+        title.stylize("bold")
+        yield title
+    for row, (line,) in zip(table.rows, lines, strict=True):
+        yield line
+        yield from _prose_of(table, row, width)
+
+
+def _in_bands(
+    table: TextTable, widths: Mapping[str, int], width: int
+) -> Iterator[RenderableType]:
+    found = _bands(table, widths, width)
+    # As many bands as are needed, but of about the same width.
+    while len(narrower := _bands(table, widths, width - 1)) == len(found):
+        found, width = narrower, width - 1
+    for band in found:
+        yield _rich_table(table.only(band))
+
+
+def _bands(table: TextTable, widths: Mapping[str, int], width: int) -> list[list[str]]:
+    bands: list[list[str]] = [[]]
+    room = width
+    for name in table.columns:
+        if bands[-1] and widths[name] + _GAP > room:
+            bands.append([])
+            room = width
+        bands[-1].append(name)
+        room -= widths[name] + _GAP
+    return bands
+
+
+def _as_list(table: TextTable, names: Sequence[str], width: int) -> Iterator[Text]:
+    for row, style in zip(table.rows, table.styles, strict=True):
         cells = dict(zip(table.columns, row, strict=True))
-        short.rows.append(tuple(cells[name] for name in names))
-        below.append(" ".join(cells[name] for name in table.prose))
-    widths = short.widths()
-    for title in _title_lines(short, widths):
-        yield Text(title, style="bold")
-    for row, prose in zip(short.rows, below, strict=True):
-        yield Text(_line(short, row, widths))
-        if prose:
-            yield Text(" " * 2 * _GAP + prose)
+        first, *others = names
+        head = _cell(table, first, cells[first])
+        head.stylize(style or "bold")
+        yield head
+        line = Text(_INDENT)
+        for name in others:
+            if not cells[name]:
+                continue
+            title = (f"{' '.join(name.split())} ", "dim")
+            words = Text.assemble(title, _cell(table, name, cells[name]))
+            if line.plain.strip() and line.cell_len + _GAP + words.cell_len > width:
+                yield line
+                line = Text(_INDENT)
+            line.append(" " * _GAP if line.plain.strip() else "")
+            line.append_text(words)
+        if line.plain.strip():
+            yield line
+        yield from _prose_of(table, row, width)
 
 
-def _title_lines(table: TextTable, widths: Sequence[int]) -> Iterator[str]:
+def _prose_of(table: TextTable, row: Sequence[str], width: int) -> Iterator[Text]:
+    cells = dict(zip(table.columns, row, strict=True))
+    if prose := " ".join(filter(None, (cells[name] for name in table.prose))):
+        yield from map(Text, wrapped(prose, width, _INDENT))
+
+
+def _cell(table: TextTable, column: str, cell: str) -> Text:
+    paint = table.paint.get(column)
+    return Text(cell, style=paint(cell) if paint else "")
+
+
+def _table_lines(table: TextTable) -> Iterator[Text]:
+    for group in _grouped_lines(table):
+        yield from group
+
+
+def _grouped_lines(table: TextTable) -> Iterator[list[Text]]:
+    """Lay out the title, which may have several lines, and then each row."""
+    widths = table.widths()
     titles = [column.split("\n") for column in table.columns]
-    for number in range(max(map(len, titles))):
-        cells = [lines[number] if number < len(lines) else "" for lines in titles]
-        yield _line(table, cells, widths)
+    yield [
+        _line(table, [Text("".join(title[n : n + 1])) for title in titles], widths)
+        for n in range(max(map(len, titles)))
+    ]
+    for row in table.rows:
+        cells = zip(table.columns, row, strict=True)
+        yield [_line(table, [_cell(table, *one) for one in cells], widths)]
 
 
-def _line(table: TextTable, cells: Sequence[str], widths: Sequence[int]) -> str:
-    spaced = (
-        " " * (width - cell_len(cell)) + cell
-        if column in table.right
-        else cell + " " * (width - cell_len(cell))
-        for column, cell, width in zip(table.columns, cells, widths, strict=True)
-    )
-    return (" " * _GAP).join(spaced).rstrip()
-
-
-def _branches(node: TreeNode, before: str, below: str) -> Iterator[tuple[str, str]]:
-    yield f"{before}{on_one_line(node.name)}", on_one_line(node.note)
-    for number, child in enumerate(node.children, 1):
-        if number == len(node.children):
-            yield from _branches(child, f"{below}└── ", f"{below}    ")
-        else:
-            yield from _branches(child, f"{below}├── ", f"{below}│   ")
+def _line(table: TextTable, cells: Sequence[Text], widths: Sequence[int]) -> Text:
+    line = Text()
+    for column, cell, width in zip(table.columns, cells, widths, strict=True):
+        space = " " * (width - cell.cell_len)
+        parts = (space, cell) if column in table.right else (cell, space)
+        line.append(" " * _GAP if column != table.columns[0] else "")
+        for part in parts:
+            line.append(part)
+    line.rstrip()
+    return line

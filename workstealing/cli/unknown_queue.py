@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from workstealing._printing import on_one_line
+from workstealing.cli.consoles import say
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import RedisError
 from workstealing.inspecting import Inspector
@@ -17,7 +16,7 @@ _MOST_QUEUES = 20
 def warn_of_unknown(queue: TaskQueue) -> None:
     """Say on stderr that there is no such queue, if there is none."""
     if problem := no_such_queue(queue):
-        click.echo(problem, err=True)
+        say(problem, err=True)
 
 
 def no_such_queue(queue: TaskQueue) -> str:

@@ -14,6 +14,9 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing_calls import CHUNK, TaskSummary
 from workstealing.queue.pause_calls import Pauses, first_paused, read_pauses
 from workstealing.queue.steps import Flow, ask
+from workstealing.queue.task_output_calls import read_progress
+from workstealing.tasks.context import Progress
+from workstealing.tasks.json_values import NOT_JSON
 from workstealing.tasks.outcome import State
 from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
 
@@ -162,6 +165,7 @@ def _running(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
             held += yield from ask(listing_calls.list_running(keys, some, most=left))
     tasks = yield from summaries(keys, [task_id for _, task_id, _ in held])
     holders = {task_id: (worker, at_ms) for worker, task_id, at_ms in held}
+    told = yield from _progress_of(keys, tasks)
     return tuple(
         task_row(
             one,
@@ -169,9 +173,33 @@ def _running(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
             f"queues/{holders[one.id][0]}",
             worker=holders[one.id][0],
             at_ms=holders[one.id][1],
+            progress=told.get(one.id),
         )
         for one in tasks
     )
+
+
+def _progress_of(
+    keys: QueueKeys, tasks: Sequence[TaskSummary]
+) -> Flow[dict[str, Progress]]:
+    """Read how far tasks are; those that do not say are left out."""
+    told: dict[str, Progress] = {}
+    for start in range(0, len(tasks), CHUNK):
+        # Of a long envelope only both ends are here: it cannot be compared.
+        some = [
+            (one.id, one.envelope if len(one.envelope) == one.size else None)
+            for one in tasks[start : start + CHUNK]
+        ]
+        found = yield from ask(read_progress(keys, some))
+        for (task_id, _), said in zip(some, found, strict=True):
+            if said is None:
+                continue
+            try:
+                told[task_id] = Progress.read(said)
+            except NOT_JSON:
+                # Any program that can write to Redis may have put it there.
+                continue
+    return told
 
 
 def _done(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
@@ -301,6 +329,7 @@ def task_row(
     worker: str = "",
     at_ms: int = 0,
     note: str = "",
+    progress: Progress | None = None,
 ) -> TaskRow:
     """Return a task as a row."""
     return TaskRow(
@@ -315,6 +344,7 @@ def task_row(
         deaths=one.deaths,
         steals=one.steals,
         size=one.size,
+        progress=progress,
     )
 
 

@@ -202,6 +202,8 @@ class TaskRow:
     steals: int
     size: int
     """Bytes of the envelope; 0 once the task has ended."""
+    progress: Progress | None = None
+    """How far it says that it is, while it runs."""
 
 
 @dataclass(frozen=True, slots=True)

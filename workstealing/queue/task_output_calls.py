@@ -7,6 +7,7 @@ holds the task can write: one that lost its lease cannot any more.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ __all__ = (
     "note",
     "read_log",
     "read_note",
+    "read_progress",
 )
 
 _script = queue_scripts(__package__)
@@ -146,6 +148,30 @@ def read_note(
         return raw(value)
 
     return RedisCommand(("HMGET", keys.notes(task_id), "of", what), parse)
+
+
+def read_progress(
+    keys: QueueKeys, tasks: Sequence[tuple[str, bytes | None]]
+) -> Call[tuple[bytes | None, ...]]:
+    """Read how far some tasks say that they are; None for one that does not say.
+
+    With its envelope, what an earlier task of the same id said is left out.
+    """
+
+    def parse(reply: Any) -> tuple[bytes | None, ...]:
+        found = zip(tasks, reply[::2], reply[1::2], strict=True)
+        return tuple(
+            raw(value)
+            if value and (envelope is None or text(of) == _of(envelope))
+            else None
+            for (_, envelope), of, value in found
+        )
+
+    script = _script("read_progress")
+    own = tuple(keys.notes(task_id) for task_id, _ in tasks)
+    return Call(
+        script, script.keys(keys, notes=own), script.arguments(), parse, is_raw=True
+    )
 
 
 def drop_notes(keys: QueueKeys, task_id: str) -> RedisCommand[bool]:

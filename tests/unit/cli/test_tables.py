@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import io
 
+import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
+from workstealing.cli.consoles import wrapped
 from workstealing.cli.tables import (
+    Curve,
+    PagePart,
     TextTable,
     plain_lines,
     print_page,
     rendered,
-    tree_lines,
 )
+from workstealing.cli.tree_drawing import tree_lines
 from workstealing.inspecting import TreeNode
 
 LONG = "3f9c2b7a51d0e864-" * 6
 
 
-def _printed(table: TextTable, width: int = 80) -> list[str]:
+def _printed(table: PagePart, width: int = 80) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=width, color_system=None)
     print_page([table], console)
@@ -43,11 +48,13 @@ def test_on_a_terminal_only_prose_is_folded() -> None:
 def test_prose_without_room_beside_the_names_is_printed_below_its_row() -> None:
     why = "ValueError: this was not good at all, and 3 times so; " * 3
 
-    head, row, below, other = _printed(_table((LONG[:70], "1", why), ("x", "2", "")))
+    table = _table((LONG[:70], "1", why), ("x", "2", ""))
+    head, row, *below, other = _printed(table)
 
     assert head.split() == ["id", "tasks"]
     assert row.split() == [LONG[:70], "1"]
-    assert below.strip() == why.strip()
+    assert " ".join(line.strip() for line in below) == why.strip()
+    assert max(map(len, below)) <= 80
     assert other.split() == ["x", "2"]
 
 
@@ -128,3 +135,58 @@ def test_no_name_of_a_tree_can_control_the_terminal() -> None:
     (line,) = tree_lines(TreeNode("\x1b[2Jgone\r"))
 
     assert line == "\\x1b[2Jgone\\r"
+
+
+def test_a_table_of_numbers_that_is_too_wide_is_broken_between_columns() -> None:
+    titles = [f"column {n}" for n in range(8)]
+    made = TextTable(titles, right=titles)
+    made.add(*(f"{n}00" for n in range(8)))
+
+    lines = _printed(made, 50)
+
+    assert max(map(len, lines)) <= 50
+    assert " ".join(lines).split() == [
+        *(["column", "0", "column", "1", "column", "2", "column", "3"]),
+        "─" * 38,
+        *("000", "100", "200", "300"),
+        *(["column", "4", "column", "5", "column", "6", "column", "7"]),
+        "─" * 38,
+        *("400", "500", "600", "700"),
+    ]
+
+
+def test_a_table_with_names_that_is_too_wide_becomes_a_list() -> None:
+    made = TextTable(
+        ("worker", "tasks", "host", "why"), right=("tasks",), prose=("why",)
+    )
+    made.add("a-worker-with-a-long-name", "12", "a-host-with-a-long-name", "two words")
+
+    assert _printed(made, 40) == [
+        "a-worker-with-a-long-name",
+        "    tasks 12",
+        "    host a-host-with-a-long-name",
+        "    two words",
+    ]
+
+
+def test_a_curve_shows_the_latest_values_that_there_is_room_for() -> None:
+    curve = Curve("done/min", [*range(60), 0], "now 0")
+
+    (wide,) = plain_lines([curve])
+    narrow = "".join(_printed(curve, 45))
+
+    assert wide.startswith("done/min  ▁▂")
+    assert wide.endswith("██▁  now 0")
+    assert len(narrow) <= 45
+    assert narrow.endswith("██▁  now 0")
+
+
+@pytest.mark.parametrize("width", [1, 7, 23, 50, 200])
+def test_prose_is_never_broken_inside_a_word(width: int) -> None:
+    prose = "  It was submitted to this run of the queue 日本語 times"
+
+    lines = wrapped(prose, width)
+
+    assert " ".join(lines).split() == prose.split()
+    assert all(line.startswith("  ") for line in lines)
+    assert all(cell_len(line) <= width or len(line.split()) == 1 for line in lines)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from workstealing.cli.tables import plain_lines
-from workstealing.cli.top_command import TopFrame, top_page
+from workstealing.cli.top_views import VIEWS, TopFrame, top_page, whole_page
 from workstealing.inspecting import (
+    MinuteStat,
+    QueueHistory,
     QueueStat,
     QueueTotals,
     Rates,
+    TaskRow,
+    TaskStat,
     UpkeepStat,
     WorkerStat,
 )
+from workstealing.tasks.context import Progress
+from workstealing.tasks.outcome import State
 
 NOW_MS = 1_800_000_000_000
 
@@ -66,23 +72,39 @@ def _stat(
     )
 
 
-def _lines(frame: TopFrame, workers: int = 10) -> list[str]:
-    return list(plain_lines(top_page(frame, workers)))
+def _lines(frame: TopFrame, view: str = "") -> list[str]:
+    """Return the lines of one view, or of all of them."""
+    if not view:
+        return list(plain_lines(whole_page(frame)))
+    (chosen,) = (one for one in VIEWS if one.title == view)
+    return list(plain_lines(top_page(frame, chosen)))
+
+
+def _running(task_id: str, told: Progress | None) -> TaskRow:
+    return TaskRow(
+        id=task_id,
+        task="transcode@1",
+        state=State.RUNNING,
+        place="queues/pool.0",
+        worker="pool.0",
+        at_ms=NOW_MS - 10_000,
+        note="",
+        attempts=0,
+        deaths=0,
+        steals=0,
+        size=1,
+        progress=told,
+    )
 
 
 def _frame(stat: QueueStat | None = None, **more: object) -> TopFrame:
     return TopFrame("thumbnails/default", stat, **more)  # type: ignore[arg-type]
 
 
-def test_a_frame_shows_counts_rates_workers_and_upkeep() -> None:
-    workers = (
-        _worker("pool.1", left=-2_000, waiting=3),
-        _worker("pool.0", waiting=27, running=4, stolen=12),
-        _worker("pool.2"),
-    )
+def test_a_frame_shows_counts_and_rates() -> None:
     rates = Rates(1234.5, 99.94, 0.0, 0.0, 0.25, 0.0, 3.0)
 
-    lines = _lines(_frame(_stat(*workers), rates=rates))
+    lines = _lines(_frame(_stat(_worker("pool.0")), rates=rates), "queue")
 
     assert lines[0] == (
         "thumbnails/default on localhost:6379/0 at 2027-01-15 08:00:00Z"
@@ -91,30 +113,85 @@ def test_a_frame_shows_counts_rates_workers_and_upkeep() -> None:
         *("1,200", "30", "4", "5", "6", "0", "0", "7", "800", "42", "s")
     ]
     assert lines[4].split() == ["1,234", "99.9", "0.0", "0.0", "0.2", "0.0", "3.0"]
-    assert [" ".join(line.split()) for line in lines[5:9]] == [
+
+
+def test_the_view_of_workers_has_live_ones_first() -> None:
+    workers = (
+        _worker("pool.1", left=-2_000, waiting=3),
+        _worker("pool.0", waiting=27, running=4, stolen=12),
+        _worker("pool.2"),
+    )
+
+    lines = _lines(_frame(_stat(*workers)), "workers")
+
+    assert [" ".join(line.split()) for line in lines[1:]] == [
         "worker state deque running stolen renewed host pid",
         "pool.0 running 27 4 12 1 s ago mill 4711",
         "pool.2 idle 0 0 0 1 s ago mill 4711",
         "pool.1 dead for 2 s 3 0 0 17 s ago mill 4711",
     ]
-    assert lines[9] == "Upkeep: expire 3 s ago, reassign 1 s ago"
+
+
+def test_the_last_hour_is_a_curve_of_what_was_done_and_what_failed() -> None:
+    minutes = tuple(MinuteStat(n, 70 * n, int(n == 9)) for n in range(10))
+    history = QueueHistory(minutes, ())
+
+    lines = _lines(_frame(_stat(), history=history), "queue")
+
+    assert "done/min    ▁▂▃▄▅▅▆▇██  now 630, most 630" in map(str.rstrip, lines)
+    assert "failed/min  ▁▁▁▁▁▁▁▁▁█  now 1, most 1" in map(str.rstrip, lines)
+
+
+def test_names_of_tasks_have_rates_failures_and_durations() -> None:
+    histogram = [0] * 18
+    histogram[4] = 600
+    task = TaskStat("resize@1", 590, 10, 600 * 12, tuple(histogram))
+    minutes = tuple(MinuteStat(n, 59 * (n > 0), n > 0) for n in range(11))
+
+    lines = _lines(_frame(_stat(), history=QueueHistory(minutes, (task,))), "names")
+
+    assert lines[-2].split() == [
+        *("resize@1", "590", "10", "59.0"),
+        *("12", "ms", "15.6", "ms"),
+    ]
+    assert lines[-1] == "in the last 10 min, of 60 at most"
+
+
+def test_running_tasks_show_how_far_they_are_and_how_long_it_takes_yet() -> None:
+    told = Progress(done=25, total=100, note="page 25")
+    row = _running("video-1", told)
+    silent = _running("video-2", None)
+    endless = _running("video-3", Progress(done=7))
+
+    lines = _lines(_frame(_stat(), running=(row, silent, endless)), "running")
+
+    assert "██░░░░░░░░ 25 %  30 s  page 25" in lines[-4]
+    assert [line.split()[0] for line in lines[-4:-1]] == [
+        *("video-1", "video-2", "video-3")
+    ]
+    assert lines[-2].split()[5] == "7"
+    assert lines[-1] == "… 1 more that workers have taken"
+
+
+def test_upkeep_is_shown_duty_by_duty() -> None:
+    lines = _lines(_frame(_stat()), "upkeep")
+
+    assert [" ".join(line.split()) for line in lines[-3:]] == [
+        *("upkeep last done", "expire 3 s ago", "reassign 1 s ago")
+    ]
+
+
+def test_every_view_has_a_key_of_its_own() -> None:
+    assert len({view.key for view in VIEWS} - {"q", "j", "k"}) == len(VIEWS)
 
 
 def test_rates_are_dashes_until_they_are_known() -> None:
-    assert _lines(_frame(_stat()))[4].split() == ["-"] * 7
-
-
-def test_live_workers_are_shown_first_and_how_many_more_there_are() -> None:
-    workers = [_worker(f"pool.{n}", left=-1 if n < 5 else 9) for n in range(8)]
-
-    lines = _lines(_frame(_stat(*workers)), workers=3)
-
-    assert [line.split()[0] for line in lines[6:9]] == ["pool.5", "pool.6", "pool.7"]
-    assert lines[9] == "… 5 more workers"
+    assert _lines(_frame(_stat(_worker("pool.0"))))[4].split() == ["-"] * 7
 
 
 def test_a_server_that_is_away_leaves_the_last_numbers_on_the_screen() -> None:
-    frame = _frame(_stat(), problem="Connection refused", silent_ms=3_000)
+    stat = _stat(_worker("pool.0"))
+    frame = _frame(stat, problem="Connection refused", silent_ms=3_000)
 
     lines = _lines(frame)
 

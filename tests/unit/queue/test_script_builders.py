@@ -60,6 +60,7 @@ BUILT: tuple[Call[object], ...] = (
     listing_calls.scan_tasks(KEYS, "0", count=9),
     listing_calls.summarize(KEYS, ["t", "u"], most=9),
     minute_calls.read_minutes(KEYS, [1, 2]),
+    task_output_calls.read_progress(KEYS, [("t", b"{}"), ("u", None)]),
     worker_calls.record_minute(KEYS, 1, {"x@1": [1] * 13}),
     shared_state.place(KEYS, "w.0", ["t", "u"], b"{}"),
     shared_state.snatch(KEYS, "v.0", "w.0", "t"),

@@ -16,6 +16,7 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from workstealing.cli.consoles import open_console
 from workstealing.cli.demo.story import KILLED, LATE, LOG_LINES, SHARE, Scene, Story
 from workstealing.cli.options import clear_errors
 from workstealing.cli.tables import PagePart, TextTable, print_page, rendered
@@ -52,7 +53,7 @@ _FAILED = (Outcome.ERROR, Outcome.INTERRUPTED)
 )
 def demo_command(url: str | None, tasks: int) -> None:
     """Show side work, work stealing and a rescue, in less than a minute."""
-    console = Console(highlight=False)
+    console = open_console()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with clear_errors():
         story = Story(url or embedded(), tasks)

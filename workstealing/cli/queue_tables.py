@@ -1,0 +1,123 @@
+"""What commands print of a queue: its counts, workers, upkeep and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from workstealing._printing import on_one_line
+from workstealing.cli.colours import (
+    ALARM,
+    GOOD,
+    HEADING,
+    NOTICE,
+    state_style,
+    unless_zero,
+)
+from workstealing.cli.tables import PagePart, TextTable
+from workstealing.inspecting import QueueStat, TaskRow
+from workstealing.inspecting.alarms import alarms_of
+from workstealing.inspecting.formatting import plural, relative_time, timestamp
+from workstealing.inspecting.stat_rows import (
+    WORKER_TITLES,
+    live_first,
+    pause_lines,
+    place_counts,
+    upkeep_ages,
+    worker_row,
+)
+
+__all__ = (
+    "alarm_lines",
+    "headline",
+    "places_table",
+    "queue_heading",
+    "task_table",
+    "upkeep_line",
+    "workers_table",
+)
+
+
+def queue_heading(stat: QueueStat) -> list[PagePart]:
+    """Return the headline in colours, and a line for each pause."""
+    first, *pauses = headline(stat).split("\n")
+    name = f"{stat.queue}/{stat.run}"
+    title = Text.assemble((name, HEADING), on_one_line(first.removeprefix(name)))
+    return [title, *(Text(on_one_line(line), style=NOTICE) for line in pauses)]
+
+
+def headline(stat: QueueStat) -> str:
+    """Return which queue it is, where and when, and what is special about it."""
+    unknown = "" if stat.is_known else ": there is no such queue, or it was never used"
+    closed = "; its input has ended" if stat.input_ended else ""
+    now = timestamp(stat.now_ms)
+    first = f"{stat.queue}/{stat.run} on {stat.server} at {now}{unknown}{closed}"
+    return "\n".join([first, *(f"PAUSED: {line}" for line in pause_lines(stat))])
+
+
+def alarm_lines(stat: QueueStat) -> list[PagePart]:
+    """Return what somebody should look at, a line each."""
+    return [
+        Text(on_one_line(f"{alarm.headline}. {alarm.more}"), style=ALARM)
+        for alarm in alarms_of(stat)
+    ]
+
+
+def places_table(stat: QueueStat, **more: str) -> TextTable:
+    """Return how many tasks are where, and more columns."""
+    cells = {**place_counts(stat), "outcomes": f"{stat.outcomes:,}", **more}
+    titles = tuple(title.replace("_", " ") for title in cells)
+    paint = {
+        "running": unless_zero(state_style("running")),
+        "dead": unless_zero(ALARM),
+        **{name: unless_zero(NOTICE) for name in ("parked", "paused", "held back")},
+    }
+    table = TextTable(titles, right=titles, paint=paint)
+    table.add(*cells.values())
+    return table
+
+
+def workers_table(stat: QueueStat, most: int) -> TextTable:
+    """Return a table of at most this many workers, live ones first."""
+    paint = {"state": state_style, "stolen": unless_zero(GOOD)}
+    table = TextTable(WORKER_TITLES, right=WORKER_TITLES[2:6], paint=paint)
+    for worker in live_first(stat.workers)[:most]:
+        table.add(*worker_row(worker).values())
+    if not stat.living:
+        table.footer.append("no worker is alive")
+    if len(stat.workers) > most:
+        more = len(stat.workers) - most
+        table.footer.append(f"… {plural(more, 'more worker')}")
+    return table
+
+
+def upkeep_line(stat: QueueStat) -> str:
+    """Return how long ago each duty of upkeep was last done."""
+    ages = (f"{duty} {age}" for duty, age in upkeep_ages(stat).items())
+    return on_one_line(f"Upkeep: {', '.join(ages) or 'none yet'}")
+
+
+def task_table(tasks: Sequence[TaskRow], now_ms: int) -> TextTable:
+    """Return a table of tasks."""
+    table = TextTable(
+        ("id", "task", "state", "worker", "when", "note"),
+        right=("when",),
+        prose=("note",),
+        paint={"state": state_style},
+    )
+    for task in tasks:
+        notes = [task.note] if task.note else []
+        notes += [f"at {task.progress}"] if task.progress else []
+        notes += [f"{task.attempts} failed"] if task.attempts else []
+        notes += [f"{task.deaths} died"] if task.deaths else []
+        notes += [f"stolen {task.steals} ×"] if task.steals else []
+        table.add(
+            task.id,
+            task.task,
+            task.state.value,
+            task.worker,
+            relative_time(task.at_ms, now_ms),
+            ", ".join(notes),
+        )
+    return table

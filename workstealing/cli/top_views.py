@@ -1,0 +1,225 @@
+"""What `workstealing top` shows: views of one queue, each chosen by a key.
+
+To add a view: a function that lays out a frame, and a line in `VIEWS`; what it shows is
+a field of `TopFrame`, read by `TopReader` in `top_command.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from workstealing._printing import on_one_line
+from workstealing.cli.colours import ALARM, GOOD, unless_zero
+from workstealing.cli.queue_tables import (
+    alarm_lines,
+    places_table,
+    queue_heading,
+    upkeep_line,
+    workers_table,
+)
+from workstealing.cli.tables import Curve, PagePart, TextTable
+from workstealing.inspecting import QueueHistory, QueueStat, Rates, TaskRow
+from workstealing.inspecting.formatting import (
+    duration,
+    duration_ms,
+    one_decimal,
+    percent,
+    plural,
+)
+from workstealing.inspecting.stat_rows import oldest_age, totals_text, upkeep_ages
+from workstealing.tasks.context import Progress
+
+__all__ = ("VIEWS", "TopFrame", "View", "progress_bar", "top_page", "whole_page")
+
+_NONE = "-"
+_BAR = 10
+_MOST_WORKERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TopFrame:
+    """What is known of a queue at one moment."""
+
+    name: str
+    """Queue and run."""
+    stat: QueueStat | None = None
+    """The last stat that was read; None until there is one."""
+    rates: Rates | None = None
+    history: QueueHistory | None = None
+    running: tuple[TaskRow, ...] = ()
+    """Some of the tasks that run."""
+    problem: str = ""
+    """Why the queue cannot be read now; empty if it can."""
+    silent_ms: int = 0
+    """How long it has been unreadable."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view of a queue."""
+
+    key: str
+    title: str
+    lay_out: Callable[[TopFrame, QueueStat], list[PagePart]]
+
+
+def top_page(frame: TopFrame, view: View) -> list[PagePart]:
+    """Lay out a frame as one view shows it."""
+    if frame.stat is None:
+        return [f"{frame.name}: {frame.problem}"]
+    return [*_heading(frame, frame.stat), *view.lay_out(frame, frame.stat)]
+
+
+def whole_page(frame: TopFrame) -> list[PagePart]:
+    """Lay out a frame with all there is, for a pipe."""
+    if frame.stat is None:
+        return [f"{frame.name}: {frame.problem}"]
+    parts = _heading(frame, frame.stat)
+    for view in VIEWS:
+        parts += view.lay_out(frame, frame.stat)
+    return parts
+
+
+def _heading(frame: TopFrame, seen: QueueStat) -> list[PagePart]:
+    parts = queue_heading(seen)
+    if frame.problem:
+        silent = duration_ms(frame.silent_ms)
+        words = f"REDIS UNREACHABLE for {silent}, last numbers below: {frame.problem}"
+        parts.append(Text(on_one_line(words), style=ALARM))
+    return [*parts, *alarm_lines(seen)]
+
+
+def _overview(frame: TopFrame, seen: QueueStat) -> list[PagePart]:
+    return [
+        places_table(seen, oldest=oldest_age(seen) or _NONE),
+        _rates_table(frame.rates),
+        *_curves(frame.history),
+        "",
+        f"{plural(seen.living, 'worker')} alive; so far {totals_text(seen)}",
+    ]
+
+
+def _rates_table(rates: Rates | None) -> TextTable:
+    titles = tuple(f"{name}/s" for name in Rates.__slots__)
+    paint = {"done/s": unless_zero(GOOD), "dead/s": unless_zero(ALARM)}
+    table = TextTable(titles, right=titles, paint=paint)
+    table.add(
+        *(
+            _NONE if rates is None else one_decimal(getattr(rates, name))
+            for name in Rates.__slots__
+        )
+    )
+    return table
+
+
+def _curves(history: QueueHistory | None) -> list[PagePart]:
+    if history is None or not any(one.done + one.failed for one in history.minutes):
+        return []
+    done = [one.done for one in history.minutes]
+    failed = [one.failed for one in history.minutes]
+    # Notes of the same length, so that a minute is in the same column of both.
+    longest = max(len(_extent(done)), len(_extent(failed)))
+    return [
+        Curve("done/min  ", done, _extent(done).ljust(longest), GOOD),
+        Curve("failed/min", failed, _extent(failed).ljust(longest), ALARM),
+    ]
+
+
+def _extent(values: list[int]) -> str:
+    return f"now {values[-1]:,}, most {max(values):,}"
+
+
+def _running(frame: TopFrame, seen: QueueStat) -> list[PagePart]:
+    if not frame.running:
+        return ["no task is running"]
+    table = TextTable(
+        ("running", "task", "worker", "for", "progress", "left", "note"),
+        right=("for", "left"),
+        prose=("note",),
+        paint={"progress": lambda _: "cyan"},
+    )
+    for row in frame.running:
+        passed_ms = max(0, seen.now_ms - row.at_ms) if row.at_ms else 0
+        told = row.progress
+        table.add(
+            row.id,
+            row.task,
+            row.worker,
+            duration_ms(passed_ms) if row.at_ms else "",
+            progress_bar(told) if told else "",
+            _time_left(told, passed_ms) if told else "",
+            told.note if told else "",
+        )
+    if seen.running > len(frame.running):
+        more = seen.running - len(frame.running)
+        table.footer.append(f"… {more:,} more that workers have taken")
+    return [table]
+
+
+def progress_bar(told: Progress) -> str:
+    """Draw how far a task is, or say it in numbers if it names no total."""
+    if not told.total or told.total < 0:
+        return f"{told.done:g}"
+    share = min(1.0, max(0.0, told.done / told.total))
+    full = int(share * _BAR)
+    return f"{'█' * full}{'░' * (_BAR - full)} {percent(share)}"
+
+
+def _time_left(told: Progress, passed_ms: int) -> str:
+    if not told.total or not 0 < told.done < told.total:
+        return ""
+    return duration(passed_ms / 1000 * (told.total - told.done) / told.done)
+
+
+def _names(frame: TopFrame, _: QueueStat) -> list[PagePart]:
+    history = frame.history
+    if history is None or not history.tasks:
+        return ["no task has ended in the last hour"]
+    numbers = ("done", "failed", "per min", "p50", "p95")
+    paint = {"failed": unless_zero(ALARM)}
+    table = TextTable(("task", *numbers), right=numbers, paint=paint)
+    busy = [n for n, one in enumerate(history.minutes) if one.done + one.failed]
+    minutes = len(history.minutes) - busy[0] if busy else 1
+    for task in history.tasks:
+        table.add(
+            task.task,
+            f"{task.done:,}",
+            f"{task.failed:,}",
+            one_decimal(task.done / minutes),
+            duration(task.quantile_ms(0.5) / 1000),
+            duration(task.quantile_ms(0.95) / 1000),
+        )
+    table.footer.append(f"in the last {minutes} min, of 60 at most")
+    return [table]
+
+
+def _workers(_: TopFrame, seen: QueueStat) -> list[PagePart]:
+    return [workers_table(seen, _MOST_WORKERS)]
+
+
+def _upkeep(_: TopFrame, seen: QueueStat) -> list[PagePart]:
+    if not seen.upkeep.done_at_ms:
+        return [upkeep_line(seen)]
+    parts: list[PagePart] = []
+    duties = TextTable(("upkeep", "last done"), right=("last done",))
+    for duty, age in upkeep_ages(seen).items():
+        duties.add(duty, age)
+    parts.append(duties)
+    if seen.upkeep.slices:
+        slices = TextTable(("by", "slices"), right=("slices",))
+        for who, number in seen.upkeep.slices.items():
+            slices.add(who, f"{number:,}")
+        parts.append(slices)
+    return parts
+
+
+VIEWS = (
+    View("1", "queue", _overview),
+    View("2", "running", _running),
+    View("3", "names", _names),
+    View("4", "workers", _workers),
+    View("5", "upkeep", _upkeep),
+)
