@@ -209,8 +209,8 @@ def _memory() -> list[Budget]:
         Worker(queue).run(until_empty=True)
         finished = (used() - before) / _TASKS
     return [
-        Budget("Redis memory of a waiting task", waiting, 300, "B"),
-        Budget("Redis memory of a finished task", finished, 300, "B"),
+        Budget("Redis memory of a waiting task", waiting, 200, "B"),
+        Budget("Redis memory of a finished task", finished, 200, "B"),
     ]
 
 

@@ -36,6 +36,7 @@ def test_importing_the_package_imports_nothing_that_a_host_does_not_use() -> Non
     loaded = _loaded_by("import workstealing; workstealing.Recruiter().enlist()")
 
     assert not (loaded - bare).intersection(FOREIGN)
+    assert "workstealing.telemetry.task_events" not in loaded
 
 
 def test_the_package_tells_its_version() -> None:
