@@ -1,6 +1,6 @@
---- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
---- needs: paused, take_order, refill, load, first_write, take_turns, permits, wake_workers
---- needs: count_blocked, quiet_upkeep
+--- needs: caller, unusual, membership, settle, take_order, refill, load, first_write
+--- needs: wake_workers, quiet_upkeep
+--- needs rarely: resynchronize, promote, suspects, paused, take_turns, permits, count_blocked
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
@@ -87,7 +87,7 @@ if (renews or held >= 0) and not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
 
-local may_take, has_lines, promoted = want > 0 and not is_queue_paused(), false, 0
+local may_take, has_lines, promoted = want > 0 and not (is_odd and is_queue_paused()), false, 0
 if may_take then
   local most_promoted = 100
   if is_odd then promoted = promote(now, most_promoted) end
@@ -96,7 +96,7 @@ if may_take then
   if has_lines then renew_rates(now, most_promoted) end
   local has_any = has_lists(has_lines)
   if has_any and not renews and held < 0 and not is_member() then return {'lost'} end
-  if has_any and not holds_suspect() then
+  if has_any and not (is_odd and holds_suspect()) then
     for _, priority in ipairs(order_of_priorities(has_lines)) do
       take_priority(priority, has_lines)
     end
@@ -106,6 +106,7 @@ if may_take then
 end
 if has_deque_changed then record_load(worker, redis.call('LLEN', deque)) end
 -- What others wait for, and this worker has not taken.
+local unblocked = is_odd and number_unblocked() or 0
 if (unblocked > 0 or has_lines and room > 0 and not is_alone)
     and redis.call('EXISTS', turns[1], turns[2], turns[3]) > 0 then
   wake_workers(math.max(1, unblocked))

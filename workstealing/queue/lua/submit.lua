@@ -1,4 +1,5 @@
---- needs: clock, wake_workers, wake_for_delayed, ending, enqueue, known_limits
+--- needs: clock, wake_workers
+--- needs rarely: wake_for_delayed, ending, enqueue, known_limits
 -- Put up to a thousand tasks into an inbox or their lines, or aside until they are due. An
 -- id that is known already, waiting or ended, is left as it is.
 --
@@ -118,7 +119,7 @@ else
   end
   if #in_line > 0 then put_into_lines(in_line, names, false) end
 end
-know_limits(lines_at + count + 1)
+if has_lines then know_limits(lines_at + count + 1) end
 if due == 0 then wake_workers(fresh) else wake_for_delayed(fresh) end
 redis.call('HINCRBY', stats, 'submitted', fresh)
 return reply

@@ -1,4 +1,4 @@
---- needs: needed
+--- needs rarely: needed
 -- Forget outcomes whose time is over, and the oldest above the number that is kept; but none
 -- that a step still needs, if any may.
 local function expire_outcomes(now, kept, most, is_any_followed)

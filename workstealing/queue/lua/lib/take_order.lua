@@ -1,4 +1,5 @@
---- needs: token, take, take_turns
+--- needs: token, take
+--- needs rarely: take_turns
 -- In which order a worker looks for tasks: urgent ones first, and of each priority lines and
 -- lists in turn, so that neither keeps the other waiting. One exchange in sixteen begins with
 -- low tasks, and one with normal ones: what is urgent does not stop them for good.
