@@ -76,7 +76,7 @@
 -- (looked at when the lease is renewed, or nothing is taken), ms until the next task, rate or
 -- schedule is due (-1: none, or tasks were taken), pauses, held back by limits (of a few lines
 -- at most). Tasks is id, token, attempt, envelope, …; victims is worker, load, …; pauses is
--- name, since when, …
+-- name, since when, … All behind upkeep overdue is left out where there is nothing of it.
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -115,15 +115,11 @@ end
 -- Those that came due together are for all who rest: only this worker knew when.
 if promoted > #tasks / 4 then wake_workers(promoted - #tasks / 4) end
 
-local victims, has_tasks = {}, true
+local victims = {}
 if may_take and #tasks == 0 then
-  -- One look at what mostly is not there, for a worker that has nothing to do.
-  local number = redis.call('EXISTS', loads, task, task, bell, bell, bell, bell)
-  local has_loads = number % 2 == 1
-  has_tasks = math.floor(number / 2) % 2 == 1
   if has_loads then victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES') end
   -- A wake-up that is left over would only wake it again: whoever does not rest looks first.
-  if number >= 4 and lists == 0 and not has_lines and not has_loads then
+  if has_bell and lists == 0 and not has_lines and not has_loads then
     redis.call('DEL', bell)
   end
 end
@@ -168,6 +164,10 @@ if may_take and #tasks == 0 and (is_odd or has_ticks) then
       next_in = math.ceil(first - now)
     end
   end
+end
+-- To write a reply takes long, too: what mostly is nothing is left out.
+if not is_odd and due == 0 and next_in < 0 then
+  return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue}
 end
 return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
   next_in, pauses, limited}

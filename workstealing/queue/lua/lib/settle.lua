@@ -77,7 +77,7 @@ local function settle(first, last, refused)
     redis.call('ZADD', outbox, unpack(expiries))
     -- With few outcomes at a time, the others are looked at now and then.
     local few, most = 20, 1000
-    local is_time = renews or now % 4 == 0
+    local is_time = renews or now % 16 == 0
     if is_time or #expiries > few then
       expire_outcomes(now, most_outcomes, is_time and most or math.min(#expiries, most),
         is_any_followed)
