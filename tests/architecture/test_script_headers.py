@@ -13,7 +13,7 @@ from workstealing.queue.scripts import Script, load_script
 ROOT = Path(workstealing.__file__).parent
 SCRIPTS = sorted(ROOT.glob("*/lua/*.lua"))
 HELPERS = sorted(ROOT.glob("*/lua/lib/*.lua"))
-COMMENT = re.compile(r"^ *--.*$|--[^'\"]*$", re.MULTILINE)
+COMMENT = re.compile(r"^ *--.*$|--[^'\"\n]*$", re.MULTILINE)
 
 
 def loaded(path: Path) -> Script:
@@ -84,6 +84,21 @@ def test_a_helper_says_which_names_of_a_header_it_uses(path: Path) -> None:
         code = re.sub(r"'[^']*'|\.\w+|\w+ =(?!=)|\w+\(", "", COMMENT.sub("", function))
         words = set(re.findall(r"\b[a-z]\w*", code)) - named(path)
         assert words & every <= own, f"{path.name}: {words & every - own}"
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_calls_no_function_that_is_not_made_before(path: Path) -> None:
+    every = {name for helper in HELPERS for name in defined_in(code_of(helper))}
+    made: set[str] = set()
+
+    for line in COMMENT.sub("", loaded(path).text).splitlines():
+        made |= defined_in(line)
+        called = set(re.findall(r"(?<![\w.:])([a-z]\w*)\(", line))
+        assert called & every <= made, called & every - made
+
+
+def defined_in(code: str) -> set[str]:
+    return set(re.findall(r"\blocal function (\w+)", code))
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *HELPERS], ids=lambda path: path.stem)

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from workstealing.queue.producer_calls import cancel, end_input, submit
+from workstealing.queue.inspection_calls import counts
+from workstealing.queue.producer_calls import (
+    cancel,
+    count_refusals,
+    end_input,
+    submit,
+)
 from workstealing.queue.unique_calls import UniqueRequest, submit_unique
 
 
@@ -19,7 +25,7 @@ def test_tasks_wait_in_the_order_they_came(queue: Any) -> None:
     state = queue.state()
     assert state["inbox:1"] == ["a", "b", "c"]
     assert state["task"]["b"] == queue.envelope("b").decode()
-    assert state["stats"] == {"submitted": "3"}
+    assert queue.do(counts(queue.keys)).stats == {"submitted": 3}
 
 
 def test_a_submission_that_is_repeated_changes_nothing(queue: Any) -> None:
@@ -63,14 +69,14 @@ def test_an_id_that_is_twice_in_one_call_is_taken_once(queue: Any) -> None:
     state = queue.state()
     assert state["inbox:1"] == ["a", "b"]
     assert state["task"]["a"] == "first"
-    assert state["stats"]["submitted"] == "2"
+    assert queue.do(counts(queue.keys)).stats == {"submitted": 2}
 
 
 def test_a_delayed_id_that_is_twice_in_one_call_is_taken_once(queue: Any) -> None:
     reply = queue.submit("a", "a", delay_ms=60_000)
 
     assert reply.known == {1}
-    assert queue.state()["stats"]["submitted"] == "1"
+    assert queue.do(counts(queue.keys)).stats == {"submitted": 1}
 
 
 def test_an_id_that_is_done_is_known(queue: Any) -> None:
@@ -128,6 +134,46 @@ def test_a_full_queue_takes_nothing_of_a_call(make_queue: Callable[..., Any]) ->
     assert queue.state() == before
     assert queue.submit("c").verdict == "ok"
     assert queue.submit("d").verdict == "full"
+
+
+def test_of_calls_sent_together_none_is_taken_after_another_was_refused(
+    make_queue: Callable[..., Any],
+) -> None:
+    queue = make_queue(max_length=3)
+    refusals = queue.do(count_refusals(queue.keys))
+
+    assert queue.submit("a", "b", refusals=refusals).verdict == "ok"
+    assert queue.submit("c", "d", refusals=refusals).verdict == "full"
+    assert queue.submit("e", refusals=refusals).verdict == "full"
+    assert queue.submit("f").verdict == "ok"
+    assert queue.waiting() == ["a", "b", "f"]
+
+
+def test_drawn_ids_are_not_looked_for(alone: Any) -> None:
+    alone.submit("before")
+    alone.client.config_resetstat()
+
+    alone.submit("a", is_new=True)
+
+    commands = alone.client.info("commandstats")
+    calls = [stats["calls"] for name, stats in commands.items() if "config" not in name]
+    assert sum(calls) <= 5
+    assert alone.waiting() == ["before", "a"]
+
+
+@pytest.mark.parametrize("more", [{}, {"delay_ms": 60_000}, {"priority": 0}])
+def test_new_tasks_go_where_others_go(
+    make_queue: Callable[..., Any], more: dict[str, int]
+) -> None:
+    queue, other = make_queue(), make_queue()
+
+    queue.submit("a", "b", is_new=True, **more)
+    other.submit("a", "b", **more)
+
+    found, wanted = queue.state(), other.state()
+    assert {key: list(ids) for key, ids in found.items()} == {
+        key: list(ids) for key, ids in wanted.items()
+    }
 
 
 def test_a_full_queue_knows_what_it_has(make_queue: Callable[..., Any]) -> None:

@@ -267,7 +267,10 @@ class QueueInternals(Generic[D_co]):
         )
         around = EnvelopeTemplate.of(envelope).around
         lines, limits = lines_of(task, payloads, options)
-        prefix, outcome_channel = self.keys.channel(""), ""
+        prefix, outcome_channel, refusals = self.keys.channel(""), "", -1
+        driver: Any = self.driver
+        # What is sent again, by a client that does so, may be known by then.
+        is_new = ids is None and driver.sends_once
         if len(names) == 1:
             guess: Subscription = yield Subscribe(prefix, names[0], is_guess=True)
             outcome_channel = guess.channel
@@ -287,19 +290,22 @@ class QueueInternals(Generic[D_co]):
                 channel=outcome_channel,
                 lines=lines[part],
                 limits=limits,
+                refusals=refusals,
+                is_new=is_new,
             )
 
         parts = _parts(payloads)
         replicas = self.settings.replicas
-        if len(parts) > 1 and not (self.settings.max_length or replicas):
+        if len(parts) > 1 and not replicas:
+            if self.settings.max_length:
+                refusals = yield from ask(producer_calls.count_refusals(self.keys))
             answers: list[Submitted] = yield Pipeline(map(call, parts))
             for part, submitted in zip(parts, answers, strict=True):
                 self.refuse(submitted.verdict, part.start, len(payloads))
             return (
                 yield from self._told(task, payloads, _joined(names, parts, answers))
             )
-        # One by one: none is to be taken after others found the queue full, or were
-        # not replicated.
+        # One by one: none is to be taken after others were not replicated.
         answers = []
         for part in parts:
             try:

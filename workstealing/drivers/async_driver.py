@@ -54,7 +54,8 @@ class AsyncDriver:
 
     def __init__(self, client: AsyncClient) -> None:
         self.client = client
-        self._is_plain = is_plain(client)
+        self.sends_once = is_plain(client)
+        """Nothing is ever sent again by the client itself."""
         self._subscriptions = AsyncOutcomeSubscriptions(client)
         self._looked = False
         self._refusal: str | None = None
@@ -147,7 +148,7 @@ class AsyncDriver:
         self._subscriptions.hang_up(generation)
 
     async def _send_all(self, calls: Iterable[Call[Any]]) -> list[Any]:
-        if self._is_plain:
+        if self.sends_once:
             return await send_all_async(self.client, calls)
         return [call.parse(await self._send(call)) for call in calls]
 

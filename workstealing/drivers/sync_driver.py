@@ -54,7 +54,8 @@ class Driver:
     def __init__(self, client: Client, own: DedicatedConnection | None = None) -> None:
         self.client = client
         self._own = own
-        self._is_plain = is_plain(client)
+        self.sends_once = is_plain(client)
+        """Nothing is ever sent again by the client itself."""
         self._subscriptions = OutcomeSubscriptions(client)
         self._looked = False
         self._refusal: str | None = None
@@ -139,7 +140,7 @@ class Driver:
         self._subscriptions.hang_up(generation)
 
     def _send_all(self, calls: Iterable[Call[Any]]) -> list[Any]:
-        if self._is_plain:
+        if self.sends_once:
             return send_all(self.client, calls)
         return [call.parse(self._send(call)) for call in calls]
 

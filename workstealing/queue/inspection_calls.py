@@ -235,6 +235,9 @@ def _trace(reply: Any) -> Trace:
     )
 
 
+_ENDS = ("done", "cancelled", "expired", "forgotten", "dropped")
+
+
 def _milliseconds(score: Any) -> int | None:
     return number(score) if score else None
 
@@ -243,6 +246,11 @@ def _counts(reply: Any) -> Counts:
     now, urgent, normal, low, tasks, assigned, outcomes, delayed, dead = reply[:9]
     parked, paused, input_ended, in_lines, held_back, steps, stats = reply[9:16]
     upkeep, leases, loads, able, pauses = reply[16:]
+    totals = _numbers(stats)
+    # Nobody counts submissions: each task is still there, or its end was counted.
+    submitted = int(tasks) + sum(totals.get(end, 0) for end in _ENDS)
+    if submitted:
+        totals["submitted"] = submitted
     return Counts(
         int(now),
         (int(urgent), int(normal), int(low)),
@@ -253,7 +261,7 @@ def _counts(reply: Any) -> Counts:
         int(dead),
         int(parked),
         bool(input_ended),
-        _numbers(stats),
+        totals,
         _numbers(upkeep),
         _numbers(leases),
         _numbers(loads),

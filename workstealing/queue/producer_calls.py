@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, cast
 
 from workstealing.errors import NotUnique
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.replies import raw, text
 from workstealing.queue.settings import QueueSettings
-from workstealing.queue.steps import Argument, Call
+from workstealing.queue.steps import Argument, Call, RedisCommand
 
 __all__ = (
     "Cancelled",
     "RequestedOutcome",
     "Submitted",
     "cancel",
+    "count_refusals",
     "end_input",
     "forget",
     "read_outcomes",
@@ -64,16 +66,21 @@ def submit(
     channel: str = "",
     lines: Sequence[str] = (),
     limits: Mapping[str, str] | None = None,
+    refusals: int = -1,
+    is_new: bool = False,
 ) -> Call[Submitted]:
     """Put up to a thousand tasks, id and envelope, of one priority into the queue.
 
     Their outcomes are published on *channel*, if one is named. *lines* names the line
     of each, if any has one, and *limits* the numbers of the limits in those names.
+    Of calls that are sent together, each takes the `refusals` before the first: then
+    none is taken after another was refused. Tasks that are *new* have ids that were
+    drawn for this call, and it is never sent again: no look is taken for them.
     """
     script = _script("submit")
-    firsts = _firsts(tasks)
-    flat: list[Argument] = [tasks[position][0] for position in firsts]
-    flat += [tasks[position][1] for position in firsts]
+    firsts = range(len(tasks)) if is_new else _firsts(tasks)
+    once = tasks if len(firsts) == len(tasks) else [tasks[at] for at in firsts]
+    flat: list[Argument] = list(chain.from_iterable(once))
     if lines:
         flat += [lines[position] for position in firsts]
         flat += [part for limit in (limits or {}).items() for part in limit]
@@ -98,12 +105,21 @@ def submit(
             due=due_ms,
             delay_ms=delay_ms,
             most=settings.max_length,
+            refusals=refusals,
+            is_new=int(is_new),
             count=len(firsts),
             channel=channel,
-            ids=flat,
+            tasks=flat,
         ),
         parse,
         replicas=settings.replicas,
+    )
+
+
+def count_refusals(keys: QueueKeys) -> RedisCommand[int]:
+    """Count how often a queue with a `max_length` was full in the midst of calls."""
+    return RedisCommand(
+        ("HGET", keys.control, "refusals"), lambda reply: int(reply or 0)
     )
 
 

@@ -24,6 +24,14 @@ A helper says in each function which names of the header it wants, `--- uses: lo
 inboxes`, and gets locals in the place of that line: a value that a closure captures
 costs more than one that is looked up. A script that needs the helper without declaring
 these names is refused.
+
+Each function of a helper is made anew whenever the script runs, which costs more than
+most commands. Helpers that hardly any call uses are named apart:
+
+    --- needs rarely: lines, permits
+
+They are made together, when a function of theirs is first called, unless something
+else in the script needs them always.
 """
 
 from __future__ import annotations
@@ -44,8 +52,10 @@ _DECLARED = re.compile(
     r"^-- (KEY|ARG)(S?) +([a-z]\w*)(?:\[(\d)\])? *(\w*).*$", re.MULTILINE
 )
 _NEEDS = re.compile(r"^--- needs: *(.+)$", re.MULTILINE)
+_RARELY = re.compile(r"^--- needs rarely: *(.+)$", re.MULTILINE)
 _USES = re.compile(r"^( *)--- uses: *(.+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^ *--.*$", re.MULTILINE)
+_FUNCTION = re.compile(r"^local function (\w+)", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _IN_LUA = {"int": "tonumber({})", "flag": "{} == '1'"}
 
@@ -79,11 +89,13 @@ def assemble(
     keys = Declared.read(name, "KEY", body)
     arguments = Declared.read(name, "ARG", body)
     values = keys.in_lua("KEYS") | arguments.in_lua("ARGV")
-    parts = {
+    always = _helpers(_needed(body), read)
+    rarely = _helpers(_needed_rarely(body, *always.values()), read, beside=always)
+    used = {
         path: _with_used(helper, values, f"lua/{name}.lua needs lua/{path}, which")
-        for path, helper in _helpers(_needed(body), read).items()
+        for path, helper in (always | rarely).items()
     }
-    parts[f"{name}.lua"] = _with_declared(body, values)
+    parts = _with_rare(used, rarely, f"{name}.lua", _with_declared(body, values))
     text = "\n".join(parts.values())
     return Script(
         name,
@@ -201,8 +213,16 @@ class Declared:
         return cast("Callable[..., tuple[Any, ...]]", function)
 
 
-def _helpers(needed: Sequence[str], read: Callable[[str], str]) -> dict[str, str]:
-    """Return the text of helpers by path, each after those that it needs itself."""
+def _helpers(
+    needed: Sequence[str],
+    read: Callable[[str], str],
+    beside: Collection[str] | None = None,
+) -> dict[str, str]:
+    """Return the text of helpers by path, each after those that it needs itself.
+
+    Those that are rarely needed, *beside* others that are there, are made together: so
+    they come with all that they need, however rarely.
+    """
     gathered: dict[str, str] = {}
 
     def gather(helper: str, above: tuple[str, ...]) -> None:
@@ -211,10 +231,11 @@ def _helpers(needed: Sequence[str], read: Callable[[str], str]) -> dict[str, str
                 f"Lua helpers need each other: {' -> '.join((*above, helper))}"
             )
         path = f"lib/{helper}.lua"
-        if path in gathered:
+        if path in gathered or path in (beside or ()):
             return
         text = read(path)
-        for deeper in _needed(text):
+        rarely = [] if beside is None else _needed_rarely(text)
+        for deeper in (*_needed(text), *rarely):
             gather(deeper, (*above, helper))
         gathered[path] = text
 
@@ -225,6 +246,39 @@ def _helpers(needed: Sequence[str], read: Callable[[str], str]) -> dict[str, str
 
 def _needed(text: str) -> list[str]:
     return [name for line in _NEEDS.findall(text) for name in _split(line)]
+
+
+def _needed_rarely(*texts: str) -> list[str]:
+    lines = [line for text in texts for line in _RARELY.findall(text)]
+    return [name for line in lines for name in _split(line)]
+
+
+def _with_rare(
+    helpers: Mapping[str, str], rarely: Collection[str], script: str, body: str
+) -> dict[str, str]:
+    """Put a script behind its helpers, some of which are made when first called.
+
+    What is added stands in the first lines of files, so that lines are where they were.
+    """
+    if not rarely:
+        return {**helpers, script: body}
+    rare = {path: helpers[path] for path in rarely}
+    parts = {path: text for path, text in helpers.items() if path not in rarely}
+    names = "|".join(_FUNCTION.findall("\n".join(rare.values())))
+    call = re.compile(rf"(?<![\w.])({names})(?=\()")
+    called = sorted({n for text in (*parts.values(), body) for n in call.findall(text)})
+    parts = {path: call.sub(r"rarely.\1", text) for path, text in parts.items()}
+    opening = "setmetatable(rarely, {__index = function(_, name) "
+    fields = "".join(f"rarely.{name} = {name} " for name in called)
+    closing = f"{fields}return rawget(rarely, name) end}}) "
+    parts |= _with_prefix(rare, opening)
+    parts[script] = closing + call.sub(r"rarely.\1", body)
+    return _with_prefix(parts, "local rarely = {} ")
+
+
+def _with_prefix(parts: Mapping[str, str], prefix: str) -> dict[str, str]:
+    first, *_ = parts
+    return {**parts, first: prefix + parts[first]}
 
 
 def _with_declared(text: str, values: Mapping[str, str]) -> str:

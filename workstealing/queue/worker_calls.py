@@ -301,11 +301,14 @@ def leave(
     )
 
 
+_NO_MORE = (0, 0, 0, -1, (), 0)
+
+
 def _exchanged(reply: Any) -> Exchanged | None:
     if text(reply[0]) == "lost":
         return None
     _, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
-    delayed, held_back, due_schedules, next_in_ms, pauses, limited = more
+    delayed, held_back, due_schedules, next_in_ms, pauses, limited = more or _NO_MORE
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)

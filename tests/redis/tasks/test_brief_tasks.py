@@ -184,11 +184,11 @@ def test_what_took_too_long_is_not_begun_again_soon(
 ) -> None:
     @queue.task(name="slow", brief=True)
     def slow() -> str:
-        time.sleep(0.2)
+        time.sleep(0.8)
         return "ran"
 
     first, second = slow.submit(), slow.submit()
-    recruiter = recruiter_of(spare, deadline=0.05)
+    recruiter = recruiter_of(spare, deadline=0.4)
     assert recruiter.enlist() is Duty.RECRUITED
     assert recruiter.enlist() is Duty.DISMISSED
 

@@ -10,6 +10,7 @@ import workstealing.node
 import workstealing.queue
 from workstealing.node import shared_state
 from workstealing.queue import (
+    brief_calls,
     composition_calls,
     inspection_calls,
     limit_calls,
@@ -97,6 +98,9 @@ BUILT: tuple[Call[object], ...] = (
     upkeep_calls.expire(KEYS, SETTINGS, most=9),
     upkeep_calls.idle(KEYS, ["v.0", "w.0"]),
     upkeep_calls.promote(KEYS, most=9),
+    brief_calls.brief_exchange(
+        KEYS, SETTINGS, "w.0", ["x@1"], reports=[REPORT], victim="v.0"
+    ),
     upkeep_calls.reassign(KEYS, SETTINGS, "w.0", most=9),
     upkeep_calls.reconcile(KEYS, page=9),
     upkeep_calls.record_duties(KEYS, "w.0", ["expire", "promote"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from fakeredis import FakeRedis
 
 from workstealing.errors import ConfigurationError
 from workstealing.queue.scripts import Script, assemble, load_script
@@ -71,6 +72,32 @@ def test_needs_may_take_several_lines() -> None:
     )
 
     assert code_of(script) == ["local a = 1", "local b = 1", "return 1"]
+
+
+def test_what_is_needed_rarely_is_made_when_it_is_first_called() -> None:
+    script = made_of(
+        main="--- needs: clock\n--- needs rarely: sing\nreturn sing(now())",
+        lib_clock="local function now() return 1 end",
+        lib_sing="--- needs: clock, hum\nlocal function sing() return hum() end",
+        lib_hum="local function hum() return now() end",
+    )
+
+    server = FakeRedis()
+    assert server.eval(script.text, 0) == 1
+    assert script.text.index("now()") < script.text.index("setmetatable")
+    assert script.text.index("hum()") > script.text.index("setmetatable")
+    assert script.source_of(script.text.count("\n") + 1) == "main.lua:3"
+
+
+def test_what_something_else_needs_always_is_made_always() -> None:
+    script = made_of(
+        main="--- needs: a\n--- needs rarely: b\nreturn b()",
+        lib_a="--- needs: b\nlocal a = b()",
+        lib_b="local function b() return 1 end",
+    )
+
+    assert "rarely = " not in script.text
+    assert code_of(script)[-1] == "return b()"
 
 
 def test_an_unknown_helper_is_refused_by_name() -> None:

@@ -1,5 +1,6 @@
---- needs: unusual, caller, settle, orphans, promote, take, load, history, envelope_name
+--- needs: unusual, caller, orphans, settle, suspects, paused, take, history, envelope_name
 --- needs: first_write, wake_workers
+--- needs rarely: promote, load
 -- The exchange of a process that runs short tasks in a spare moment: deliver its reports, and
 -- take one task that fits. It comes from the front of an inbox, or from the back of the deque
 -- of a worker that has many. The process is known by its lease alone: it is no member, has no

@@ -1,6 +1,6 @@
---- needs: caller, unusual, membership, settle, resynchronize, promote, suspects, take
---- needs: paused, take_order, refill, load, first_write, take_turns, permits, wake_workers
---- needs: count_blocked, quiet_upkeep
+--- needs: caller, unusual, membership, settle, take_order, refill, load, first_write
+--- needs: wake_workers, quiet_upkeep
+--- needs rarely: resynchronize, promote, suspects, paused, take_turns, permits, count_blocked
 -- The hot path of a worker, one round trip per batch: deliver reports, renew the
 -- lease, take the next tasks, and learn what else there is to do.
 --
@@ -78,7 +78,7 @@
 -- (looked at when the lease is renewed, or nothing is taken), ms until the next task, rate or
 -- schedule is due (-1: none, or tasks were taken), pauses, held back by limits (of a few lines
 -- at most). Tasks is id, token, attempt, envelope, …; victims is worker, load, …; pauses is
--- name, since when, …
+-- name, since when, … All behind upkeep overdue is left out where there is nothing of it.
 
 local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -89,7 +89,7 @@ if (renews or held >= 0) and not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
 
-local may_take, has_lines, promoted = want > 0 and not is_queue_paused(), false, 0
+local may_take, has_lines, promoted = want > 0 and not (is_odd and is_queue_paused()), false, 0
 if may_take then
   local most_promoted = 100
   if is_odd then promoted = promote(now, most_promoted) end
@@ -98,7 +98,7 @@ if may_take then
   if has_lines then renew_rates(now, most_promoted) end
   local has_any = has_lists(has_lines)
   if has_any and not renews and held < 0 and not is_member() then return {'lost'} end
-  if has_any and not holds_suspect() then
+  if has_any and not (is_odd and holds_suspect()) then
     for _, priority in ipairs(order_of_priorities(has_lines)) do
       take_priority(priority, has_lines)
     end
@@ -108,6 +108,7 @@ if may_take then
 end
 if has_deque_changed then record_load(worker, redis.call('LLEN', deque)) end
 -- What others wait for, and this worker has not taken.
+local unblocked = is_odd and number_unblocked() or 0
 if (unblocked > 0 or has_lines and room > 0 and not is_alone)
     and redis.call('EXISTS', turns[1], turns[2], turns[3]) > 0 then
   wake_workers(math.max(1, unblocked))
@@ -116,15 +117,11 @@ end
 -- Those that came due together are for all who rest: only this worker knew when.
 if promoted > #tasks / 4 then wake_workers(promoted - #tasks / 4) end
 
-local victims, has_tasks = {}, true
+local victims = {}
 if may_take and #tasks == 0 then
-  -- One look at what mostly is not there, for a worker that has nothing to do.
-  local number = redis.call('EXISTS', loads, task, task, bell, bell, bell, bell)
-  local has_loads = number % 2 == 1
-  has_tasks = math.floor(number / 2) % 2 == 1
   if has_loads then victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES') end
   -- A wake-up that is left over would only wake it again: whoever does not rest looks first.
-  if number >= 4 and lists == 0 and not has_lines and not has_loads then
+  if has_bell and lists == 0 and not has_lines and not has_loads then
     redis.call('DEL', bell)
   end
 end
@@ -169,6 +166,10 @@ if may_take and #tasks == 0 and (is_odd or has_ticks) then
       next_in = math.ceil(first - now)
     end
   end
+end
+-- To write a reply takes long, too: what mostly is nothing is left out.
+if not is_odd and due == 0 and next_in < 0 then
+  return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue}
 end
 return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
   next_in, pauses, limited}

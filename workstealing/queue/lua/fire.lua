@@ -13,7 +13,6 @@
 -- KEY later       zset  id -> when it is due
 -- KEY control     hash  input_ended
 -- KEY bell        list  wake-ups for idle workers
--- KEY stats       hash  counts
 -- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that wait outside of such an inbox
 -- KEY inboxes[3]  list  urgent, normal, low
 -- KEY turns[3]    zset  line -> its turn; urgent, normal, low
@@ -64,7 +63,6 @@ if is_new then
   enqueue(id, priority, in_line, due)
   know_limits(its_limits_at)
   if due == 0 then wake_workers(1) else wake_for_delayed(1) end
-  redis.call('HINCRBY', stats, 'submitted', 1)
   last, at, fired = string.format('%.0f', tick), string.format('%.0f', now), (fired or 0) + 1
 end
 redis.call('HSET', firings, name, (last or 0) .. ':' .. (at or 0) .. ':' .. (fired or 0)

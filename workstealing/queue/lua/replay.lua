@@ -59,6 +59,7 @@ end
 redis.call('HDEL', history, id)
 if drop then
   redis.call('HDEL', task, id)
+  redis.call('HINCRBY', stats, 'dropped', 1)
   redis.call('HDEL', priorities, id)
   redis.call('HDEL', unique_of, id)
 else

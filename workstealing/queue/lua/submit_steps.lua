@@ -97,5 +97,4 @@ end
 know_limits(its_steps_at + 8 * count)
 wake_workers(woken)
 wake_for_delayed(delayed)
-redis.call('HINCRBY', stats, 'submitted', count)
 return 'ok'

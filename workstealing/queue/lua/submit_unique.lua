@@ -177,5 +177,4 @@ else
   wake_workers(1)
 end
 know_limits(its_limits_at)
-redis.call('HINCRBY', stats, 'submitted', 1)
 return {'new'}

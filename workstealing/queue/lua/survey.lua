@@ -53,12 +53,11 @@ first_write('HSET', upkeep, 'claimed', now, 'looked', now, 'doubted', doubted, '
 duties[#duties + 1] = 'claimed'
 duties[#duties + 1] = now
 local _, oldest = read_outcome_time(redis.call('LINDEX', outcome_times, 0))
-local former = tonumber(redis.call('ZRANGE', outbox, 0, 0, 'WITHSCORES')[2])
-local has_old = math.min(oldest or math.huge, former or math.huge) <= now and 1 or 0
+local has_old = (oldest or math.huge) <= now and 1 or 0
 -- One look at all that a queue at rest has none of.
 if redis.call('EXISTS', loads, parked_abilities, later, ticks, inboxes[1], inboxes[2], inboxes[3],
     paused, turns[1], turns[2], turns[3], refills, dead, unique_windows, rates, group_times,
-    lock, permit_holders) == 0 then
+    lock, permit_holders, outbox) == 0 then
   return {now, dead_workers, {}, {}, {}, duties, -1, {}, 0, has_old, 0}
 end
 local rich = redis.call('ZRANGE', loads, '+inf', 2, 'BYSCORE', 'REV', 'LIMIT', 0, most)
@@ -83,7 +82,7 @@ end
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 for _, key in ipairs(turns) do waiting = waiting + redis.call('ZCARD', key) end
 if not is_queue_paused then wake_workers(waiting) end
-if redis.call('EXISTS', dead, unique_windows, rates, group_times) > 0 then has_old = 1 end
+if redis.call('EXISTS', dead, unique_windows, rates, group_times, outbox) > 0 then has_old = 1 end
 return {now, dead_workers, rich, living, wanted, duties,
   due_at and math.max(0, due_at - now) or -1, resuming,
   redis.call('ZCOUNT', ticks, '-inf', now), has_old, redis.call('EXISTS', lock, permit_holders)}

@@ -1,4 +1,5 @@
---- needs: needed, outcome_times, purged
+--- needs: outcome_times
+--- needs rarely: needed, purged
 -- Forget outcomes whose time is over, and the oldest above the number that is kept; but none
 -- that a step still needs, if any may.
 

@@ -1,4 +1,5 @@
---- needs: caller, token, take, left_over, priorities, wake_workers
+--- needs: caller, token, take, priorities, wake_workers
+--- needs rarely: left_over
 -- Fill the worker's deque with a fair share of the inboxes, up to the length that it asks
 -- for. A worker that is alone needs no deque: the inbox serves it at less cost. Urgent
 -- tasks stay in their inbox, where every worker looks first: in a deque they would stand
@@ -7,7 +8,8 @@ local function assign(inbox, number)
   --- uses: lock, deque
   local ids = redis.call('LPOP', inbox, number) or {}
   local holders = redis.call('HMGET', lock, unpack(ids))
-  local is_left_over, number = left_over(ids)
+  local is_left_over, number
+  if is_odd then is_left_over, number = left_over(ids) end
   if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
   local assigned, locked = {}, {}
   for n, id in ipairs(ids) do

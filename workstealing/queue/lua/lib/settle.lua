@@ -1,24 +1,8 @@
---- needs: unusual, caller, history, put_into_inbox, give_up, expire_outcomes, publish
---- needs: permits, uniques, hand_over, outcome_times
+--- needs: unusual, caller, expire_outcomes, publish, outcome_times
+--- needs rarely: return_task, give_up, permits, uniques, hand_over
 -- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
 -- refused ones to a list. A report counts only if the task is still locked to this worker
 -- by the token that it names; repeating an accepted report changes nothing.
-
--- Return a task that is unlocked: after a delay, or at once to the front of its inbox.
-local function return_task(id, verdict, outcome, delay_ms)
-  --- uses: task, later, history
-  becomes_odd()
-  if verdict == 'retry' then
-    local attempts, deaths, steals, failures = read_history(redis.call('HGET', history, id))
-    failures = add_failure(failures, outcome)
-    redis.call('HSET', history, id, write_history(attempts + 1, deaths, steals, failures))
-  end
-  if delay_ms > 0 then
-    redis.call('ZADD', later, now + delay_ms, id)
-  elseif redis.call('HEXISTS', task, id) == 1 then
-    put_into_inbox('LPUSH', id)
-  end
-end
 
 local function settle(first, last, refused)
   --- uses: task, lock, done, outcome_times, running, stats, history, cancelling, priorities
@@ -91,7 +75,7 @@ local function settle(first, last, refused)
     redis.call('RPUSH', outcome_times, unpack(times))
     -- With few outcomes at a time, the others are looked at now and then.
     local few, most = 10, 1000
-    local is_time = renews or now % 4 == 0
+    local is_time = renews or now % 16 == 0
     if is_time or #times > few then
       expire_outcomes(now, most_outcomes, is_time and most or math.min(2 * #times, most),
         is_any_followed)

@@ -1,5 +1,5 @@
---- needs: unusual, caller, token, history, suspects, utf8, give_up, left_over, priorities
---- needs: uniques, paused
+--- needs: unusual, caller, token, priorities
+--- needs rarely: history, suspects, utf8, left_over, uniques, paused, obstacles
 -- Take tasks from the front of a list: of the worker's own deque, where they are locked
 -- to it, or of an inbox, where they are locked to nobody.
 --- uses: want
@@ -10,66 +10,13 @@ local is_alone = false     -- a suspect runs, or waits to run: nothing may join 
 local looks_left = 20      -- at stretches of a list with no task to take
 local has_deque_changed = false
 
--- Give up a task that no worker could name, nor report on.
-local function reject(id)
-  local reason = 'its id is not UTF-8: no worker can name it'
-  give_up({id, cjson.encode({state = 'dead', reason = reason})})
-  becomes_odd()
-  has_priorities = true
-end
-
--- Drop cancelled tasks from the front of an inbox, up to 500 at a time.
-local function drop_cancelled(list)
-  local ids, last = redis.call('LRANGE', list, 0, 499), 0
-  if #ids == 0 then return end
-  local is_left_over, number = left_over(ids)
-  if not is_left_over then return end
-  while is_left_over[last + 1] do last = last + 1 end
-  if last > 0 then
-    redis.call('LPOP', list, last)
-    forget_left_over(ids, last, is_left_over, number)
-  end
-end
-
--- Move tasks whose name is paused from the front of a list to their lines, up to 500.
-local function set_paused_aside(list, is_own)
-  --- uses: task, lock
-  local ids = redis.call('LRANGE', list, 0, 499)
-  if #ids == 0 then return end
-  local envelopes = redis.call('HMGET', task, unpack(ids))
-  local holders = redis.call('HMGET', lock, unpack(ids))
-  local is_left_over
-  if not is_own then is_left_over = left_over(ids, envelopes) end
-  local aside, names = {}, {}
-  for n, id in ipairs(ids) do
-    local name = envelopes[n] and paused_name(envelopes[n])
-    local is_free = is_own and is_mine(holders[n]) or not is_own and not holders[n]
-    if not name or not is_free or is_seen[id] or is_left_over and is_left_over[n] then break end
-    is_seen[id] = true
-    aside[n], names[n] = id, name
-  end
-  if #aside == 0 then return end
-  redis.call('LPOP', list, #aside)
-  if not is_own then record_priority(list, aside) end
-  put_aside(aside, names)
-  -- That takes longer than a look: after four of them the others have their turn.
-  looks_left = looks_left - 4
-end
-
--- How many tasks may be taken of some of which one is a suspect, given its position: either
--- the suspect, or the tasks before it.
-local function number_before(suspect)
-  if suspect == 1 and (#tasks > 0 or holds_young()) then return 0 end
-  return math.max(1, suspect - 1)
-end
-
 -- Lock tasks that were removed from where they waited, and return those that were taken. The
 -- inbox that they come from is named, if it is one.
 local function accept(ids, is_own, inbox)
   --- uses: task, lock, running, history, unique_of
   local envelopes = redis.call('HMGET', task, unpack(ids))
   local is_left_over, number
-  if inbox then is_left_over, number = left_over(ids, envelopes) end
+  if inbox and is_odd then is_left_over, number = left_over(ids, envelopes) end
   if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
   -- Nobody has a lock on what is in an inbox, unless it is left over. Of a single task, it
   -- is enough to learn that when it is locked.
@@ -77,14 +24,14 @@ local function accept(ids, is_own, inbox)
   local holders = is_single and {} or redis.call('HMGET', lock, unpack(ids))
   local histories = is_there(history) and redis.call('HMGET', history, unpack(ids))
   local taken_at, taken, begun, locked, gone = string.format('%d', now), {}, {}, {}, {}
-  local has_pauses, aside, names = is_any_name_paused(), {}, {}
+  local has_pauses, aside, names = is_odd and is_any_name_paused(), {}, {}
   for n, id in ipairs(ids) do
     local holder, envelope = holders[n], envelopes[n]
     local is_free = is_own and is_mine(holder) or not is_own and not holder
     local is_next = envelope and is_free and not is_seen[id]
       and not (is_left_over and is_left_over[n])
     if is_next then is_seen[id] = true end
-    if is_next and not is_utf8(id) then
+    if is_next and string.find(id, '[\128-\255]') and not is_utf8(id) then
       reject(id)
     elseif is_next and has_pauses and paused_name(envelope) then
       aside[#aside + 1] = id
@@ -122,14 +69,14 @@ local function accept(ids, is_own, inbox)
 end
 
 local function take_from(list, is_own)
-  local has_pauses = is_any_name_paused()
+  local has_pauses = is_odd and is_any_name_paused()
   while room > 0 and not is_alone and looks_left > 0 do
     local room_before, asked = room, math.min(room, 500)
     local ids = redis.call('LPOP', list, asked)
     if not ids or #ids == 0 then return end
     local is_list_empty = #ids < asked
     if is_own then has_deque_changed = true end
-    local suspect = suspect_among(ids)
+    local suspect = is_odd and suspect_among(ids)
     if suspect then
       is_list_empty = false
       local last = number_before(suspect)
@@ -143,7 +90,7 @@ local function take_from(list, is_own)
     if is_list_empty then return end
     if room == room_before then
       looks_left = looks_left - 1
-      drop_cancelled(list)
+      if is_odd then drop_cancelled(list) end
       if has_pauses then set_paused_aside(list, is_own) end
     end
   end

@@ -1,17 +1,24 @@
---- needs: token, take, take_turns
+--- needs: unusual, token, take
+--- needs rarely: take_turns
 -- In which order a worker looks for tasks: urgent ones first, and of each priority lines and
 -- lists in turn, so that neither keeps the other waiting. One exchange in sixteen begins with
 -- low tasks, and one with normal ones: what is urgent does not stop them for good.
 local lists = 0            -- bits: a deque, and an inbox that is normal, urgent, low
+local has_loads, has_bell, has_tasks = false, false, true
 local draw                 -- 0 to 65535; tells what to begin with
 
--- See which lists are not empty; tell whether there is anything to look for. A key that is
--- named several times counts as often, so one command tells of each whether it is there.
+-- See which lists are not empty, and what else there is for a worker that finds nothing in
+-- them; tell whether there is anything to look for.
 local function has_lists(has_lines)
-  --- uses: inboxes, deque
-  local urgent, normal, low = inboxes[1], inboxes[2], inboxes[3]
-  lists = redis.call('EXISTS', deque, normal, normal, urgent, urgent, urgent, urgent,
-    low, low, low, low, low, low, low, low)
+  --- uses: inboxes, deque, loads, bell, task
+  local normal = inboxes[2]
+  -- What is odd may have come back to an inbox since the look at what is rare.
+  if is_odd then rare_lists = 4 * redis.call('EXISTS', urgent, low, low) end
+  local there = redis.call('EXISTS', deque, normal, normal, loads, loads, loads, loads,
+    bell, bell, bell, bell, bell, bell, bell, bell,
+    task, task, task, task, task, task, task, task, task, task, task, task, task, task, task, task)
+  lists = there % 4 + rare_lists
+  has_loads, has_bell, has_tasks = there % 8 >= 4, there % 16 >= 8, there >= 16
   return lists > 0 or has_lines
 end
 

@@ -1,4 +1,4 @@
---- needs: caller, unusual, take, suspects, lines, permits, limit_room, repair_turns
+--- needs: caller, unusual, take, obstacles, suspects, lines, permits, limit_room, repair_turns
 -- Take tasks from lines, each in its turn. The line with the smallest turn is next; what it
 -- gets, by its weight, puts its turn off. A line whose limits have no room is blocked. Many
 -- lines are looked at together: what they need is read, then it is written, with as few

@@ -1,6 +1,7 @@
 --- needs: lines
 -- Let lines have their turn that wait for room in a limit.
-local unblocked = 0 -- lines that were
+local unblocked = 0
+local function number_unblocked() return unblocked end
 
 local function unblock_member(member, limit_key_length)
   --- uses: blocked, placed
