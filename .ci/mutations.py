@@ -186,7 +186,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a worker that lost its lease drops what it holds",
-        "workstealing/workers/loop.py",
+        "workstealing/workers/exchanges.py",
         "        self._in_flight.drop_all()\n",
         "",
         "tests/unit/workers/test_loop.py"
