@@ -95,8 +95,8 @@ class WorkerEngine(Generic[S]):
         reraised: exceptions that are meant for the worker, not for the task.
         may_end: is told whether nothing is left, and returns whether to end then.
         new_in_flight: makes what holds its tasks.
-        overlaps: the thread of the loop itself runs the tasks, so that an exchange is
-            to be under way meanwhile, where the connection allows that.
+        overlaps: an exchange is to be under way while quick tasks run, where the
+            connection allows that.
     """
 
     def __init__(

@@ -197,8 +197,7 @@ class InFlight:
                 return 0
             want = self._batching.want
             wanted = want * self._size if want > 1 else self._idle
-            if self._batching.half:
-                wanted = self._batching.half
+            wanted = self._half() or wanted
             self._wanted = max(0, wanted - len(self._waiting))
             return self._wanted
 
@@ -210,7 +209,7 @@ class InFlight:
         """
         with self._mutex:
             self._learn()
-            half, waiting = self._batching.half, len(self._waiting)
+            half, waiting = self._half(), len(self._waiting)
             if self._is_exhausted or self._is_unsure or not waiting:
                 return 0
             room = min(half, 2 * half - waiting)
@@ -322,6 +321,10 @@ class InFlight:
     def _is_hungry(self) -> bool:
         return self._idle > len(self._waiting)
 
+    def _half(self) -> int:
+        """Return how many all slots run while as many are on their way; 0: not so."""
+        return self._batching.half * self._size
+
     def _learn(self) -> None:
         self._batching.lasted(self._ended, self._seconds)
         self._ended, self._seconds = 0, 0.0
@@ -348,8 +351,8 @@ class Batching:
     """Learns from each batch how long tasks last.
 
     Args:
-        most: tasks to take at once.
-        overlaps: 25 ms of work are done while as much is on its way.
+        most: tasks to hold at once.
+        overlaps: half of them are run while the other half is on its way.
     """
 
     def __init__(self, most: int = _MOST, *, overlaps: bool = False) -> None:
@@ -390,5 +393,5 @@ class Batching:
         fitting = int(BATCH_SECONDS / mean) if mean > 0.0 else self._most
         # Growth is careful: what was quick so far need not stay so.
         self._want = max(1, min(fitting, 4 * self._want, self._most))
-        half = min(fitting // 2, self._want) if mean > 0.0 else self._want
+        half = self._want // 2
         self._half = half if self._overlaps and half > 1 else 0
