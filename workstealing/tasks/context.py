@@ -36,7 +36,7 @@ __all__ = (
 )
 
 
-class _Place(msgspec.Struct, eq=False):
+class _Whereabouts(msgspec.Struct, eq=False):
     """Which task it is, and where it runs."""
 
     id: str
@@ -48,7 +48,7 @@ class _Place(msgspec.Struct, eq=False):
 
 
 @final
-class ExecutionContext(_Place, kw_only=True, eq=False):
+class ExecutionContext(_Whereabouts, kw_only=True, eq=False):
     """One attempt at one task.
 
     Which task this is, and where it runs:
