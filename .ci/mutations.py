@@ -186,7 +186,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a worker that lost its lease drops what it holds",
-        "workstealing/workers/loop.py",
+        "workstealing/workers/exchanges.py",
         "        self._in_flight.drop_all()\n",
         "",
         "tests/unit/workers/test_loop.py"
@@ -194,11 +194,27 @@ MUTATIONS = (
     ),
     Mutation(
         "an answer that renews nothing is no sign of life",
-        "workstealing/workers/loop.py",
-        "        if renews:\n            self._lease.renewed()",
-        "        self._lease.renewed()",
+        "workstealing/workers/exchanges.py",
+        "        if asked.renews:\n",
+        "        if True:\n",
         "tests/unit/workers/test_loop.py"
         "::test_an_exchange_that_is_not_to_renew_the_lease_is_no_sign_of_life",
+    ),
+    Mutation(
+        "whoever speaks next reads the reply that is under way first",
+        "workstealing/workers/exchanges.py",
+        "if self._under_way is not None and self.read_reply() is None:",
+        "if False:",
+        "tests/unit/workers/test_overlapping.py"
+        "::test_a_process_that_ends_reads_the_reply_before_it_leaves",
+    ),
+    Mutation(
+        "a reply that was read late renews the lease of when it was sent",
+        "workstealing/workers/exchanges.py",
+        "self._lease.renewed(asked.at if is_ahead else None)",
+        "self._lease.renewed()",
+        "tests/unit/workers/test_overlapping.py"
+        "::test_a_lease_is_renewed_by_the_time_of_the_exchange_not_of_its_reading",
     ),
 )
 

@@ -28,6 +28,7 @@ from redis import Redis
 from redis import asyncio as aio
 from redis import connection as sync
 from redis.cluster import RedisCluster
+from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as TimedOut
 
@@ -66,6 +67,17 @@ class DedicatedConnection:
         self._timeout = timeout_of(client)
         self._connection: Any = None
         self._waits_on: Any = None
+        self._sent: Call[Any] | None = None
+
+    def send(self, behind: Sequence[tuple[Argument, ...]], call: Call[Any]) -> None:
+        """Send a script and commands behind it; whoever calls that reads the replies.
+
+        Anything else that is asked meanwhile has them dropped, unread.
+        """
+        self._drop_unread()
+        # First, for an interrupt may come while it is on its way.
+        self._sent = call
+        self._send([*_packed_call(call), *_packed_all(behind)])
 
     def call(self, call: Call[Any]) -> Any:
         """Run a script; return its reply as it is."""
@@ -78,8 +90,10 @@ class DedicatedConnection:
         before, seconds = list[bytes](), 0.0
         if call.after is not None:
             before, seconds = _packed(call.after.parts), _seconds(call.after.parts)
-        rest = [packed for parts in behind for packed in _packed(parts)]
+        rest = _packed_all(behind)
         try:
+            if self._sent is call:
+                return self._read_sent(1 + len(rest), call.is_raw)
             sent = _packed_call(call) + rest
             return self._exchange(before, sent, call.is_raw, seconds)
         except NoScriptError:
@@ -114,18 +128,42 @@ class DedicatedConnection:
         seconds: float = 0.0,
     ) -> list[Any]:
         """Send all at once; read the replies, the first of them for some seconds."""
+        self._drop_unread()
+        self._send(before + commands)
+        number = len(before) + len(commands)
+        return self._read(number, is_raw, seconds)[len(before) :]
+
+    def _read_sent(self, number: int, is_raw: bool) -> list[Any]:
+        """Read the replies to what was sent before."""
+        self._sent = None
+        if self._connection is None:
+            raise Disconnected("the connection was closed before the reply was read")
+        return self._read(number, is_raw)
+
+    def _drop_unread(self) -> None:
+        """Have no reply on the way that would be taken for the answer to the next."""
+        if self._sent is not None:
+            self._sent = None
+            self.close()
+
+    def _send(self, commands: list[bytes]) -> None:
         if self._connection is None:
             self._connection = self._pool.get_connection()
-        connection, left = self._connection, len(before) + len(commands)
         try:
-            connection.send_packed_command(before + commands)
+            self._connection.send_packed_command(commands)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, left: int, is_raw: bool, seconds: float = 0.0) -> list[Any]:
+        connection, replies = self._connection, list[Any]()
+        try:
             if seconds:
                 self._wait(connection, seconds)
-            replies = []
             while left:
                 left -= 1
                 replies.append(connection.read_response(disable_decoding=is_raw))
-            return replies[len(before) :]
+            return replies
         except ResponseError:
             # If it was the last answer, the connection is as good as before.
             if left:
@@ -269,6 +307,10 @@ def _packed(parts: tuple[Argument, ...]) -> list[bytes]:
     """Return a command as connections of redis-py take it."""
     pack: Any = pack_command  # its type says that a command has a single part
     return [pack(parts)]
+
+
+def _packed_all(commands: Iterable[tuple[Argument, ...]]) -> list[bytes]:
+    return [packed for parts in commands for packed in _packed(parts)]
 
 
 def _seconds(parts: tuple[Argument, ...]) -> float:

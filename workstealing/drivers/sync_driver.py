@@ -199,6 +199,23 @@ class Driver:
 class DedicatedDriver(Driver):
     """A driver for one thread, in which others may end a wait."""
 
+    @property
+    def can_send_ahead(self) -> bool:
+        """Whether it has a connection of its own, on which a reply may wait."""
+        return self._own is not None
+
+    def send(self, call: Call[Any]) -> None:
+        """Send a call, whose answer `call()` of the same reads later.
+
+        Nothing else may be asked of this driver meanwhile.
+        """
+        assert self._own is not None, "see can_send_ahead"
+        behind = fence(self.client, call) if call.replicas else []
+        try:
+            self._own.send(behind, call)
+        except CLIENT_ERRORS as error:
+            raise translated(error, call.script) from error
+
     def interrupt(self) -> None:
         """End a wait on the server, if it has a connection of its own for that.
 

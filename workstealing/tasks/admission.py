@@ -43,7 +43,10 @@ class Admission:
 
         Refuse it if it is not genuine, or larger than a producer of ours would write.
         """
-        read = self._genuine_envelope(task_id, envelope, now_ms)
+        if self.signer is None:
+            read = Envelope.read(envelope)
+        else:
+            read = self._genuine_envelope(self.signer, task_id, envelope, now_ms)
         # The payload is a part of it, so most envelopes need no closer look.
         if self.max_payload is not None and len(envelope) > self.max_payload:
             size = memoryview(read.payload).nbytes
@@ -51,10 +54,11 @@ class Admission:
                 raise PayloadTooLarge(read.name, size, self.max_payload)
         return read
 
-    def _genuine_envelope(self, task_id: str, envelope: bytes, now_ms: int) -> Envelope:
-        if self.signer is None:
-            return Envelope.read(envelope)
-        sig = self.signer.verify(task_id, envelope)
+    @staticmethod
+    def _genuine_envelope(
+        signer: Signer, task_id: str, envelope: bytes, now_ms: int
+    ) -> Envelope:
+        sig = signer.verify(task_id, envelope)
         read = Envelope.read(envelope)
         if read.sig != sig:
             raise BadSignature(task_id, "the envelope has two signatures")

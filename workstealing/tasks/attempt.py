@@ -64,39 +64,19 @@ Ending = Report | Unroutable | None
 """What comes of a delivery; None: nothing is to be reported, another worker has it."""
 
 
-class Attempt:
+class Attempt(msgspec.Struct, eq=False):
     """One try at a task: all that is needed to run it and to report on it."""
 
-    __slots__ = (
-        "arguments",
-        "began_ns",
-        "context",
-        "definition",
-        "envelope",
-        "is_interrupted",
-        "is_overdue",
-        "task",
-    )
-
-    def __init__(
-        self,
-        task: Delivery,
-        envelope: Envelope,
-        definition: TaskDefinition,
-        arguments: dict[str, Any],
-        context: ExecutionContext,
-        began_ns: int,
-    ) -> None:
-        self.task = task
-        self.envelope = envelope
-        self.definition = definition
-        self.arguments = arguments
-        self.context = context
-        self.began_ns = began_ns
-        self.is_interrupted = False
-        """It was made to stop: by its time limit, a cancellation or a stop."""
-        self.is_overdue = False
-        """It was made to stop because it ran into its time limit."""
+    task: Delivery
+    envelope: Envelope
+    definition: TaskDefinition
+    arguments: dict[str, Any]
+    context: ExecutionContext
+    began_ns: int
+    is_interrupted: bool = False
+    """It was made to stop: by its time limit, a cancellation or a stop."""
+    is_overdue: bool = False
+    """It was made to stop because it ran into its time limit."""
 
     @property
     def timeout(self) -> float | None:

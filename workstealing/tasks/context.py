@@ -36,8 +36,19 @@ __all__ = (
 )
 
 
+class _Whereabouts(msgspec.Struct, eq=False):
+    """Which task it is, and where it runs."""
+
+    id: str
+    name: str
+    version: int = 1
+    attempt: int = 1
+    worker: str = ""
+    queue: str = ""
+
+
 @final
-class ExecutionContext:
+class ExecutionContext(_Whereabouts, kw_only=True, eq=False):
     """One attempt at one task.
 
     Which task this is, and where it runs:
@@ -64,44 +75,12 @@ class ExecutionContext:
         save(): keep it.
     """
 
-    __slots__ = (
-        "_control",
-        "attempt",
-        "deadline",
-        "id",
-        "name",
-        "principal",
-        "queue",
-        "roles",
-        "version",
-        "worker",
-    )
-
-    def __init__(
-        self,
-        id: str,  # noqa: A002 - the word users know
-        name: str,
-        version: int = 1,
-        attempt: int = 1,
-        worker: str = "",
-        queue: str = "",
-        *,
-        principal: str = "",
-        roles: tuple[str, ...] = (),
-        deadline: datetime | None = None,
-    ) -> None:
-        self.id = id
-        self.name = name
-        self.version = version
-        self.attempt = attempt
-        self.worker = worker
-        self.queue = queue
-        self.principal = principal
-        """On whose behalf it was called."""
-        self.roles = roles
-        self.deadline = deadline
-        """When its caller gives up."""
-        self._control = AttemptControl()
+    principal: str = ""
+    """On whose behalf it was called."""
+    roles: tuple[str, ...] = ()
+    deadline: datetime | None = None
+    """When its caller gives up."""
+    _control: AttemptControl = msgspec.field(default_factory=lambda: AttemptControl())
 
     @property
     def cancelled(self) -> bool:

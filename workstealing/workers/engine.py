@@ -28,9 +28,9 @@ from workstealing.tasks.observed_runner import ObservedHookedRunner, ObservedRun
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.identity import LoopStats, Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.lease import Lease
 from workstealing.workers.lifespan import Lifespan
 from workstealing.workers.loop import (
-    Lease,
     UntilEmpty,
     WorkerLoop,
     descriptors_lost,
@@ -95,6 +95,8 @@ class WorkerEngine(Generic[S]):
         reraised: exceptions that are meant for the worker, not for the task.
         may_end: is told whether nothing is left, and returns whether to end then.
         new_in_flight: makes what holds its tasks.
+        overlaps: an exchange is to be under way while quick tasks run, where the
+            connection allows that.
     """
 
     def __init__(
@@ -114,6 +116,7 @@ class WorkerEngine(Generic[S]):
         reraised: tuple[type[BaseException], ...] = (),
         may_end: Callable[[bool], bool] = bool,
         new_in_flight: Callable[[Batching, Clock], InFlight] = InFlight,
+        overlaps: bool = False,
     ) -> None:
         check_threads()
         internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
@@ -126,7 +129,8 @@ class WorkerEngine(Generic[S]):
         if queue.registry.uses_resources:
             self._lifespan = Lifespan(name, queue.registry.resources())
         self.lease = Lease(identity.lease, clock)
-        self.in_flight = new_in_flight(Batching(batch), clock)
+        overlaps = overlaps and self._own_driver.can_send_ahead
+        self.in_flight = new_in_flight(Batching(batch, overlaps=overlaps), clock)
         self._observers = observers = internals.observers
         self.runner = runner_of(internals)(
             internals.admission,

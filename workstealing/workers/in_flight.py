@@ -191,15 +191,35 @@ class InFlight:
     def room(self) -> int:
         """Return how many to ask for: 50 ms of work, or one per idle slot."""
         with self._mutex:
-            self._batching.lasted(self._ended, self._seconds)
-            self._ended, self._seconds = 0, 0.0
+            self._learn()
             if self._is_stuck and not self._idle:
                 # It would only be put down again.
                 return 0
             want = self._batching.want
             wanted = want * self._size if want > 1 else self._idle
+            wanted = self._half() or wanted
             self._wanted = max(0, wanted - len(self._waiting))
             return self._wanted
+
+    def room_ahead(self) -> int:
+        """Return how many to ask for while others are run; 0: not to ask yet.
+
+        Not if the last exchange brought less than it was asked for: there is no more,
+        or it is a task that is to run alone.
+        """
+        with self._mutex:
+            self._learn()
+            half, waiting = self._half(), len(self._waiting)
+            if self._is_exhausted or self._is_unsure or not waiting:
+                return 0
+            room = min(half, 2 * half - waiting)
+            self._wanted = room if room > 1 else 0
+            return self._wanted
+
+    @property
+    def turn_seconds(self) -> float:
+        """For how long a slot in the thread of the loop runs tasks at a time."""
+        return BATCH_SECONDS / 2 if self._batching.half else BATCH_SECONDS
 
     def keep(self) -> int:
         """Return how many to have in the deque, where thieves reach them."""
@@ -301,6 +321,14 @@ class InFlight:
     def _is_hungry(self) -> bool:
         return self._idle > len(self._waiting)
 
+    def _half(self) -> int:
+        """Return how many all slots run while as many are on their way; 0: not so."""
+        return self._batching.half * self._size
+
+    def _learn(self) -> None:
+        self._batching.lasted(self._ended, self._seconds)
+        self._ended, self._seconds = 0, 0.0
+
     def _let_go(self, tasks: Iterable[Delivery | Report]) -> None:
         held = self._held
         for task in tasks:
@@ -320,17 +348,29 @@ class InFlight:
 
 
 class Batching:
-    """Learns from each batch how long tasks last."""
+    """Learns from each batch how long tasks last.
 
-    def __init__(self, most: int = _MOST) -> None:
+    Args:
+        most: tasks to hold at once.
+        overlaps: half of them are run while the other half is on its way.
+    """
+
+    def __init__(self, most: int = _MOST, *, overlaps: bool = False) -> None:
         self._most = most
+        self._overlaps = overlaps
         self._mean: float | None = None
         self._want = 1
+        self._half = 0
 
     @property
     def want(self) -> int:
         """How many tasks to hold at once."""
         return self._want
+
+    @property
+    def half(self) -> int:
+        """How many to run while as many are on their way; 0: tasks last too long."""
+        return self._half
 
     @property
     def is_quick(self) -> bool:
@@ -353,3 +393,5 @@ class Batching:
         fitting = int(BATCH_SECONDS / mean) if mean > 0.0 else self._most
         # Growth is careful: what was quick so far need not stay so.
         self._want = max(1, min(fitting, 4 * self._want, self._most))
+        half = self._want // 2
+        self._half = half if self._overlaps and half > 1 else 0

@@ -8,7 +8,6 @@ from typing import Any
 
 from workstealing.queue.steps import RedisCommand
 from workstealing.tasks.attempt import Attempt, Ending
-from workstealing.workers.in_flight import BATCH_SECONDS
 from workstealing.workers.lifespan import Lifespan, LoopLifespan
 from workstealing.workers.redis_threads import Heartbeat
 from workstealing.workers.slots import SlotParts
@@ -78,6 +77,7 @@ class InlineSlot:
             in_flight.begin,
             in_flight.finish,
         )
+        seconds = in_flight.turn_seconds
         in_flight.slot_is_busy()
         try:
             began_at = now = monotonic()
@@ -89,7 +89,7 @@ class InlineSlot:
                     ending = runner.execute(delivery, call, complete)
                 before, now = now, monotonic()
                 finish(delivery, ending, now - before)
-                if now - began_at > BATCH_SECONDS:
+                if now - began_at > seconds:
                     break
         finally:
             in_flight.slot_is_idle()

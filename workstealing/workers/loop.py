@@ -1,8 +1,9 @@
-"""The loop of one worker: join, exchange, steal, route, rest.
+"""The loop of one worker: join, exchange, steal, run, rest.
 
-It is the only code that talks to Redis for a worker: reports out, tasks and
-cancellations in. One thread runs it. While that thread itself runs a task (an inline
-slot), another one calls `heartbeat()`; a lock keeps the two from talking at once.
+It alone decides when a worker talks to Redis; `Exchanges` and `HandingBack` say what.
+One thread runs it. While that thread itself runs tasks (an inline slot), an exchange is
+under way if tasks are quick and there are many. If one takes long, another thread calls
+`heartbeat()`; a lock keeps the two from talking at once.
 
 The loop survives every failure of Redis: it assumes that a reply was lost, waits a
 little, and tries again.
@@ -14,7 +15,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
@@ -24,28 +25,27 @@ from workstealing.drivers.connection import is_plain, timeout_of
 from workstealing.drivers.sync_driver import DedicatedDriver, Driver
 from workstealing.errors import (
     ConfigurationError,
-    NotReplicated,
     PoolBroken,
     RedisError,
     ServerTooOld,
 )
 from workstealing.queue import worker_calls
-from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
-from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
-from workstealing.tasks.context import control_of
-from workstealing.telemetry.task_events import LeaseLost, TaskParked, TasksStolen
+from workstealing.tasks.attempt import Delivery, Ending
+from workstealing.telemetry.task_events import TasksStolen
 from workstealing.telemetry.task_observers import TaskObservers
+from workstealing.workers.exchanges import Exchanges
+from workstealing.workers.handing_back import HandingBack
 from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
-from workstealing.workers.in_flight import InFlight
+from workstealing.workers.in_flight import BATCH_SECONDS, InFlight
+from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
-from workstealing.workers.slots import Slots, tell_lease_lost
+from workstealing.workers.slots import Slots
 from workstealing.workers.upkeep import emit_rescued, upkeep
 
 __all__ = (
-    "Lease",
     "UntilEmpty",
     "WorkerLoop",
     "choose_victim",
@@ -69,7 +69,6 @@ _SHORTEST_REST = 0.001
 _FIRST_PAUSE = 0.1
 # A worker is to be back within five seconds of a server that takes writes.
 _LONGEST_PAUSE = 4.0
-_LOG_SECONDS = 60.0
 # A worker that takes no more may still be fed by others, who do not know.
 _HAND_BACK_SECONDS = 1.0
 _UNPARK_BATCH = 500
@@ -148,21 +147,29 @@ class WorkerLoop:
         self._chance = chance
         self._clock = clock
         self._observers = observers
-        self._minutes = minutes
         self._sleep = sleep
         self._speaking = Lock()
-        self._may_repeat = may_repeat
         self._rests_in_a_row = 0
         self._is_resting = False
         self._is_roused = False
-        self._is_member = False
-        self._pauses = Pauses()
         self._held_back = 0
-        self._is_unreplicated = False
         self._failures_in_a_row = 0
-        self._logged_at = -math.inf
         self._hand_back_at = -math.inf
+        self._read_ahead: Exchanged | None = None
         self.stats = LoopStats()
+        self._exchanges = Exchanges(
+            identity,
+            driver,
+            in_flight,
+            slots,
+            lease,
+            self.stats,
+            may_repeat=may_repeat,
+            clock=clock,
+            observers=observers,
+            minutes=minutes,
+        )
+        self._handing_back = HandingBack(identity, in_flight, observers)
         self.phase = Phase.WORKING
         """How far along the worker is; set from outside."""
         self.is_empty = False
@@ -172,10 +179,10 @@ class WorkerLoop:
         """Join, work until the end, hand back, leave."""
         while not self._is_over():
             try:
-                if not self._is_member:
+                if not self._exchanges.is_member:
                     self._join()
                 if self._is_hand_back_due():
-                    self._hand_back(self._driver, final=False)
+                    self._handing_back.all_waiting(self._driver, final=False)
                 self._turn()
                 self._failures_in_a_row = 0
                 self._is_roused = False
@@ -187,7 +194,7 @@ class WorkerLoop:
                     self._in_flight.doubt()
                 else:
                     self._pause(error)
-        if self._is_member:
+        if self._exchanges.is_member:
             self.leave()
 
     def leave(self) -> None:
@@ -209,24 +216,35 @@ class WorkerLoop:
         It delivers reports, puts tasks that wait behind a long one back into the deque,
         where thieves reach them, and renews the lease.
         """
-        driver = self._shared_driver
         if not self._speaking.acquire(blocking=False):
             self._rouse()
             return
         try:
-            if not self._is_member:
-                return
-            stuck = self._in_flight.release_if_stuck()
-            is_due = stuck or self._in_flight.is_report_overdue()
-            if is_due or self._lease.silence >= self._lease.renew_seconds:
-                exchanged = self._exchange(driver, want=0, keep=0)
-                self._release(driver, stuck)
-                if exchanged is not None:
-                    self._do_duties(driver, exchanged)
-            if self._is_member and self._is_hand_back_due():
-                self._hand_back(driver, final=False)
+            if self._exchanges.is_member:
+                self._beat(self._shared_driver)
         finally:
             self._speaking.release()
+
+    def _beat(self, driver: Driver) -> None:
+        exchanges, in_flight = self._exchanges, self._in_flight
+        is_silent = self._lease.silence >= self._lease.renew_seconds
+        is_handing_back = self._is_hand_back_due()
+        seconds = exchanges.seconds_under_way
+        if seconds is not None and (
+            is_silent or is_handing_back or seconds >= BATCH_SECONDS
+        ):
+            late = exchanges.read_reply()
+            if late is None:
+                return
+            self._do_duties(driver, late)
+        stuck = in_flight.release_if_stuck()
+        if stuck or in_flight.is_report_overdue() or is_silent:
+            exchanged = exchanges.exchange(driver, want=0, keep=0)
+            self._handing_back.release(driver, stuck)
+            if exchanged is not None:
+                self._do_duties(driver, exchanged)
+        if exchanges.is_member and is_handing_back:
+            self._handing_back.all_waiting(driver, final=False)
 
     def _rouse(self) -> None:
         """Have the loop look at the phase, if it waits for a wake-up."""
@@ -238,10 +256,9 @@ class WorkerLoop:
         # With a limit: the other thread may be waiting for a server that never answers.
         has_lock = self._speaking.acquire(timeout=_LOCK_SECONDS)
         try:
-            self._exchange(driver, want=0, keep=0)
-            self._hand_back(driver, final=True)
-            if self._minutes is not None:
-                self._minutes.record(driver, is_last=True)
+            self._exchanges.exchange(driver, want=0, keep=0)
+            self._handing_back.all_waiting(driver, final=True)
+            self._exchanges.record_minutes(driver)
         except RedisError as error:
             logger.warning(
                 "worker %s could not hand back its tasks, which others take over when"
@@ -250,7 +267,7 @@ class WorkerLoop:
                 error,
             )
         finally:
-            self._is_member = False
+            self._exchanges.is_member = False
             if has_lock:
                 self._speaking.release()
 
@@ -286,32 +303,23 @@ class WorkerLoop:
                 unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
         if self._schedules.has_code:
             self._driver.run(self._schedules.declare())
-        self._is_member = True
+        self._exchanges.is_member = True
 
     def _turn(self) -> None:
         """Exchange once, and do what comes of it."""
         in_flight, driver, phase = self._in_flight, self._driver, self.phase
-        is_open = phase is Phase.WORKING and not self._is_unreplicated
-        want = in_flight.room() if is_open else 0
-        after, self._waits_for = self._waits_for, None
-        with self._speaking:
-            self._is_resting = after is not None
-            try:
-                exchanged = self._exchange(
-                    driver, want=want, keep=in_flight.keep(), after=after
-                )
-            finally:
-                self._is_resting = False
+        exchanged, self._read_ahead = self._read_ahead, None
+        if exchanged is None:
+            exchanged = self._exchange()
         if exchanged is None:
             return
-        has_worked = self._steal(exchanged) > 0
+        has_worked = phase is Phase.WORKING and self._steal(exchanged) > 0
         if not has_worked and in_flight.is_busy():
             has_worked = True
-            self._slots.work()
-            # Each goes to the front of a deque, so the first of them comes last.
-            for unroutable in reversed(in_flight.take_unroutable()):
-                self._route(unroutable)
-            self._release(driver, in_flight.release_if_stuck())
+            self._work()
+            if self._exchanges.is_member:
+                self._handing_back.route_unknown(driver)
+                self._handing_back.release(driver, in_flight.release_if_stuck())
         if self._do_duties(driver, exchanged):
             has_worked = True
         # One that is still putting paused tasks aside may find others behind them.
@@ -322,114 +330,44 @@ class WorkerLoop:
         elif self.phase is phase:
             self._rest(exchanged)
 
-    def _exchange(
-        self,
-        driver: Driver,
-        *,
-        want: int,
-        keep: int,
-        after: RedisCommand[Any] | None = None,
-    ) -> Exchanged | None:
-        """Report, renew the lease and take tasks; None if the lease was lost."""
-        identity, in_flight, stats = self._identity, self._in_flight, self.stats
-        reports = in_flight.take_reports()
-        # An exchange that follows a rest is sent before it.
-        renews = self._lease.is_worth_renewing or self._rests_in_a_row > 1
-        stats.exchanges += 1
-        call = worker_calls.exchange(
-            identity.keys,
-            identity.settings,
-            identity.name,
-            identity.incarnation,
-            want=want,
-            keep=keep,
-            reports=reports,
-            held=in_flight.held_besides(
-                reports, is_occasion=renews and self._may_repeat
-            ),
-            renews=renews,
-            after=after,
-        )
-        try:
-            exchanged = driver.call(call)
-        except NotReplicated as error:
-            exchanged = cast("Exchanged | None", error.answer)
-            self._report_again(reports, error)
-        except BaseException:
-            # Whether Redis has them is not known. A worker that is interrupted here
-            # leaves with them.
-            in_flight.keep_reports(reports)
-            raise
-        else:
-            in_flight.delivered(reports)
-            self._is_unreplicated &= not reports
-        if exchanged is None:
-            self._lose_lease()
-            return None
-        if exchanged.refused:
-            stats.refused += len(exchanged.refused)
-            logger.warning(
-                "worker %s reported too late: tasks %s now belong to other workers",
-                identity.name,
-                ", ".join(exchanged.refused),
-            )
-        if renews:
-            self._lease.renewed()
-            if self._minutes is not None:
-                self._minutes.record(driver)
-        stats.taken += len(exchanged.tasks)
-        if exchanged.unfinished >= 0:
-            stats.due = exchanged.runnable
-        self._tell_pauses(exchanged.pauses)
-        self._take(exchanged)
-        return exchanged
+    def _exchange(self) -> Exchanged | None:
+        in_flight = self._in_flight
+        want = in_flight.room() if self._is_open() else 0
+        after, self._waits_for = self._waits_for, None
+        with self._speaking:
+            self._is_resting = after is not None
+            try:
+                return self._exchanges.exchange(
+                    self._driver,
+                    want=want,
+                    keep=in_flight.keep(),
+                    # An exchange that follows a rest is sent before it.
+                    rests=self._rests_in_a_row > 1,
+                    after=after,
+                )
+            finally:
+                self._is_resting = False
 
-    def _report_again(self, reports: Sequence[Report], error: NotReplicated) -> None:
-        """Hold reports that a failover could undo, and take nothing more meanwhile.
+    def _work(self) -> None:
+        """Have tasks run, with the next exchange under way if that is worth it."""
+        in_flight, exchanges = self._in_flight, self._exchanges
+        ahead = in_flight.room_ahead() if self._is_open() else 0
+        if not ahead:
+            self._slots.work()
+            return
+        with self._speaking:
+            exchanges.send_ahead(ahead, in_flight.keep())
+        self._slots.work()
+        if not self._has_descriptors():
+            raise descriptors_lost(self._identity.name)
+        with self._speaking:
+            # Unless the heartbeat has read it, because a task took long.
+            if exchanges.seconds_under_way is not None:
+                self._read_ahead = exchanges.read_reply()
 
-        The server has them, and takes them for known. One that follows it without them
-        accepts them, if it knows that the tasks are this worker's.
-        """
-        self._in_flight.keep_reports(reports)
-        self._is_unreplicated = True
-        self._count_failure(
-            "worker %s takes no more tasks until replicas have what it reported: %s",
-            error,
-        )
-
-    def _take(self, exchanged: Exchanged) -> None:
-        fed = self._in_flight.take(exchanged.tasks, exchanged.cancelled)
-        if fed:
-            self._slots.wake(fed)
-        if exchanged.cancelled:
-            for slot in self._slots.all():
-                attempt = slot.attempt
-                if attempt is not None and attempt.task.id in exchanged.cancelled:
-                    control_of(attempt.context).is_cancelled = True
-
-    def _lose_lease(self) -> None:
-        silence = self._lease.silence
-        self.stats.lost_leases += 1
-        self._is_member = False
-        self._in_flight.drop_all()
-        tell_lease_lost(self._slots)
-        logger.warning(
-            "worker %s lost its lease of %g s, and its tasks to other workers, after"
-            " %.1f s of silence; it joins again. If Redis could be reached, a task held"
-            " the interpreter (the GIL) or the machine was suspended",
-            self._identity.name,
-            self._lease.seconds,
-            silence,
-        )
-        if self._observers is not None:
-            queue = self._observers.queue
-            self._observers.emit(LeaseLost(queue, self._identity.name, silence))
-
-    def _tell_pauses(self, pauses: Pauses) -> None:
-        if pauses != self._pauses:
-            self._pauses = pauses
-            text = "; ".join(pauses.sentences()) or "nothing is paused any more"
-            logger.info("worker %s: %s", self._identity.name, text)
+    def _is_open(self) -> bool:
+        """Return whether it is to take tasks."""
+        return self.phase is Phase.WORKING and not self._exchanges.is_unreplicated
 
     def _steal(self, exchanged: Exchanged) -> int:
         identity = self._identity
@@ -445,54 +383,12 @@ class WorkerLoop:
             self._observers.emit(TasksStolen(queue, identity.name, victim, stolen))
         return stolen
 
-    def _route(self, unroutable: Unroutable) -> None:
-        """Give a task to a live worker that can run it, or park it until one joins.
-
-        No attempt is counted. So old and new releases may run side by side.
-        """
-        identity, call = self._identity, self._driver.call
-        keys, task, ability = identity.keys, unroutable.task, unroutable.ability
-        capable = call(worker_calls.find_capable(keys, ability, but=identity.name))
-        if capable and call(worker_calls.route(keys, identity.name, task, capable)):
-            logger.debug("task %s needs %s: routed to %s", task.id, ability, capable)
-        elif call(worker_calls.park(keys, identity.name, task, ability)):
-            logger.warning(
-                "task %s is parked: no live worker can run %s", task.id, ability
-            )
-            if self._observers is not None:
-                name, _, version = ability.rpartition("@")
-                queue = self._observers.queue
-                self._observers.emit(TaskParked(queue, name, task.id, int(version)))
-
-    def _release(self, driver: Driver, deliveries: Sequence[Delivery]) -> None:
-        if deliveries:
-            identity = self._identity
-            try:
-                driver.call(
-                    worker_calls.release(identity.keys, identity.name, deliveries)
-                )
-            except BaseException:
-                # The next exchange clears up whether Redis has them.
-                self._in_flight.doubt()
-                raise
-
     def _is_hand_back_due(self) -> bool:
         now = self._clock.monotonic()
         if self.phase < Phase.QUIET or now < self._hand_back_at:
             return False
         self._hand_back_at = now + _HAND_BACK_SECONDS
         return True
-
-    def _hand_back(self, driver: Driver, *, final: bool) -> None:
-        identity = self._identity
-        self._release(driver, self._in_flight.release_all())
-        left = 1
-        while left:
-            _, left = driver.call(
-                worker_calls.leave(
-                    identity.keys, identity.name, identity.incarnation, final=final
-                )
-            )
 
     def _do_duties(self, driver: Driver, exchanged: Exchanged) -> int:
         """Do what is due for the whole queue; return how many ticks were fired."""
@@ -547,52 +443,12 @@ class WorkerLoop:
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()
-        self._count_failure("worker %s cannot reach Redis, retrying: %s", error)
+        self._exchanges.count_failure(
+            "worker %s cannot reach Redis, retrying: %s", error
+        )
         longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self._failures_in_a_row)
         self._failures_in_a_row = min(self._failures_in_a_row + 1, 10)
         self._sleep(longest * (0.5 + 0.5 * self._chance.random()))
-
-    def _count_failure(self, sentence: str, error: RedisError) -> None:
-        self.stats.failures += 1
-        now = self._clock.monotonic()
-        if now - self._logged_at >= _LOG_SECONDS:
-            self._logged_at = now
-            logger.warning(sentence, self._identity.name, error)
-
-
-class Lease:
-    """When Redis last renewed the lease of a worker."""
-
-    def __init__(self, seconds: float, clock: Clock) -> None:
-        self.seconds = seconds
-        self._clock = clock
-        self._renewed_at = clock.monotonic()
-        self._worth_at = self._renewed_at
-
-    def renewed(self) -> None:
-        """Note a reply that renewed it; one that only answers is no sign of life."""
-        self._renewed_at = self._clock.monotonic()
-        self._worth_at = self._renewed_at + self.renew_seconds / 4
-
-    @property
-    def silence(self) -> float:
-        """Seconds since Redis renewed it last."""
-        return self._clock.monotonic() - self._renewed_at
-
-    @property
-    def renew_seconds(self) -> float:
-        """How often it is to be renewed, which also brings cancellations."""
-        return min(1.0, self.seconds / 3)
-
-    @property
-    def is_worth_renewing(self) -> bool:
-        """Whether an exchange that takes place anyway is to renew it, too."""
-        return self._clock.monotonic() >= self._worth_at
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether other workers may have the tasks by now."""
-        return self.silence >= self.seconds
 
 
 def descriptors_lost(worker: str) -> PoolBroken:

@@ -210,6 +210,7 @@ class _ChildWorker:
             clock=SYSTEM_CLOCK,
             incarnation=orders.incarnation,
             give_up=lambda _, attempt: self._end(attempt),
+            overlaps=self._lent is None,
             **options,
         )
 

@@ -50,6 +50,8 @@ class SlotPool:
         clock: where time comes from.
         shared: what several queues share; None: there is one.
         close: is called at the end.
+        overlaps: an exchange is to be under way while tasks run. Without that, a loop
+            that notices a low stock waits for the interpreter until there is none.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class SlotPool:
         clock: Clock,
         shared: SharedSlots | None = None,
         close: Callable[[], None] | None = None,
+        overlaps: bool = False,
     ) -> None:
         self._name = name
         self._shared = shared
@@ -81,6 +84,7 @@ class SlotPool:
                 clock=clock,
                 idle=idle,
                 give_up=partial(self._give_up, place),
+                overlaps=overlaps and shared is None,
                 **({"tick": tick} if shared is None else shared.options(place, tick)),
             )
             for place, queue in enumerate(queues)

@@ -25,7 +25,7 @@ from threading import Condition, Event, Lock, Thread
 from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Attempt
-from workstealing.workers.loop import Lease
+from workstealing.workers.lease import Lease
 from workstealing.workers.slots import Slot
 
 __all__ = ("GRACE_SECONDS", "Supervisor")

@@ -80,6 +80,7 @@ class Worker:
             idle=self._idle,
             # Ctrl-C is meant for the worker, wherever it happens to be.
             reraised=(KeyboardInterrupt,),
+            overlaps=True,
         )
         if self._is_stopping:
             engine.enter(Phase.STOPPING)

@@ -272,6 +272,7 @@ class WorkerPool:
             clock=self._clock,
             shared=shared,
             close=close,
+            overlaps=self.kind == "threads",
         )
 
     def _running(self) -> SlotPool | ProcessPool:

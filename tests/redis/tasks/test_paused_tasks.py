@@ -95,7 +95,7 @@ def test_who_waits_is_told_that_it_is_paused(make_queue: Make) -> None:
 def test_a_worker_says_once_that_something_is_paused_and_that_it_is_not(
     make_queue: Make, crew: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "workstealing.workers.loop")
+    caplog.set_level(logging.INFO, "workstealing.workers.exchanges")
     queue = make_queue()
     queue.pause()
     crew.start(queue)

@@ -24,7 +24,8 @@ from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
 from workstealing.workers.identity import Phase, WorkerIdentity
 from workstealing.workers.in_flight import Batching, InFlight
-from workstealing.workers.loop import Lease, UntilEmpty, WorkerLoop, choose_victim
+from workstealing.workers.lease import Lease
+from workstealing.workers.loop import UntilEmpty, WorkerLoop, choose_victim
 
 KEYS = QueueKeys("queue", "run")
 IDENTITY = WorkerIdentity(

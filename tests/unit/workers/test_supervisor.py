@@ -12,7 +12,7 @@ from workstealing._logs import flush_logs
 from workstealing.tasks.attempt import Attempt, Delivery
 from workstealing.tasks.context import ExecutionContext, control_of
 from workstealing.testing import ManualClock, wait_until
-from workstealing.workers.loop import Lease
+from workstealing.workers.lease import Lease
 from workstealing.workers.supervisor import GRACE_SECONDS, Supervisor
 
 
