@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import zipfile
@@ -49,6 +50,8 @@ def try_out(name: str) -> str | None:
     assert version, said
     maker = "Valkey" if "valkey" in said.lower() else "Redis"
     print(f"{maker} {version[1]}: {binary}", flush=True)
+    # What a shell starts in the background ignores this signal, and so do its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     environment = {**os.environ, "WORKSTEALING_TEST_SERVER": str(binary)}
     run = subprocess.Popen(
         [sys.executable, ".ci/again.py", "-n", "4", "--dist", "worksteal", *TESTS],
@@ -68,11 +71,12 @@ def try_out(name: str) -> str | None:
 
 def write_table(rows: list[str]) -> None:
     """Replace the rows of the servers that were tried; the others stay."""
-    page = PAGE.read_text()
-    head, table, tail = re.split(r"(?<=<!-- servers -->\n)|(?=<!-- end -->)", page)
+    head, begin, rest = PAGE.read_text().partition("<!-- servers -->\n")
+    table, end, tail = rest.partition("<!-- end -->")
     known = {line.split("|")[1]: line for line in table.splitlines() or HEAD}
     known.update({row.split("|")[1]: row for row in rows})
-    PAGE.write_text(f"{head}{chr(10).join(known.values())}\n{tail}")
+    lines = "".join(f"{line}\n" for line in known.values())
+    PAGE.write_text(head + begin + lines + end + tail)
 
 
 def bring(name: str) -> Path:
@@ -96,11 +100,19 @@ def redis_6() -> Path:
 
 
 def redis_7() -> Path:
-    """From the system's packages."""
-    found = shutil.which("redis-server")
-    if not found:
-        raise LookupError("there is no redis-server on PATH")
-    return Path(found)
+    """From the system's packages; on Debian they need not be installed."""
+    if found := shutil.which("redis-server"):
+        return Path(found)
+    binary = FOLDER / "debian/usr/bin/redis-server"
+    if not binary.exists():
+        if not shutil.which("apt-get"):
+            raise LookupError("there is no redis-server on PATH")
+        # Its libraries are usually there; if not, it says so when it starts.
+        download = ["apt-get", "download", "-qq", "redis-server", "redis-tools"]
+        subprocess.check_call(download, cwd=FOLDER)
+        for package in FOLDER.glob("redis-*.deb"):
+            subprocess.check_call(["dpkg", "-x", package, FOLDER / "debian"])
+    return binary
 
 
 def redis_8() -> Path:
