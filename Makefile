@@ -11,7 +11,8 @@ PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
 
-.PHONY: demo quick test check measure bench bench-peers docs pictures cast matrix servers mutations clean
+.PHONY: demo quick test check measure bench bench-peers docs pictures cast matrix servers \
+	web-servers mutations soak clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -66,6 +67,10 @@ matrix:
 servers: .venv/test-ready
 	$(BIN)/python .ci/servers.py $(SERVERS)
 
+# Responses with us and without, on every web server that the pages of WSGI and ASGI name.
+web-servers: .venv/web-servers-ready
+	$(TEST) -n $(TESTERS) --dist worksteal tests/integrations/web
+
 # Whether the tests notice when a rule of the queue is taken away.
 mutations: .venv/test-ready
 	$(BIN)/python .ci/mutations.py
@@ -85,6 +90,10 @@ clean:
 	$(PIP) --upgrade pip
 	$(PIP) --editable '.[$(EXTRAS)]' --group dev --group frameworks
 	@touch $@ .venv/demo-ready
+
+.venv/web-servers-ready: pyproject.toml .venv/test-ready
+	$(PIP) --group web-servers
+	@touch $@
 
 .venv/docs-ready: pyproject.toml | .venv/bin/python
 	$(PIP) --upgrade pip

@@ -1,4 +1,4 @@
-"""Checks every number and name that a user gives, when it is given.
+"""Checks every number and name that a user gives, when it is given, and the process.
 
 Each function returns the checked value, in the type that the code works with, or raises
 a `ConfigurationError` that names the argument, what it must be and what it is. None is
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from numbers import Real
@@ -47,6 +48,7 @@ __all__ = (
     "did_you_mean",
     "is_text",
     "milliseconds",
+    "threads_are_greenlets",
 )
 
 LARGEST = 2**31 - 1
@@ -325,6 +327,13 @@ _NOT_IN_ROLES = frozenset(",*")
 _JOB_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}")
 # Python refuses to write whole numbers of thousands of digits.
 _MOST_BITS = 256
+
+
+def threads_are_greenlets() -> bool:
+    """Return whether gevent has replaced threads: while one computes, no other runs."""
+    # Who has not imported it has not patched anything either.
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey is not None and bool(monkey.is_module_patched("threading"))
 
 
 def _as_float(number: Any) -> float | None:

@@ -54,6 +54,7 @@ WorkStealingError
     └── ServerTooOld        the server lacks a command that is needed
 
 StopWork(BaseException)     asks a running task to stop; not an error
+SliceOverdue(BaseException) interrupts a slice of side work at its `hard_deadline`
 
 Errors cross threads and processes, so each can be pickled: its attributes are its
 arguments, and its text is made from them. A text is one line without control
@@ -105,6 +106,7 @@ __all__ = (
     "ResultTimeout",
     "ScheduleNotFound",
     "ServerTooOld",
+    "SliceOverdue",
     "StopWork",
     "TaskCancelled",
     "TaskDead",
@@ -528,3 +530,13 @@ class StopWork(BaseException):
 
     Not an `Exception`, so that a task's own `except Exception` does not swallow it.
     """
+
+
+class SliceOverdue(BaseException):
+    """Interrupts a slice that has run for longer than its `hard_deadline`.
+
+    Not an `Exception`, so that a job's own `except Exception` does not swallow it.
+    """
+
+    def __str__(self) -> str:
+        return "the slice ran for longer than the hard_deadline of its recruiter"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
+
+import workstealing
 
 FOREIGN = (
     "redis",
@@ -40,8 +44,6 @@ def test_importing_the_package_imports_nothing_that_a_host_does_not_use() -> Non
 
 
 def test_the_package_tells_its_version() -> None:
-    import workstealing
-
     assert workstealing.__version__ == version("workstealing")
     assert "importlib.metadata" not in _loaded_by("import workstealing")
 
@@ -63,3 +65,12 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="no_such_name"):
         workstealing.no_such_name  # noqa: B018 - the access is the test
+
+
+def test_promise_10_nothing_in_the_package_can_unpickle() -> None:
+    package = Path(workstealing.__file__).parent
+    imports = re.compile(r"^\s*(?:import|from) (?:c?pickle|marshal|shelve)\b", re.M)
+
+    found = [path for path in package.rglob("*.py") if imports.search(path.read_text())]
+
+    assert found == []

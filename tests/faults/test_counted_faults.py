@@ -10,7 +10,7 @@ from redis import Redis
 from workstealing import Duty, Recruiter
 from workstealing.jobs import QueueTracker, WindowTrimmer
 from workstealing.telemetry.events import Outcome
-from workstealing.testing import Server
+from workstealing.testing import ManualClock, Server
 
 
 @pytest.fixture
@@ -31,7 +31,8 @@ def server() -> Iterator[Server]:
 def test_a_fault_is_counted_as_an_error_and_the_host_sees_a_duty(
     server: Server, fault: str, error: str
 ) -> None:
-    recruiter = Recruiter(share=None)
+    # Its clock stands still, or a busy machine would let the breaker try again.
+    recruiter = Recruiter(share=None, clock=ManualClock())
     with Redis.from_url(server.url) as client:
         client.zadd("log", {f"line {n}": n for n in range(10)})
         if fault == "full":

@@ -13,6 +13,7 @@ import pytest
 from workstealing import Recruiter, WorkStealer
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import TaskDead
+from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 
@@ -147,6 +148,22 @@ def test_promise_4_a_dead_workers_tasks_run_elsewhere_with_only_workers(
     counts = story.queue.wait(timeout=10)
     assert counts.stats["reassigned"] == 1
     assert counts.stats["upkeep:worker"] >= 1
+
+
+@pytest.mark.slow
+def test_promise_4_at_the_default_lease_it_takes_less_than_thirty_seconds(
+    redis_server: Server, make_story: Make, processes: Any
+) -> None:
+    story = make_story(redis_server, lease=QueueSettings().lease_ms / 1000)
+    story.hold.submit(1)
+    victim = processes.start(story)
+    wait_until(lambda: story.runs() == [1], 10, "it to begin")
+    processes.start(story)
+    victim.kill()
+
+    wait_until(lambda: story.runs() == [1, 1], 30, "another to take it up")
+    story.sound.set(story.key("go"), 1)
+    story.queue.wait(timeout=10)
 
 
 def test_promise_4_a_web_process_frees_the_tasks_for_a_late_worker(

@@ -209,7 +209,7 @@ def test_a_recruiter_that_is_none_or_has_no_use_is_refused(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @each_kind
-def test_a_signal_lets_what_runs_finish_and_takes_no_more(
+def test_promise_8_a_signal_lets_what_runs_finish_and_takes_no_more(
     queue: TaskQueue, start_cli: StartCli, app: Path, number: signal.Signals, kind: str
 ) -> None:
     submit(queue, "patient", "running")
@@ -397,7 +397,7 @@ def test_a_signal_ends_a_worker_that_rests(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @each_kind
-def test_a_second_signal_hands_back_what_runs_with_the_code_of_the_signal(
+def test_promise_8_a_second_signal_hands_back_what_runs_with_the_code_of_the_signal(
     queue: TaskQueue, start_cli: StartCli, app: Path, number: signal.Signals, kind: str
 ) -> None:
     submit(queue, "patient", "running")

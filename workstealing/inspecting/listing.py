@@ -222,8 +222,8 @@ def _parked(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
         key, left = keys.parked_for(ability), limit - len(found)
         if left <= 0:
             break
-        ids = yield from ask(listing_calls.first_of(key, most=left))
-        tasks = yield from summaries(keys, ids)
+        ranked = yield from ask(listing_calls.ranked(key, most=left))
+        tasks = yield from summaries(keys, [task_id for task_id, _ in ranked])
         found += (
             waiting_row(one, State.PARKED, "parked", f"no worker could run {ability}")
             for one in tasks

@@ -222,7 +222,7 @@ def _containers(keys: QueueKeys, state: str, seen: Counts) -> Flow[list[_Contain
         call = listing_calls.parked_abilities(keys, most=_CONTAINERS)
         abilities = yield from ask(call)
         return [
-            _Container(ability, keys.parked_for(ability), "list")
+            _Container(ability, keys.parked_for(ability), "rising")
             for ability in sorted(abilities)
         ]
     inboxes = [

@@ -159,8 +159,9 @@ def _parked(keys: QueueKeys, seen: Counts, limit: int) -> Flow[TreeNode]:
         counts = yield from ask(listing_calls.count_parked(keys, abilities[:limit]))
         for parking in counts:
             key = keys.parked_for(parking.ability)
-            ids = yield from ask(listing_calls.first_of(key, most=limit))
-            files = [*map(TreeNode, ids), *_more(parking.tasks - len(ids))]
+            ranked = yield from ask(listing_calls.ranked(key, most=limit))
+            files = [TreeNode(task_id) for task_id, _ in ranked]
+            files += _more(parking.tasks - len(ranked))
             folders += [TreeNode(parking.ability, "", tuple(files))] if files else []
         folders += _more(len(abilities) - limit)
     return TreeNode("parked", f"{seen.parked:,} parked", tuple(folders))

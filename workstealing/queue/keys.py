@@ -92,7 +92,7 @@ class QueueKeys:
         return f"{self.prefix}running:{worker}"
 
     def parked_for(self, ability: str) -> str:
-        """List of the tasks that wait for a worker with an ability."""
+        """Sorted set of the tasks that wait for a worker with an ability."""
         return f"{self.prefix}parked:{ability}"
 
     def log(self, task_id: str) -> str:

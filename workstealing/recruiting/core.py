@@ -58,6 +58,8 @@ class RecruiterCore:
 
     Args:
         deadline: seconds that a slice may take; None calls a job once per slice.
+        hard_deadline: seconds after which a job that still runs is interrupted by
+            `SliceOverdue`, wherever that leaves no lock behind; `Recruiter` only.
         share: the part of wall time that side work may take in this process.
         breaker: how long a failing target is left alone.
         gate: do less while the store is slow, going by `enlist(rtt=…)`.
@@ -77,6 +79,7 @@ class RecruiterCore:
         self,
         *,
         deadline: float | None = 0.05,
+        hard_deadline: float | None = None,
         share: float | None = 0.01,
         breaker: Breaker | None = _DEFAULT_BREAKER,
         gate: StoreGate | None = None,
@@ -84,6 +87,8 @@ class RecruiterCore:
         chance: Chance = SYSTEM_CHANCE,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        if hard_deadline is not None:
+            self._interrupt_slices(hard_deadline, deadline)
         self._clock = clock
         self._guard = SliceGuard(
             deadline=deadline,
@@ -268,6 +273,14 @@ class RecruiterCore:
                     self._move(self._lottery.skip, now, self._setups.due_at)
         except BaseException as error:  # noqa: BLE001 - a stop request passes
             self._end_fault(error)
+
+    def _interrupt_slices(self, after: float, deadline: float | None) -> None:
+        """Interrupt jobs that run for longer."""
+        del after, deadline
+        raise ConfigurationError(
+            "hard_deadline is for a Recruiter: an AsyncRecruiter goes on at its"
+            " deadline, whatever a job does"
+        )
 
     def _draw_slice(self, spare: float | None, rtt: float | None) -> Slice | None:
         """End a stride; begin a slice if this call is drawn and its job may run."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from threading import Event, Thread, current_thread
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from workstealing._printing import escaping_logger
 from workstealing.errors import ConfigurationError
@@ -20,6 +20,9 @@ from workstealing.recruiting.core import RecruiterCore
 from workstealing.recruiting.job import Duty, Every, checked_interval
 from workstealing.recruiting.slice import Slice
 from workstealing.telemetry.events import Outcome
+
+if TYPE_CHECKING:
+    from workstealing.recruiting.hard_deadline import HardDeadline
 
 __all__ = ("Recruiter", "Ticker")
 
@@ -31,6 +34,8 @@ T = TypeVar("T")
 
 class Recruiter(RecruiterCore):
     """Recruits threads with a spare moment; see `RecruiterCore` for the arguments."""
+
+    _hard_deadline: HardDeadline | None = None
 
     # The arguments are not keyword-only: that would cost a dismissed call a third more.
     def enlist(self, spare: float | None = None, rtt: float | None = None) -> Duty:
@@ -105,11 +110,19 @@ class Recruiter(RecruiterCore):
             self._end_fault(error)
             return Duty.DISMISSED
 
+    def _interrupt_slices(self, after: float, deadline: float | None) -> None:
+        # Few want it, and what reads bytecode takes a while to import.
+        from workstealing.recruiting.hard_deadline import HardDeadline
+
+        self._hard_deadline = HardDeadline(after, deadline)
+
     def _run_slice(self, drawn: Slice) -> Duty:
         try:
             with drawn:
-                while drawn.goes_on(drawn.job.recruited()):
-                    pass
+                if self._hard_deadline is None:
+                    _work(drawn)
+                else:
+                    self._hard_deadline.call(partial(_work, drawn))
         finally:
             self._end_slice(drawn)
         return drawn.duty
@@ -124,6 +137,11 @@ class Recruiter(RecruiterCore):
                     function(self)
         finally:
             self._end_setups()
+
+
+def _work(drawn: Slice) -> None:
+    while drawn.goes_on(drawn.job.recruited()):
+        pass
 
 
 class Ticker:

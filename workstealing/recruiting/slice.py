@@ -1,7 +1,8 @@
 """One slice: its deadline, its rounds, and how it ended.
 
-A deadline cannot interrupt a blocked thread. It decides whether a job that has `MORE`
-is called again, and a job that wants to end in time can ask for it by `time_left()`.
+A deadline interrupts nothing. It decides whether a job that has `MORE` is called again,
+and a job that wants to end in time can ask for it by `time_left()`. What interrupts a
+job that does not is `hard_deadline.py`.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ slots, and in what else they do every 50 ms or in an idle moment.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from workstealing._checks import threads_are_greenlets
 from workstealing._logs import flush_logs
 from workstealing.chance import Chance
 from workstealing.client.queue_internals import QueueInternals, internals_of
@@ -67,9 +67,7 @@ def check_threads() -> None:
     While a task computes, no greenlet can renew the lease or stop the task; nor can
     two event loops of asyncio run in one real thread.
     """
-    # Who has not imported it has not patched anything either.
-    monkey = sys.modules.get("gevent.monkey")
-    if monkey is not None and monkey.is_module_patched("threading"):
+    if threads_are_greenlets():
         raise ConfigurationError(
             "gevent has replaced threads by greenlets in this process, in which neither"
             " a time limit nor a lease can be kept: submit tasks from here, and run"

@@ -37,6 +37,21 @@ os.dup2({fd}, 3)
 os.environ["LISTEN_PID"] = "socket activation"
 Server(("127.0.0.1", 0), app).safe_start()
 """
+_WSGIREF = """
+import os, signal, socket
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from {site} import app
+class Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+server = Server(("", 0), WSGIRequestHandler, bind_and_activate=False)
+server.socket = socket.socket(fileno={fd})
+server.server_name, server.server_port = "127.0.0.1", server.socket.getsockname()[1]
+server.setup_environ()
+server.set_app(app)
+server.serve_forever()
+"""
 # What a server needs that not every checkout has.
 NEEDED = {
     "gunicorn-gevent": "gevent",
@@ -45,6 +60,8 @@ NEEDED = {
     "cheroot": "cheroot",
     "daphne": "daphne",
     "hypercorn": "hypercorn",
+    "granian-wsgi": "granian",
+    "granian-asgi": "granian",
 }
 
 Serve = Callable[..., Any]
@@ -85,6 +102,7 @@ def _commands(site: str, fd: int) -> dict[str, list[str]]:
     paths = ["--pythonpath", str(SITES), "-H", sys.prefix]
     hooks = ["-c", f"{SITES}/gunicorn_hooks.py"]
     gevent = ["-k", "gevent"]
+    granian = [sys.executable, f"{SITES}/granian_server.py", str(fd)]
     return {
         "daphne": [sys.executable, "-m", "daphne", "--fd", str(fd), f"{site}:app"],
         "hypercorn": [
@@ -97,6 +115,9 @@ def _commands(site: str, fd: int) -> dict[str, list[str]]:
         "gunicorn-gevent-hooks": [*gunicorn, *gevent, *hooks],
         "gunicorn-hooks": [*gunicorn, *hooks],
         "gunicorn-threads": [*gunicorn, "--threads", "2"],
+        "granian-asgi": [*granian, "asgi", site],
+        "granian-wsgi": [*granian, "wsgi", site],
+        "wsgiref": [sys.executable, "-c", _WSGIREF.format(site=site, fd=fd)],
         "uvicorn": [sys.executable, "-c", _UVICORN.format(site=site, fd=fd)],
         "waitress": [sys.executable, "-c", _WAITRESS.format(site=site, fd=fd)],
         "uwsgi": [str(UWSGI), *socket.split(), *workers.split(), *paths],

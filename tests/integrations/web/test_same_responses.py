@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +14,7 @@ import pytest
 
 from workstealing.testing import Server, wait_until
 
+DOCS = Path(__file__).parents[3] / "docs/integrations"
 Serve = Callable[..., Any]
 
 WSGI = [
@@ -91,11 +93,14 @@ HOSTS = {
         "wsgi_site",
         WSGI,
     ),
+    "wsgi-wsgiref": ("wsgiref", "wsgiref", "wsgi_site", WSGI),
+    "wsgi-granian": ("granian-wsgi", "granian-wsgi", "wsgi_site", WSGI),
     "uwsgi": ("uwsgi", "uwsgi", "wsgi_site", WSGI),
     "flask": ("gunicorn", "gunicorn", "flask_site", FLASK),
     "asgi": ("uvicorn", "uvicorn", "asgi_site", ASGI),
     "asgi-hypercorn": ("hypercorn", "hypercorn", "asgi_site", ASGI),
     "asgi-daphne": ("daphne", "daphne", "asgi_site", DAPHNE),
+    "asgi-granian": ("granian-asgi", "granian-asgi", "asgi_site", ASGI),
     "starlette": ("uvicorn", "uvicorn", "starlette_site", STARLETTE),
     "fastapi": ("uvicorn", "uvicorn", "fastapi_site", FASTAPI),
 }
@@ -115,6 +120,37 @@ def both(serve: Serve) -> Callable[..., tuple[Any, Any, tuple[str, ...]]]:
         return without, with_us, paths
 
     return both
+
+
+# What the pages of the integrations call them, where they have tables of servers.
+DOCUMENTED = {
+    "wsgi": {
+        "gunicorn": "wsgi",
+        "gunicorn with threads": "wsgi-threads",
+        "gunicorn with gevent and [our hooks](gunicorn.md)": "gunicorn-gevent",
+        "waitress": "wsgi-waitress",
+        "cheroot": "wsgi-cheroot",
+        "granian": "wsgi-granian",
+        "uWSGI with [its own middleware](uwsgi.md)": "uwsgi",
+        "wsgiref": "wsgi-wsgiref",
+    },
+    "asgi": {
+        "uvicorn": "asgi",
+        "hypercorn": "asgi-hypercorn",
+        "granian": "asgi-granian",
+        "daphne": "asgi-daphne",
+    },
+}
+
+
+@pytest.mark.parametrize("page", DOCUMENTED)
+def test_the_docs_name_the_servers_and_pages_that_are_compared(page: str) -> None:
+    text = (DOCS / f"{page}.md").read_text()
+    rows = re.findall(r"^\| (.+?) \|(?:.*\|)? (\d+) pages.*\|$", text, re.MULTILINE)
+
+    assert dict(rows) == {
+        name: str(len(HOSTS[host][3])) for name, host in DOCUMENTED[page].items()
+    }
 
 
 @ALL
@@ -184,7 +220,7 @@ def test_a_page_does_not_wait_for_a_job_that_hangs(
     # Another one is served meanwhile: by another worker, or on the event loop.
     assert with_us.get_exactly("/page", len(expected)) == expected
     assert not {"recruited", "error"}.intersection(with_us.diary())
-    if HOSTS[host][0] in ("uvicorn", "hypercorn", "daphne"):
+    if HOSTS[host][0] in ("uvicorn", "hypercorn", "daphne", "granian-asgi"):
         with_us.wait_for("error")  # given up at the deadline
     else:
         wait_until(lambda: _all_went_on(pipe, with_us), 30, "the jobs to go on")
@@ -192,7 +228,9 @@ def test_a_page_does_not_wait_for_a_job_that_hangs(
 
 # gunicorn finishes a response before it closes the body. The others finish it after.
 @pytest.mark.parametrize("path", ["/unchanged", "/stream", "/large-file"])
-@pytest.mark.parametrize("host", ["wsgi", "wsgi-waitress", "wsgi-cheroot"])
+@pytest.mark.parametrize(
+    "host", ["wsgi", "wsgi-waitress", "wsgi-cheroot", "wsgi-granian"]
+)
 def test_the_end_of_a_response_does_not_wait_for_a_job_that_hangs(
     host: str, path: str, both: Any, tmp_path: Path
 ) -> None:

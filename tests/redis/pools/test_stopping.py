@@ -18,7 +18,7 @@ Full = Callable[[Any, str], WorkerPool]
 
 
 @each_kind
-def test_a_stop_hands_back_at_once_what_waits_and_finishes_what_runs(
+def test_promise_8_a_stop_hands_back_at_once_what_waits_and_finishes_what_runs(
     app: Any, with_a_full_deque: Full, see: Any, kind: Any
 ) -> None:
     pool = with_a_full_deque(app, kind)
@@ -57,7 +57,7 @@ def test_a_quiet_pool_hands_back_what_waits_and_takes_no_more(
 
 
 @each_kind
-def test_what_runs_beyond_the_deadline_is_handed_back_uncounted_and_named(
+def test_promise_8_what_runs_beyond_the_deadline_is_handed_back_uncounted_and_named(
     app: Any, pools: Pools, see: Any, kind: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     handles = [*app.hold.submit_many([(1,)]), *app.hold_later.submit_many([(2,)])]

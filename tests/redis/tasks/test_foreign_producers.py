@@ -119,7 +119,7 @@ def test_an_id_may_be_in_any_language(queue: TaskQueue, task_id: str) -> None:
     ],
 )
 @pytest.mark.parametrize("decode", [False, True], ids=["bytes", "text"])
-def test_what_cannot_be_read_is_a_dead_letter_with_its_reason(
+def test_promise_6_what_cannot_be_read_is_a_dead_letter_with_its_reason(
     make_queue: Callable[..., TaskQueue],
     redis_server: Server,
     envelope: bytes,
@@ -165,7 +165,7 @@ def test_what_is_no_text_at_all_is_a_dead_letter(
         assert "not an envelope" in bad.state().reason
 
 
-def test_a_dead_letter_of_a_payload_that_was_wrong_can_be_replayed(
+def test_promise_6_a_dead_letter_of_a_payload_that_was_wrong_can_be_replayed(
     make_queue: Callable[..., TaskQueue],
 ) -> None:
     queue, later = make_queue(), make_queue()
@@ -190,7 +190,7 @@ def test_a_dead_letter_of_a_payload_that_was_wrong_can_be_replayed(
     assert handle.result(timeout=5) == "Dr Ann"
 
 
-def test_a_task_that_no_worker_knows_is_parked_until_one_joins_that_does(
+def test_promise_6_a_task_that_no_worker_knows_is_parked_until_one_joins_that_does(
     make_queue: Callable[..., TaskQueue], crew: Any
 ) -> None:
     old, new = make_queue(), make_queue()

@@ -44,7 +44,7 @@ def test_a_task_is_tried_again_until_it_succeeds(queue: TaskQueue) -> None:
     assert queue.counts().stats["retry"] == 2
 
 
-def test_a_task_that_never_succeeds_is_kept_as_a_dead_letter(
+def test_promise_6_a_task_that_never_succeeds_is_kept_as_a_dead_letter(
     queue: TaskQueue,
 ) -> None:
     attempts: list[int] = []
@@ -86,7 +86,9 @@ def test_a_failure_that_was_told_before_a_replay_is_not_told_after_it(
     assert handle.result(timeout=5) == "repaired"
 
 
-def test_a_dead_letter_is_replayed_with_a_clean_slate(queue: TaskQueue) -> None:
+def test_promise_6_a_dead_letter_is_replayed_with_a_clean_slate(
+    queue: TaskQueue,
+) -> None:
     attempts: list[int] = []
 
     @queue.task(retries=RetryPolicy(retries=1, initial_delay=0.01, max_delay=0.01))

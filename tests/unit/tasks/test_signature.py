@@ -58,7 +58,7 @@ def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return function(**signature.decode(signature.encode(args, kwargs)))
 
 
-def test_a_payload_is_one_json_object_of_what_was_given() -> None:
+def test_promise_10_a_payload_is_one_json_object_of_what_was_given() -> None:
     payload = Signature.of(resize).encode(("cat.png",), {"width": 120})
 
     assert payload == b'{"path":"cat.png","width":120}'
@@ -122,7 +122,7 @@ def test_parameters_without_annotation_take_any_json() -> None:
         (("\ud800", 1), {}, "path", "surrogates not allowed"),
     ],
 )
-def test_a_wrong_argument_is_refused_by_task_and_field(
+def test_promise_10_a_wrong_argument_is_refused_by_task_and_field(
     args: tuple[Any, ...], kwargs: dict[str, Any], field: str, problem: str
 ) -> None:
     signature = Signature.of(resize, "images.resize")
@@ -178,7 +178,7 @@ def test_a_value_that_has_no_form_in_json_is_told_with_the_right_article() -> No
         (b"", "", "truncated"),
     ],
 )
-def test_a_foreign_payload_is_refused_by_task_and_field(
+def test_promise_10_a_foreign_payload_is_refused_by_task_and_field(
     payload: bytes, field: str, problem: str
 ) -> None:
     with pytest.raises(PayloadInvalid) as caught:
@@ -294,7 +294,7 @@ def _endless() -> list[Any]:
     [Opaque(), {(1, 2): 3}, 1j, 10**5000, _endless(), (x for x in "ab")],
     ids=["object", "tuple as key", "complex", "5000 digits", "endless", "generator"],
 )
-def test_what_has_no_json_is_refused_by_field(value: Any) -> None:
+def test_promise_10_what_has_no_json_is_refused_by_field(value: Any) -> None:
     def take(first: Any, second: Any) -> None:
         pass
 

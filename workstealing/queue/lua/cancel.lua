@@ -15,7 +15,7 @@
 -- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
 -- KEY history           hash  id -> attempts:deaths:steals
 -- KEY parked            hash  id -> ability that it waits for
--- KEY parked_for        list  ids that wait for this ability
+-- KEY parked_for        zset  id -> since when; all that wait for this ability
 -- KEY parked_abilities  set      abilities that something is parked for
 -- KEY stats             hash  counts
 -- KEY awaited           hash  id -> channels to publish its outcome on

@@ -1,7 +1,7 @@
---- needs: permits, wake_workers
+--- needs: clock, permits, wake_workers
 -- Park a task that this worker cannot run until a worker joins that can.
 --
--- KEY parked_for        list  ids that wait for this ability
+-- KEY parked_for        zset  id -> since when; all that wait for this ability
 -- KEY parked_abilities  set      abilities that something is parked for
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY running           hash  id -> begun at; of this worker
@@ -29,7 +29,9 @@ redis.call('HDEL', lock, id)
 redis.call('HDEL', running, id)
 return_permits({id})
 if unblocked > 0 then wake_workers(unblocked) end
-redis.call('RPUSH', parked_for, id)
+-- In the order in which they were parked, also within a millisecond.
+local last = redis.call('ZRANGE', parked_for, -1, -1, 'WITHSCORES')[2]
+redis.call('ZADD', parked_for, math.max(now_ms(), tonumber(last or 0) + 1), id)
 redis.call('SADD', parked_abilities, ability)
 redis.call('HSET', parked, id, ability)
 return 1

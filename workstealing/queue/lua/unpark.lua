@@ -1,7 +1,7 @@
 --- needs: give_back, wake_workers
 -- Give parked tasks back to their inboxes if a worker can run them now.
 --
--- KEY parked_for        list  ids that wait for this ability
+-- KEY parked_for        zset  id -> since when; all that wait for this ability
 -- KEY parked_abilities  set      abilities that something is parked for
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY abilities         hash  name@version -> workers that can run it
@@ -25,14 +25,15 @@
 --
 -- Reply: number of tasks given back.
 
-if redis.call('LLEN', parked_for) == 0 then
+if redis.call('ZCARD', parked_for) == 0 then
   redis.call('SREM', parked_abilities, ability)
   return 0
 end
 if redis.call('HEXISTS', abilities, ability) == 0 then return 0 end
-local ids = redis.call('RPOP', parked_for, most)
+local latest = redis.call('ZPOPMAX', parked_for, most)
 local returned = 0
-for _, id in ipairs(ids) do
+for n = 1, #latest, 2 do
+  local id = latest[n]
   -- It may have been cancelled meanwhile, and come again to wait for something else.
   if redis.call('HGET', parked, id) == ability then
     redis.call('HDEL', parked, id)
@@ -41,5 +42,5 @@ for _, id in ipairs(ids) do
   end
 end
 if returned > 0 then wake_workers(returned) end
-if redis.call('LLEN', parked_for) == 0 then redis.call('SREM', parked_abilities, ability) end
+if redis.call('ZCARD', parked_for) == 0 then redis.call('SREM', parked_abilities, ability) end
 return returned

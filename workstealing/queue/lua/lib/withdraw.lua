@@ -10,7 +10,7 @@ local function withdraw(id, holder)
   local is_parked = redis.call('HDEL', parked, id) == 1
   if is_parked then
     -- Perhaps nobody with this ability ever comes to clear it away.
-    redis.call('LREM', parked_for, 1, id)
+    redis.call('ZREM', parked_for, id)
     if redis.call('EXISTS', parked_for) == 0 then
       redis.call('SREM', parked_abilities, needs)
     end

@@ -1,0 +1,176 @@
+"""No call holds the server for longer because more tasks wait.
+
+The time that the server itself says it spent is compared between a short and a long
+queue, five hundred times as long: a call that looks at all that waits would take some
+hundred times as long, and even on a busy machine the others do not take ten times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+import workstealing
+from workstealing.node.shared_state import place
+from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.producer_calls import cancel, replay, submit
+from workstealing.queue.upkeep_calls import expire, promote, reconcile, survey, unpark
+from workstealing.testing import Server
+
+SHORT, LONG = 200, 100_000
+TRIES = 5
+ABILITY = "x@1"
+# Commands that read or search all of a key, and what bounds the keys that scripts use
+# them on: the numbers that people write, or that one worker holds.
+READS_ALL = re.compile(
+    r"redis\.call\('(?:LREM|LPOS|LINSERT|LSET|LINDEX|SORT|KEYS|SMEMBERS|HGETALL"
+    r"|HKEYS|HVALS|SUNION|SDIFF|SINTER)', *(\w+)"
+)
+BOUNDED = {
+    "abilities": "task names that live workers know",
+    "declared_schedules": "schedules of the code",
+    "deque": "what a worker asks for: its batch for each slot",
+    "limits": "limits of the code",
+    "paused": "task names that somebody paused",
+    "permit_holders": "read only while there are a thousand at most",
+    "permits": "read only while there are a thousand at most",
+    "running": "what a worker holds",
+    "stats": "names of counters",
+    "upkeep": "names of duties",
+    "KEYS": "minutes: the names of tasks",
+}
+
+Fill = Callable[[Any, int], None]
+
+
+def inbox(queue: Any, number: int) -> None:
+    queue.client.rpush(queue.keys.inboxes[1], *names(number))
+    envelopes(queue, number)
+
+
+def later(queue: Any, number: int) -> None:
+    queue.client.zadd(queue.keys.later, dict.fromkeys(names(number), 1))
+    envelopes(queue, number)
+
+
+def parked(queue: Any, number: int) -> None:
+    key = queue.keys.parked_for(ABILITY)
+    queue.client.zadd(key, {name: n for n, name in enumerate(names(number))})
+    queue.client.sadd(queue.keys.parked_abilities, ABILITY)
+    queue.client.hset(queue.keys.parked, mapping=dict.fromkeys(names(number), ABILITY))
+    envelopes(queue, number)
+
+
+def dead(queue: Any, number: int) -> None:
+    queue.client.zadd(queue.keys.dead, dict.fromkeys(names(number), 1))
+    queue.client.hset(queue.keys.done, mapping=dict.fromkeys(names(number), b"{}"))
+    envelopes(queue, number)
+
+
+def cancelled(queue: Any, number: int) -> None:
+    inbox(queue, number)
+    queue.client.delete(queue.keys.task)
+    queue.client.hset(queue.keys.cancelled, mapping=dict.fromkeys(names(number), 1))
+
+
+def envelopes(queue: Any, number: int) -> None:
+    queue.client.hset(queue.keys.task, mapping=dict.fromkeys(names(number), b"{}"))
+
+
+def names(number: int) -> list[str]:
+    return [f"{n:06}" for n in range(number)]
+
+
+def submitted_again(queue: Any, turn: int) -> Any:
+    tasks = [(f"{100 * turn + n:06}", b"{}") for n in range(100)]
+    return submit(queue.keys, queue.settings, tasks, priority=1)
+
+
+def cancelled_one(queue: Any, turn: int, *, needs: str = "") -> Any:
+    task_id = f"{100 + turn:06}"
+    return cancel(queue.keys, queue.settings, task_id, "", b"{}", needs=needs)
+
+
+def cancelled_parked(queue: Any, turn: int) -> Any:
+    return cancelled_one(queue, turn, needs=ABILITY)
+
+
+def taken(queue: Any, turn: int) -> Any:
+    return queue.exchanging("w", want=20, keep=20)
+
+
+def placed_by_another(queue: Any, turn: int) -> Any:
+    return place(queue.keys, "w", [f"gone {n}" for n in range(20)])
+
+
+CASES: dict[str, tuple[Fill, Callable[[Any, int], Any]]] = {
+    "submit what was cancelled": (cancelled, submitted_again),
+    "cancel one in the inbox": (inbox, cancelled_one),
+    "cancel a delayed one": (later, cancelled_one),
+    "cancel a parked one": (parked, cancelled_parked),
+    "take from the inbox": (inbox, taken),
+    "take where much is due": (later, taken),
+    "place what is gone": (inbox, placed_by_another),
+    "promote": (later, lambda queue, turn: promote(queue.keys, most=20)),
+    "unpark": (parked, lambda queue, turn: unpark(queue.keys, ABILITY, most=20)),
+    "expire": (
+        dead,
+        lambda queue, turn: expire(queue.keys, queue.settings, most=20),
+    ),
+    "replay": (dead, lambda queue, turn: replay(queue.keys, f"{turn:06}", drop=False)),
+    "trace": (inbox, lambda queue, turn: trace(queue.keys, f"{turn:06}")),
+    "count": (inbox, lambda queue, turn: counts(queue.keys)),
+    "survey": (parked, lambda queue, turn: survey(queue.keys, queue.settings)),
+    "reconcile": (inbox, lambda queue, turn: reconcile(queue.keys, page=100)),
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Redis]:
+    """Of a server that counts the commands of nobody else."""
+    with Server() as server, Redis.from_url(server.url) as client:
+        yield client
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_call_takes_no_longer_when_more_tasks_wait(
+    case: str, client: Redis, scripted_queue: Callable[..., Any]
+) -> None:
+    fill, call = CASES[case]
+    spent = []
+
+    for number in (SHORT, LONG):
+        client.flushall()
+        queue = scripted_queue(client, f"{number}")
+        fill(queue, number)
+        queue.join("w", "other")
+        tries = [microseconds(queue, call(queue, turn)) for turn in range(TRIES)]
+        spent.append(min(tries))
+
+    assert spent[1] < 10 * spent[0], f"{spent} µs"
+
+
+def test_no_script_searches_or_reads_all_of_what_has_no_bound() -> None:
+    package = Path(workstealing.__file__).parent
+    read = {
+        key
+        for folder in ("queue", "node")
+        for path in (package / folder / "lua").rglob("*.lua")
+        for key in READS_ALL.findall(path.read_text())
+    }
+
+    assert read == set(BOUNDED)
+
+
+def microseconds(queue: Any, call: Any) -> int:
+    """Return how long the server was busy with a script."""
+    queue.client.script_load(call.script.text)
+    queue.client.config_resetstat()
+    queue.do(call)
+    spent: int = queue.client.info("commandstats")["cmdstat_evalsha"]["usec"]
+    return spent
