@@ -11,7 +11,7 @@ PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
 
-.PHONY: demo quick test check measure bench bench-peers docs pictures matrix servers mutations clean
+.PHONY: demo quick test check measure bench bench-peers soak docs pictures matrix servers mutations clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -44,6 +44,12 @@ bench: .venv/test-ready
 # and the like make it shorter. The libraries are installed into .venv-peers.
 bench-peers: .venv/test-ready
 	$(BIN)/python -m benchmarks.peers $(PEERS)
+
+# Random faults on a whole fleet, and then the bill; SEED=… gives the same faults again,
+# SERVER=sentinel or cluster another kind of server.
+soak: .venv/test-ready
+	$(BIN)/python -m soak --minutes $(or $(MINUTES),10) --server $(or $(SERVER),single) \
+		$(if $(SEED),--seed $(SEED))
 
 # The site, in site/; a link that leads nowhere is an error.
 docs: .venv/docs-ready
