@@ -5,11 +5,20 @@ from __future__ import annotations
 from threading import Thread
 
 import pytest
+from redis.exceptions import ConnectionError as NotConnected
 
-from workstealing import Duty, Recruiter, TaskQueue, Worker, WorkerPool, WorkStealer
+from workstealing import (
+    Duty,
+    Recruiter,
+    TaskQueue,
+    Worker,
+    WorkerPool,
+    WorkStealer,
+    connect,
+)
 from workstealing.errors import RedisError
 from workstealing.jobs import CounterFlush
-from workstealing.testing import wait_until
+from workstealing.testing import ClusterOfThree, wait_until
 from workstealing.testing.servers import free_port
 
 FORMS = [
@@ -59,3 +68,19 @@ def test_a_pool_whose_server_is_away_waits_for_it(absent: str, kind: str) -> Non
         wait_until(lambda: pool.stats().failures >= 2, 20, "it to try again")
 
         assert pool.stop(timeout=5) == 0
+
+
+def test_a_cluster_that_goes_away_while_it_is_asked_for_its_commands_is_asked_again(
+    redis_cluster: ClusterOfThree, key_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise NotConnected
+
+    with monkeypatch.context() as broken:
+        broken.setattr("redis.cluster.CommandsParser", fails)
+        client = connect(redis_cluster.url, timeout=5)
+        with pytest.raises(NotConnected):
+            client.set(key_prefix, "1")
+
+    assert client.set(key_prefix, "1")
+    client.close()

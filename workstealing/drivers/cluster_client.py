@@ -33,12 +33,12 @@ class LazyCluster(RedisCluster):
         self._hosts = hosts
         self.settings = settings
         self._opening = RLock()
-        self._is_opening = False
+        self._is_opening = self._is_open = False
 
     def open(self) -> None:
-        """Ask for the nodes, unless it has been done."""
+        """Ask for the nodes and commands, unless it has been done."""
         with self._opening:
-            if "nodes_manager" in vars(self):
+            if self._is_open:
                 return
             node: Any = ClusterNode
             self._is_opening = True
@@ -47,8 +47,11 @@ class LazyCluster(RedisCluster):
                     startup_nodes=[node(*host) for host in self._hosts],
                     **self.settings,
                 )
+                self._is_open = True
             finally:
                 self._is_opening = False
+                if not self._is_open and "nodes_manager" in vars(self):
+                    vars(self).pop("nodes_manager").close()
 
     def close(self) -> None:
         """Close all connections, if there are any."""
@@ -59,9 +62,8 @@ class LazyCluster(RedisCluster):
         # All that redis-py keeps of a Cluster is missing until it is open; what is
         # missing in its own constructor, or afterwards, is missing indeed.
         with self._opening:
-            if self._is_opening or "nodes_manager" in vars(self):
-                raise AttributeError(name)
-            self.open()
+            if not self._is_opening:
+                self.open()
         return object.__getattribute__(self, name)
 
     def get_redis_connection(self, node: Any) -> Any:
