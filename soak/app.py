@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from random import SystemRandom
+from typing import Any
 
 from soak.ledger import Ledger
 from workstealing import (
@@ -33,24 +34,22 @@ __all__ = ("LEASE", "NAME", "URL", "counters", "fields", "ledger", "queue")
 NAME = "soak"
 LEASE = 4.0
 URL = os.environ["SOAK_URL"]
-_LONG = timedelta(hours=3)
 _SOON = RetryPolicy(retries=4, initial_delay=0.05, max_delay=0.5)
 _chance = SystemRandom()
 
 ledger = Ledger(Path(os.environ["SOAK_LEDGER"]))
 
 # Outcomes and dead letters are kept until the bill is made.
-queue = TaskQueue(
-    NAME,
-    URL,
-    lease=LEASE,
-    retention=_LONG,
-    max_outcomes=10_000_000,
-    max_dead=10_000_000,
-    replicas=int(os.environ.get("SOAK_REPLICAS", "0")),
-)
+_options: dict[str, Any] = {
+    "lease": LEASE,
+    "retention": timedelta(hours=3),
+    "max_outcomes": 10_000_000,
+    "max_dead": 10_000_000,
+    "replicas": int(os.environ.get("SOAK_REPLICAS", "0")),
+}
+queue = TaskQueue(NAME, URL, **_options)
 # What is submitted by this one no worker knows: it is parked.
-elsewhere = TaskQueue(NAME, URL, lease=LEASE, retention=_LONG, registry=Registry())
+elsewhere = TaskQueue(NAME, URL, registry=Registry(), **_options)
 
 
 @contextmanager

@@ -120,6 +120,7 @@ def _account(bill: Bill, found: _Found) -> None:
     bill.notes["submissions in doubt"] = doubts
     if not doubts:
         bill.check("nothing is there that nobody submitted", foreign)
+    bill.notes["accepted, by tenths"] = _tenths(list(found.accepted.values()))
     bill.notes["ticks"] = len(ticks)
     reasons = Counter(
         outcome.reason or (outcome.error.type if outcome.error else "")
@@ -127,6 +128,14 @@ def _account(bill: Bill, found: _Found) -> None:
         if outcome.state in ("dead", "failed")
     )
     bill.notes["reasons of the dead"] = dict(reasons)
+
+
+def _tenths(times: list[float]) -> str:
+    """Tell how many fall into each tenth of the time: where nothing went on."""
+    first, last = min(times, default=0), max(times, default=0)
+    length = (last - first) / 10 or 1.0
+    tenths = Counter(min(9, int((at - first) / length)) for at in times)
+    return " ".join(str(tenths[one]) for one in range(10))
 
 
 def _number_in_doubt(found: _Found) -> int:

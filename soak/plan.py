@@ -29,7 +29,7 @@ _SERVERS = {
     "cluster": _ANY_SERVER | {"lose_primary": 2, "fail_over": 2, "hang": 1},
 }
 # The shortest and the longest pause between two faults, and how long they last.
-_PAUSES = {"processes": (0.5, 5.0), "network": (2.0, 10.0), "servers": (5.0, 20.0)}
+_PAUSES = {"processes": (0.5, 5.0), "network": (2.0, 10.0), "servers": (10.0, 30.0)}
 _LONGEST = {"processes": 7.0, "network": 5.0, "servers": 3.0}
 
 
