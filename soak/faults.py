@@ -45,6 +45,10 @@ class Faults:
             thread.join()
         for proxy in self._stage.proxies:
             proxy.cut_all()
+        try:
+            self._stage.recover()
+        except TimeoutError as error:
+            self.failed.append(f"the servers do not recover: {error}")
 
     def _run(self, track: str, plan: Sequence[Fault]) -> None:
         began = time.monotonic()

@@ -65,6 +65,9 @@ class Stage:
         """Stop all."""
         self._stack.close()
 
+    def recover(self) -> None:
+        """Wait until all servers work together again."""
+
     def primary(self) -> int:
         """Return the index of the server that has the queue now."""
         return 0
@@ -162,6 +165,14 @@ class Sentinel(Stage):
         wait_until(self._is_whole, _READY, "the replica to follow")
         wait_until(self._is_watched, _READY, "the Sentinel to see both")
 
+    def recover(self) -> None:
+        """Wait until there is a replica again."""
+        try:
+            wait_until(self._is_whole, _READY, "the replica to follow")
+        except TimeoutError as error:
+            facts = [self.ask(index, "INFO", "replication") for index in range(2)]
+            raise TimeoutError(f"{error}: {facts}") from None
+
     def primary(self) -> int:
         """Return the index of the server that the Sentinel names."""
         words = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "soak")
@@ -237,6 +248,10 @@ class Cluster(Stage):
             follows = partial(self._follows, index + 3, name)
             wait_until(follows, _READY, "a replica")
         wait_until(lambda: self._all_say("cluster_state:ok"), _READY, "the Cluster")
+        wait_until(self._has_replica, _READY, "the replica to be in step")
+
+    def recover(self) -> None:
+        """Wait until the node that has the queue has a replica again."""
         wait_until(self._has_replica, _READY, "the replica to be in step")
 
     def primary(self) -> int:
