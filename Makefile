@@ -46,6 +46,12 @@ bench: .venv/test-ready
 bench-peers: .venv/test-ready
 	$(BIN)/python -m benchmarks.peers $(PEERS)
 
+# Random faults on a whole fleet, and then the bill; SEED=… gives the same faults again,
+# SERVER=sentinel or cluster another kind of server.
+soak: .venv/test-ready
+	$(BIN)/python -m soak --minutes $(or $(MINUTES),10) --server $(or $(SERVER),single) \
+		$(if $(SEED),--seed $(SEED))
+
 # The site, in site/; a link that leads nowhere is an error.
 docs: .venv/docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

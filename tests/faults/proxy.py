@@ -2,7 +2,7 @@
 
 It forwards bytes. A test says what is to happen to the replies. Requests reach the
 server, which is the worst case: it has done what the client does not know of; but for
-those that a test lets be lost.
+those that a test lets be lost, or that fall into a black hole. `soak/` uses it too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -22,7 +23,7 @@ _CHUNK = 65_536
 class Proxy:
     """Listens on a port of its own and forwards to a server."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int = 0) -> None:
         self._server = ("127.0.0.1", port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
@@ -32,14 +33,21 @@ class Proxy:
         self._loses: Callable[[bytes], bool] | None = None
         self._doomed: set[socket.socket] = set()
         self._hung: set[socket.socket] = set()
+        self._lag = 0.0
+        self._is_black_hole = False
         self.cuts = 0
         """How many replies were cut."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._listener.getsockname()[1])
+
+    @property
     def url(self) -> str:
         """What to give to `connect()`."""
-        return f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
+        return f"redis://127.0.0.1:{self.port}/0"
 
     def cut_reply_if(
         self,
@@ -88,6 +96,19 @@ class Proxy:
         with self._mutex:
             self._hung.update(client for client, _ in self._pairs)
 
+    def delay_by(self, seconds: float) -> None:
+        """Let each reply come so much later."""
+        self._lag = seconds
+
+    def swallow(self, is_black_hole: bool) -> None:
+        """Let nothing pass, either way, on old connections and on new ones.
+
+        What was swallowed stays lost, so these connections are of no use afterwards.
+        """
+        self._is_black_hole = is_black_hole
+        if is_black_hole:
+            self.hang_all()
+
     def cut_all(self) -> None:
         """Cut all connections; new ones are welcome."""
         with self._mutex:
@@ -124,6 +145,8 @@ class Proxy:
                 continue
             with self._mutex:
                 self._pairs.add((client, server))
+                if self._is_black_hole:
+                    self._hung.add(client)
             for pump in (self._requests, self._replies):
                 threading.Thread(
                     target=pump, args=(client, server), daemon=True
@@ -135,6 +158,8 @@ class Proxy:
                 loses, doom = self._loses, self._doom
                 if loses is not None and loses(data):
                     break
+                if self._is_black_hole:
+                    continue
                 if doom is not None and doom(data):
                     self._doomed.add(client)
                 server.sendall(data)
@@ -148,6 +173,8 @@ class Proxy:
                     self._before_cut()
                     self.cuts += 1
                     break
+                if self._lag:
+                    time.sleep(self._lag)
                 if client not in self._hung:
                     client.sendall(data)
         self._end(client, server)
@@ -155,6 +182,7 @@ class Proxy:
     def _end(self, client: socket.socket, server: socket.socket) -> None:
         with self._mutex:
             self._pairs.discard((client, server))
+            self._hung.discard(client)
         for one in (client, server):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)

@@ -95,6 +95,10 @@ def target_of(client: Any) -> str:
     "host:port/db", "unix:/path/db", "sentinel:service/db" or "cluster:host:port"; never
     a password.
     """
+    own: str | None = vars(client).get("target")
+    if own is not None:
+        # Of a client that connect() has made for a Cluster; it may not be open yet.
+        return own
     if hasattr(client, "nodes_manager"):
         return f"cluster:{min(client.nodes_manager.startup_nodes)}"
     pool = client.connection_pool

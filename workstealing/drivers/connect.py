@@ -2,8 +2,8 @@
 
 Clients built here are named, have short timeouts and never send a command again by
 themselves: redis-py would repeat a script whose reply was lost. A client that a user
-brings is used as it is. Only the sync client of a Cluster connects at once; all others
-connect when first used.
+brings is used as it is. All connect when first used; the sync client of a Cluster tries
+to at once, and again when it is used.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -24,8 +24,6 @@ from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.asyncio.cluster import ClusterNode as AsyncClusterNode
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
-from redis.cluster import ClusterNode
-from redis.exceptions import ClusterDownError, ResponseError, TryAgainError
 from redis.retry import Retry
 
 from workstealing._checks import checked_client_name, checked_number, checked_seconds
@@ -35,6 +33,10 @@ from workstealing.drivers.async_driver import (
     AsyncClient,
     AsyncDriver,
     AsyncDriverSource,
+)
+from workstealing.drivers.cluster_client import (
+    CompletelyClosedCluster,
+    LazyCluster,
 )
 from workstealing.drivers.connection import DedicatedConnection, is_plain
 from workstealing.drivers.embedded import embedded
@@ -46,7 +48,7 @@ from workstealing.drivers.sync_driver import (
     Driver,
     DriverSource,
 )
-from workstealing.drivers.translate import CLIENT_ERRORS, translated
+from workstealing.drivers.translate import CLIENT_ERRORS
 from workstealing.errors import ConfigurationError, MissingExtra
 
 __all__ = (
@@ -110,14 +112,11 @@ def connect(
         return primary(address, settings)
     if address.form == "single":
         return Redis(**settings)
-    node: Any = ClusterNode
-    try:
-        return _Cluster(
-            startup_nodes=[node(*host) for host in address.hosts],
-            **_cluster_settings(settings),
-        )
-    except CLIENT_ERRORS as error:
-        raise translated(error) from error
+    client = LazyCluster(address.hosts, _cluster_settings(settings))
+    # A host must start, and a worker wait, though the Cluster is away just now.
+    with suppress(*CLIENT_ERRORS):
+        client.open()
+    return client
 
 
 def connect_async(
@@ -141,7 +140,7 @@ def connect_async(
         return async_primary(address, settings)
     if address.form == "single":
         return AsyncRedis(**settings)
-    return _AsyncCluster(
+    return CompletelyClosedCluster(
         startup_nodes=[AsyncClusterNode(*host) for host in address.hosts],
         **_cluster_settings(settings),
     )
@@ -356,34 +355,3 @@ def _cluster_settings(settings: dict[str, Any]) -> dict[str, Any]:
     if int(__version__.split(".")[0]) < 6:
         partial["cluster_error_retry_attempts"] = 0
     return partial
-
-
-class _Cluster(RedisCluster):
-    """Lets a command fail where redis-py would sleep, for up to half a second.
-
-    The asyncio client sleeps too, but its callers can be cancelled.
-    """
-
-    def get_redis_connection(self, node: Any) -> Any:
-        """Return the client of a node."""
-        client: Any = super().get_redis_connection(node)
-        if "parse_response" not in vars(client):
-            client.parse_response = partial(_parse_at_once, client.parse_response)
-        return client
-
-
-def _parse_at_once(parse: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    try:
-        return parse(*arguments, **options)
-    except TryAgainError as error:
-        raise ResponseError(f"TRYAGAIN {error}") from error
-    except ClusterDownError as error:
-        raise ResponseError(f"CLUSTERDOWN {error}") from error
-
-
-class _AsyncCluster(AsyncRedisCluster):
-    async def aclose(self) -> None:
-        """Close all connections, also after a failure: redis-py then forgets to."""
-        await super().aclose()
-        await self.nodes_manager.aclose()
-        await self.nodes_manager.aclose("startup_nodes")

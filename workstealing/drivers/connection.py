@@ -32,6 +32,7 @@ from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as TimedOut
 
+from workstealing.drivers.cluster_client import LazyCluster
 from workstealing.errors import ConfigurationError, NotReplicated
 from workstealing.queue.steps import Argument, Call
 
@@ -224,8 +225,11 @@ def raising(replies: list[Any]) -> list[Any]:
 
 def timeout_of(client: Any) -> float | None:
     """Return the seconds that a client waits for a reply; None is for ever."""
-    holder = getattr(client, "nodes_manager", None) or client.connection_pool
-    seconds = holder.connection_kwargs.get("socket_timeout")
+    if isinstance(client, LazyCluster):
+        seconds = client.settings.get("socket_timeout")
+    else:
+        holder = getattr(client, "nodes_manager", None) or client.connection_pool
+        seconds = holder.connection_kwargs.get("socket_timeout")
     return None if seconds is None else float(seconds)
 
 

@@ -32,6 +32,12 @@ def test_the_target_of_an_asyncio_cluster_is_one_of_its_nodes() -> None:
     assert target_of(client) == "cluster:10.0.0.1:7000"
 
 
+def test_a_cluster_that_is_away_has_a_target() -> None:
+    client = connect("redis+cluster://:sesame@127.0.0.1:2,127.0.0.1:1")
+
+    assert target_of(client) == "cluster:127.0.0.1:1"
+
+
 def test_clients_of_users_have_targets_too() -> None:
     assert target_of(Redis()) == "localhost:6379/0"
     assert target_of(AsyncRedis(host="h", port=1, db=2)) == "h:1/2"

@@ -1,0 +1,265 @@
+"""Whether the promises were kept: the ledger beside what Redis has.
+
+accepted = done + failed + dead + cancelled + expired + waiting. What a failover may
+lose by the documentation is counted apart: only what was accepted shortly before it,
+and only where no replica was asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from soak import app
+from soak.ledger import Entry
+from soak.stage import Stage
+from workstealing import connect
+from workstealing.client.queue_internals import internals_of
+from workstealing.tasks.outcome import TaskOutcome
+
+__all__ = ("Bill", "make_bill")
+
+# An old primary may be reached for so long after a failover began.
+_SECONDS_AFTER = 20.0
+_SHOWN = 5
+
+
+@dataclass
+class Bill:
+    """What was found, and which promises were broken."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+    """How many accepted tasks ended how."""
+    groups: int = 0
+    """How many groups there were."""
+    notes: dict[str, object] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+
+    def check(self, promise: str, wrong: Iterable[object]) -> None:
+        """Note what is against a promise, if anything is."""
+        found = list(wrong)
+        if found:
+            shown = ", ".join(map(str, found[:_SHOWN]))
+            self.broken.append(f"{promise}: {len(found)} wrong: {shown}")
+
+
+def make_bill(stage: Stage) -> Bill:
+    """Compare the ledger with Redis, when all is calm."""
+    events = app.ledger.read()
+    bill, found = Bill(), _Found(events, stage)
+    _account(bill, found)
+    _check_completions(bill, found)
+    _check_once(bill, found)
+    _check_cancellations(bill, found)
+    _check_permits(bill)
+    _check_schedule(bill, found)
+    _check_counters(bill, found)
+    bill.groups = sum(entry.words[1] == "group" for entry in events["tried"])
+    bill.check("no error but those that are documented", _texts(events["surprise"]))
+    return bill
+
+
+class _Found:
+    """The ledger and the server, read once."""
+
+    def __init__(self, events: dict[str, list[Entry]], stage: Stage) -> None:
+        self.events = events
+        self._failovers = stage.failovers
+        self._may_lose = stage.may_lose
+        self.has_failovers = bool(stage.failovers) and len(stage.servers) > 1
+        self.keys = internals_of(app.queue).keys
+        with connect(app.URL, profile="tasks") as client:
+            self.outcomes = {
+                name.decode(): TaskOutcome.read(outcome)
+                for name, outcome in _scan(client.hscan, self.keys.done)
+            }
+            self.unfinished = {
+                name.decode() for name, _ in _scan(client.hscan, self.keys.task)
+            } - self.outcomes.keys()
+        self.accepted = {entry.words[0]: entry.at for entry in events["accepted"]}
+        self.tried = {entry.words[0] for entry in events["tried"]} - {""}
+
+    def state(self, name: str) -> str:
+        """Return how a task ended, `waiting`, or `lost`."""
+        if name in self.outcomes:
+            return self.outcomes[name].state
+        return "waiting" if name in self.unfinished else "lost"
+
+    def is_excused(self, at: float) -> bool:
+        """Tell whether what was accepted then may be lost, as is documented."""
+        return self._may_lose > 0 and self.is_near_failover(at)
+
+    def is_near_failover(self, at: float) -> bool:
+        """Tell whether a server was on its way out at that time."""
+        before = max(self._may_lose, 1.0)
+        return self.has_failovers and any(
+            began - before <= at <= began + _SECONDS_AFTER for began in self._failovers
+        )
+
+
+def _account(bill: Bill, found: _Found) -> None:
+    lost = []
+    for name, at in found.accepted.items():
+        state = found.state(name)
+        if state == "lost" and found.is_excused(at):
+            state = "lost as documented"
+        bill.ends[state] += 1
+        if state == "lost":
+            lost.append(name)
+    bill.check("nothing that was accepted is lost", lost)
+    known = found.outcomes.keys() | found.unfinished
+    ticks = {name for name in known if name.startswith("second@")}
+    foreign = known - found.accepted.keys() - found.tried - ticks
+    # Chains, groups and unique tasks have ids that their producer learns too late,
+    # if it dies before the reply.
+    doubts = _number_in_doubt(found)
+    bill.notes["submissions in doubt"] = doubts
+    if not doubts:
+        bill.check("nothing is there that nobody submitted", foreign)
+    bill.notes["accepted, by tenths"] = _tenths(list(found.accepted.values()))
+    bill.notes["ticks"] = len(ticks)
+    reasons = Counter(
+        outcome.reason or (outcome.error.type if outcome.error else "")
+        for outcome in found.outcomes.values()
+        if outcome.state in ("dead", "failed")
+    )
+    bill.notes["reasons of the dead"] = dict(reasons)
+
+
+def _tenths(times: list[float]) -> str:
+    """Tell how many fall into each tenth of the time: where nothing went on."""
+    first, last = min(times, default=0), max(times, default=0)
+    length = (last - first) / 10 or 1.0
+    tenths = Counter(min(9, int((at - first) / length)) for at in times)
+    return " ".join(str(tenths[one]) for one in range(10))
+
+
+def _number_in_doubt(found: _Found) -> int:
+    unnamed = Counter(
+        entry.words[1] for entry in found.events["tried"] if not entry.words[0]
+    )
+    answered = Counter(entry.words[0] for entry in found.events["answered"])
+    return (unnamed - answered).total() + len(found.tried - found.accepted.keys())
+
+
+def _check_completions(bill: Bill, found: _Found) -> None:
+    """Look for tasks that were completed twice, or without having been run."""
+    done = {
+        name: msgspec.json.decode(outcome.result)
+        for name, outcome in found.outcomes.items()
+        if outcome.state == "done"
+    }
+    counted = app.queue.counts().stats.get("done", 0)
+    if counted != len(done):
+        bill.broken.append(
+            f"completed twice: {counted} completions of {len(done)} tasks"
+        )
+    bill.check(
+        "everybody sees the same result",
+        (
+            entry.words[0]
+            for entry in found.events["saw"]
+            if done.get(entry.words[0]) != entry.words[1]
+            and not found.is_near_failover(entry.at)
+        ),
+    )
+    ended = {(entry.words[0], entry.words[2]) for entry in found.events["ended"]}
+    bill.check(
+        "what is done was run", (one for one in done.items() if one not in ended)
+    )
+    bill.notes["runs"] = len(found.events["began"])
+    bill.notes["runs more than once"] = sum(
+        times > 1
+        for times in Counter(e.words[0] for e in found.events["began"]).values()
+    )
+
+
+def _check_once(bill: Bill, found: _Found) -> None:
+    runs = Counter(
+        entry.words[0]
+        for entry in found.events["began"]
+        if entry.words[1] == "delicate" and not found.is_excused(entry.at)
+    )
+    bill.check(
+        "what must not be run twice is not",
+        (name for name, times in runs.items() if times > 1),
+    )
+    new = Counter(
+        entry.words[1] for entry in found.events["answered"] if entry.words[2] == "1"
+    )
+    bill.check(
+        "a unique task is new once", (name for name, times in new.items() if times > 1)
+    )
+
+
+def _check_cancellations(bill: Bill, found: _Found) -> None:
+    bill.check(
+        "what was cancelled stays cancelled",
+        (
+            f"{entry.words[0]} is {found.state(entry.words[0])}"
+            for entry in found.events["cancelled"]
+            if found.state(entry.words[0]) != "cancelled"
+            and not found.is_near_failover(entry.at)
+        ),
+    )
+    asked = {entry.words[0] for entry in found.events["cancels"]}
+    bill.check(
+        "nothing is cancelled that nobody cancels",
+        (name for name in found.tried - asked if found.state(name) == "cancelled"),
+    )
+    bill.check(
+        "only what may expire expires",
+        (
+            name
+            for name, outcome in found.outcomes.items()
+            if outcome.state == "expired" and not name.startswith("brief-")
+        ),
+    )
+
+
+def _check_permits(bill: Bill) -> None:
+    keys = internals_of(app.queue).keys
+    with connect(app.URL, profile="tasks") as client:
+        permits: Any = client.hgetall(keys.permits)
+        holders: Any = client.hkeys(keys.permit_holders)
+    bill.check("no permit is held", (one for one in permits.items() if one[1] != b"0"))
+    bill.check("nobody holds a permit", holders)
+
+
+def _check_schedule(bill: Bill, found: _Found) -> None:
+    (state,) = app.queue.schedules()
+    known = found.outcomes.keys() | found.unfinished
+    ticks = sum(name.startswith("second@") for name in known)
+    if ticks != state.fired:
+        bill.broken.append(f"a tick is fired once: {state.fired} fired, {ticks} tasks")
+    bill.notes["ticks passed over"] = state.passed
+
+
+def _check_counters(bill: Bill, found: _Found) -> None:
+    batches = {entry.words[0]: int(entry.words[1]) for entry in found.events["flushed"]}
+    flushed, pending = sum(batches.values()), app.counters.pending()
+    counted, tried = len(found.events["counted"]), len(found.events["counts"])
+    bill.notes["increments"] = f"{counted} made, {flushed} flushed, {pending} pending"
+    if pending:
+        bill.broken.append(f"counters reach their store: {pending} are left")
+    if flushed > tried or (flushed < counted and not found.has_failovers):
+        bill.broken.append(
+            f"counters count once: {counted} to {tried} increments, {flushed} flushed"
+        )
+
+
+def _texts(entries: Iterable[Entry]) -> list[str]:
+    return [" ".join(entry.words) for entry in entries]
+
+
+def _scan(scan: Callable[..., Any], key: str) -> Iterable[tuple[bytes, bytes]]:
+    cursor: Any = 0
+    while True:
+        cursor, page = scan(key, cursor, count=1000)
+        yield from page.items()
+        if not cursor:
+            return

@@ -1,0 +1,77 @@
+"""Whatever is typed, a command ends with a sentence and not with a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workstealing.cli.commands import workstealing
+from workstealing.testing import Server
+
+# These go on until somebody stops them, or start something.
+_ENDLESS = {"worker", "demo", "web", "top", "recruit", "node"}
+
+
+def leaves(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if not isinstance(command, click.Group):
+        yield path
+        return
+    for name in command.list_commands(click.Context(command)):
+        found = command.get_command(click.Context(command), name)
+        if found is not None and name not in _ENDLESS:
+            yield from leaves(found, (*path, name))
+
+
+def options(path: tuple[str, ...]) -> list[str]:
+    command: click.Command = workstealing
+    for name in path:
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), name)
+        assert found is not None
+        command = found
+    return [
+        option
+        for parameter in command.params
+        for option in parameter.opts
+        # These wait for more to come.
+        if option not in ("-f", "--follow", "--watch", "--help")
+    ]
+
+
+PATHS = sorted(leaves(workstealing, ()))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+VALUES = TEXT | st.sampled_from(
+    ["--", "-1", "0", "1e999", "nan", "x:y", "app:queue", "[", "{}", "dead", "\x1b[2J"]
+)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> list[str]:
+    path = draw(st.sampled_from(PATHS))
+    words = VALUES | st.sampled_from(options(path) or ["--"])
+    return [*path, *draw(st.lists(words, max_size=5))]
+
+
+@settings(
+    max_examples=150,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(lines())
+def test_any_arguments_are_refused_or_obeyed(
+    redis_server: Server, line: list[str]
+) -> None:
+    environment = {
+        "WORKSTEALING_URL": redis_server.url,
+        "WORKSTEALING_EMBEDDED": "never",
+    }
+
+    answer = CliRunner().invoke(workstealing, line, env=environment, input="")
+
+    assert answer.exception is None or isinstance(answer.exception, SystemExit), line
+    assert answer.exit_code in (0, 1, 2), (line, answer.output)
+    assert "Traceback" not in answer.output, line

@@ -1,0 +1,93 @@
+"""The clients of a Cluster that `connect()` builds, where redis-py's are not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import RLock
+from typing import Any
+
+from redis import RedisCluster
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.cluster import ClusterNode
+from redis.exceptions import ClusterDownError, ResponseError, TryAgainError
+
+__all__ = ("CompletelyClosedCluster", "LazyCluster")
+
+
+class LazyCluster(RedisCluster):
+    """Asks for the nodes when they are needed, and lets commands fail at once.
+
+    redis-py would ask in the constructor, and raise there if nobody answers; and it
+    would sleep for up to half a second where a command fails. The asyncio client sleeps
+    too, but its callers can be cancelled.
+    """
+
+    connection_pool = None
+    """It has none, which must be known before it is open."""
+
+    def __init__(
+        self, hosts: Sequence[tuple[str, int]], settings: dict[str, Any]
+    ) -> None:
+        self.target = f"cluster:{min(f'{host}:{port}' for host, port in hosts)}"
+        self._hosts = hosts
+        self.settings = settings
+        self._opening = RLock()
+        self._is_opening = self._is_open = False
+
+    def open(self) -> None:
+        """Ask for the nodes and commands, unless it has been done."""
+        with self._opening:
+            if self._is_open:
+                return
+            node: Any = ClusterNode
+            self._is_opening = True
+            try:
+                super().__init__(
+                    startup_nodes=[node(*host) for host in self._hosts],
+                    **self.settings,
+                )
+                self._is_open = True
+            finally:
+                self._is_opening = False
+                if not self._is_open and "nodes_manager" in vars(self):
+                    vars(self).pop("nodes_manager").close()
+
+    def close(self) -> None:
+        """Close all connections, if there are any."""
+        if "nodes_manager" in vars(self):
+            super().close()
+
+    def __getattr__(self, name: str) -> Any:
+        # All that redis-py keeps of a Cluster is missing until it is open; what is
+        # missing in its own constructor, or afterwards, is missing indeed.
+        with self._opening:
+            if not self._is_opening:
+                self.open()
+        return object.__getattribute__(self, name)
+
+    def get_redis_connection(self, node: Any) -> Any:
+        """Return the client of a node."""
+        client: Any = super().get_redis_connection(node)
+        if "parse_response" not in vars(client):
+            client.parse_response = partial(_parse_at_once, client.parse_response)
+        return client
+
+
+def _parse_at_once(parse: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    try:
+        return parse(*arguments, **options)
+    except TryAgainError as error:
+        raise ResponseError(f"TRYAGAIN {error}") from error
+    except ClusterDownError as error:
+        raise ResponseError(f"CLUSTERDOWN {error}") from error
+
+
+class CompletelyClosedCluster(AsyncRedisCluster):
+    """Leaves no connection open when it is closed."""
+
+    async def aclose(self) -> None:
+        """Close all connections, also after a failure: redis-py then forgets to."""
+        await super().aclose()
+        await self.nodes_manager.aclose()
+        await self.nodes_manager.aclose("startup_nodes")
