@@ -112,7 +112,7 @@ class ScriptedQueue:
         self.client.zadd(self.keys.workers, {worker: PAST}, xx=True)
 
     def state(self) -> State:
-        """Read all keys, without those of time: leases, upkeep, the bell."""
+        """Read all keys, without those of time: leases, upkeep, bell, events."""
         prefix = self.keys.prefix
         names = sorted(
             key.decode()
@@ -126,7 +126,7 @@ class ScriptedQueue:
             for name, value in zip(names, pipeline.execute(), strict=True)
         }
         state["workers"] = sorted(state.get("workers", ()))
-        for volatile in ("bell", "upkeep"):
+        for volatile in ("bell", "upkeep", "thefts", "releases"):
             state.pop(volatile, None)
         return state
 
@@ -303,7 +303,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 def _kind(name: str) -> str:
     if name.startswith(("inbox:", "parked:", "deque:")) or name == "bell":
         return "list"
-    if name.startswith("log:"):
+    if name.startswith("log:") or name in ("thefts", "releases"):
         return "stream"
     if name in _SORTED or name.startswith("turns:"):
         return "zset"

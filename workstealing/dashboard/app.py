@@ -8,6 +8,7 @@
 | `/task?queue=…&run=…&id=…` | one task |
 | `/schedules?queue=…&run=…` | the schedules and limits of one queue |
 | `/workers`, `/worker?queue=…&run=…&name=…` | all workers; one |
+| `/side-work` | the side work of the fleet |
 | `/search?id=…` | in which queue a task is |
 | `/acts` | what was done from here |
 | `/steer` | POST: pause, resume, run or remove a schedule |
@@ -71,6 +72,8 @@ from workstealing.dashboard.request_forms import (
     read_form,
 )
 from workstealing.dashboard.schedules_page import schedules_page
+from workstealing.dashboard.side_work_gauges import side_work_gauges
+from workstealing.dashboard.side_work_page import side_work_page
 from workstealing.dashboard.task_page import task_page
 from workstealing.dashboard.tasks_page import (
     Listing,
@@ -121,6 +124,7 @@ def create_app(data: DashboardData, guard: AccessGuard) -> ASGIApp:
             Route("/schedules", views.schedules),
             Route("/workers", views.workers),
             Route("/worker", views.worker),
+            Route("/side-work", views.side_work),
             Route("/search", views.search),
             Route("/acts", views.acts),
             Route("/bulk", views.bulk, methods=post),
@@ -161,7 +165,8 @@ class _Views:
         snapshot = await self._data.snapshot(*_where(request))
         span = chosen_span(request.query_params.get("span", ""))
         history = await self._data.history(snapshot.stat, span)
-        page = queue_page(snapshot, history, span, _reader(request))
+        events = await self._data.events(*_where(request))
+        page = queue_page(snapshot, history, events, span, _reader(request))
         return HTMLResponse(page)
 
     async def tasks(self, request: Request) -> Response:
@@ -201,6 +206,10 @@ class _Views:
         name = request.query_params.get("name", "")
         view = await self._data.worker(*_where(request), name)
         return HTMLResponse(worker_page(view, _reader(request)))
+
+    async def side_work(self, request: Request) -> Response:
+        seen = await self._data.side_work()
+        return HTMLResponse(side_work_page(seen, _reader(request)))
 
     async def search(self, request: Request) -> Response:
         task_id = request.query_params.get("id", "").strip()
@@ -313,7 +322,10 @@ class _Views:
 
     async def metrics(self, _: Request) -> Response:
         seen = await self._data.overview()
-        return PlainTextResponse(gauges([snapshot.stat for snapshot in seen.snapshots]))
+        queues = gauges([snapshot.stat for snapshot in seen.snapshots])
+        return PlainTextResponse(
+            queues + side_work_gauges(await self._data.side_work())
+        )
 
     async def health(self, _: Request) -> Response:
         return PlainTextResponse("ok\n")

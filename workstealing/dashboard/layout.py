@@ -124,6 +124,7 @@ def frame(
         tag(
             "nav",
             link("/workers", "Workers"),
+            link("/side-work", "Side work"),
             link("/acts", "Acts"),
             search,
             sign_out,

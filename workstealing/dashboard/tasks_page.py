@@ -36,7 +36,10 @@ from workstealing.inspecting.formatting import duration_ms, relative_time
 
 __all__ = ("Listing", "confirmation_page", "filter_fields", "tasks_page")
 
-_STATES = ("waiting", "assigned", "running", "delayed", "parked", "paused", "done")
+_STATES = (
+    *("waiting", "assigned", "running", "delayed", "parked", "paused", "steps"),
+    *("done", "dead"),
+)
 _AGES = {
     "": "any age",
     "60": "over 1 min",
@@ -152,6 +155,7 @@ def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
         "delayed": seen.delayed,
         "parked": seen.parked,
         "paused": seen.paused,
+        "steps": seen.steps,
         "done": seen.outcomes,
         "dead": seen.dead,
     }
@@ -163,7 +167,7 @@ def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
             "current" if state == wanted.state else "",
             **{**where_of(seen), **kept, "state": state},
         )
-        for state in (*_STATES, "dead")
+        for state in _STATES
     ]
     return tag("nav", *tabs, class_="tabs", aria_label="States")
 

@@ -71,6 +71,8 @@ class QueueKeys:
         self.steps = f"{prefix}steps"
         self.groups = f"{prefix}groups"
         self.group_times = f"{prefix}group_times"
+        self.thefts = f"{prefix}thefts"
+        self.releases = f"{prefix}releases"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:
