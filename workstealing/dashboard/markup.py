@@ -8,6 +8,7 @@ by their codes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from html import escape
 from urllib.parse import urlencode
@@ -15,6 +16,7 @@ from urllib.parse import urlencode
 from workstealing._printing import printable
 
 __all__ = (
+    "MOUNTED_AT",
     "Column",
     "Html",
     "address",
@@ -26,6 +28,9 @@ __all__ = (
     "tag",
     "text",
 )
+
+MOUNTED_AT: ContextVar[str] = ContextVar("workstealing_dashboard", default="")
+"""The path under which the site of the current request has the dashboard."""
 
 _VOID = frozenset(("br", "input", "link", "meta"))
 
@@ -61,7 +66,8 @@ def text(*children: str) -> Html:
 def address(path: str, **query: str) -> str:
     """Return the address of one of our own pages; empty parts are left out."""
     given = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
+    whole = MOUNTED_AT.get() + path
+    return f"{whole}?{urlencode(given)}" if given else whole
 
 
 def link(path: str, label: str, class_: str = "", **query: str) -> Html:

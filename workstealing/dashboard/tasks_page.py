@@ -18,6 +18,7 @@ from workstealing.dashboard.layout import (
 )
 from workstealing.dashboard.markup import (
     Html,
+    address,
     link,
     pairs_list,
     tag,
@@ -121,7 +122,7 @@ def confirmation_page(
         " ",
         link("/tasks", "No, go back", **where_of(seen), **filter_fields(wanted)),
         method="post",
-        action="/bulk",
+        action=address("/bulk"),
     )
     given = [(name, value) for name, value in filter_fields(wanted).items() if value]
     hint = "It cannot be undone." if action == "delete" else ""
@@ -193,7 +194,7 @@ def _filter_form(seen: QueueStat, wanted: TaskFilter) -> Html:
         tag("button", "Filter"),
         text() if wanted.is_any else link("/tasks", "clear", **fields),
         method="get",
-        action="/tasks",
+        action=address("/tasks"),
         class_="filter",
     )
 
@@ -239,7 +240,7 @@ def _list(listing: Listing, reader: Reader) -> Html:
         tag("div", *buttons, class_="acts"),
         rows,
         method="post",
-        action="/bulk",
+        action=address("/bulk"),
     )
 
 

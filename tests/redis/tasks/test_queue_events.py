@@ -65,6 +65,6 @@ def test_the_same_release_that_starts_again_is_no_new_one(
     parts = internals_of(queue)
     for _ in range(3):
         _join(queue, "a.0", "resize@1")
-        parts.driver.call(leave(parts.keys, "a.0", "a.0"))
+        parts.driver.call(leave(parts.keys, "a.0", "a.0", final=True))
 
     assert len(Inspector(queue).events().releases) == 1
