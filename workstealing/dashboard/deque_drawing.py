@@ -13,11 +13,11 @@ from workstealing.inspecting.formatting import duration_ms, plural
 __all__ = ("deques_drawing", "lately_stolen", "steal_words")
 
 _WORKERS = 12
-_TASKS = 20
-_IN_HAND = 8
+_TASKS = 14
+_IN_HAND = 6
 _THIEVES = 4
 _ROW = 37
-_LEFT, _RIGHT, _EDGE = 132, 330, 416
+_LEFT, _RIGHT, _BEND, _WORDS, _EDGE = 112, 240, 290, 296, 420
 _LATELY_MS = 10 * 60_000
 
 
@@ -45,7 +45,7 @@ def deques_drawing(
         y = rows[worker.name]
         state = f"{worker.running:,} in hand" if worker.is_alive else "dead"
         stolen = f", {worker.stolen:,} stolen" if worker.stolen else ""
-        shapes.append(svg_label(0, y + 12, _cut(worker.name, 18), "start", "ink"))
+        shapes.append(svg_label(0, y + 12, _cut(worker.name, 16), "start", "ink"))
         shapes.append(svg_label(0, y + 26, f"{state}{stolen}", "start"))
         in_hand = min(worker.running, _IN_HAND)
         shapes += _squares("hand", _LEFT, y, in_hand, 10)
@@ -63,19 +63,20 @@ def deques_drawing(
     labelled: set[str] = set()
     for one in drawn[:_THIEVES]:
         thief, victim = rows[one.thief] + 8, rows[one.victim] + 8
-        bend = _EDGE - 8
         start, end = backs[one.thief], backs[one.victim]
-        way = f"M{start:.0f},{thief} C{bend},{thief} {bend},{victim} {end:.0f},{victim}"
+        way = (
+            f"M{start:.0f},{thief} C{_BEND},{thief} {_BEND},{victim} {end:.0f},{victim}"
+        )
         shapes.append(tag("path", d=way, class_="theft"))
         if one.thief not in labelled:
             labelled.add(one.thief)
             words = f"{one.tasks:,} stolen, {_ago(one, now_ms)}"
-            shapes.append(svg_label(_EDGE, thief + 18, words, "end", "label theft"))
+            shapes.append(svg_label(_WORDS, thief + 4, words, "start", "label theft"))
     height = _ROW * len(shown) + 2
     label = "What each worker has in its deque"
     if drawn:
         label += "".join(f"; {steal_words(one, now_ms)}" for one in drawn[:_THIEVES])
-    return picture(shapes, f"0 0 {_EDGE + 4} {height}", label)
+    return picture(shapes, f"0 0 {_EDGE} {height}", label)
 
 
 def steal_words(one: Steal, now_ms: int) -> str:

@@ -97,7 +97,7 @@ def table(
     """Return a table; a row that has a key stays itself when the page is refreshed."""
     head = tag(
         "thead",
-        tag("tr", *(tag("th", one.title, **_kind(one)) for one in columns)),
+        tag("tr", *(tag("th", *_title(one), **_kind(one)) for one in columns)),
     )
     named = keys or [str(row[0]) for row in rows]
     body = tag(
@@ -107,8 +107,17 @@ def table(
             for row, key in zip(rows, named, strict=True)
         ),
     )
-    whole = tag("table", head, body, class_="cards", aria_label=label or False)
-    return tag("div", whole, class_="scroll")
+    named_as = label or columns[0].title
+    whole = tag("table", head, body, class_="cards", aria_label=named_as)
+    # With a keyboard, only what has the focus can be scrolled.
+    return tag(
+        "div",
+        whole,
+        class_="scroll",
+        tabindex=0,
+        role="group",
+        aria_label=f"{named_as}, scrollable",
+    )
 
 
 def pairs_list(pairs: Sequence[tuple[str, str]]) -> Html:
@@ -135,6 +144,14 @@ def _attribute(name: str, value: str | float | bool) -> str:
 
 def _kind(column: Column) -> dict[str, str]:
     return {"class_": column.kind} if column.kind else {}
+
+
+def _title(column: Column) -> tuple[str, ...]:
+    if column.title:
+        return (column.title,)
+    # Nothing to see, but a screen reader names the column of each cell.
+    words = "ticked" if column.kind == "tick" else "acts"
+    return (tag("span", words, class_="unseen"),)
 
 
 def _cell(column: Column, value: str) -> Html:

@@ -67,7 +67,7 @@ _NAME_COLUMNS = (
     Column("p95", "number"),
     Column("time in all", "number"),
     Column("how long they take"),
-    Column("", "tick"),
+    Column(""),
 )
 # Places that a list of tasks does not tell apart from waiting.
 _LISTED_AS = {"held_back": "waiting"}
@@ -195,7 +195,8 @@ def _chart(
 
 def _release_words(release: Release) -> str:
     first, *others = release.abilities
-    name = first if len(first) <= 24 else f"…{first[-23:]}"
+    name, _, version = first.rpartition("@")
+    name = f"{name if len(name) <= 20 else f'{name[:19]}…'}@{version}"
     return f"{name} joined" if not others else f"{name} + {len(others)} joined"
 
 

@@ -31,12 +31,10 @@ _JOB_COLUMNS: tuple[Column, ...] = (
     Column("worked", "number"),
     Column("empty", "number"),
     Column("errors", "number"),
-    Column("refused", "number"),
-    Column("why", "plain"),
+    Column("refused", "plain"),
     Column("mean", "number"),
     Column("share of time", "number"),
     Column("last worked", "plain"),
-    Column("note", "wide"),
 )
 _HOST_COLUMNS = (
     Column("host", "name"),
@@ -105,6 +103,7 @@ def _alarm(job: FleetJob, now_ms: int) -> Html:
         "p",
         tag("b", f"{job.name}: "),
         f"{job.verdict}. {ago}",
+        *((" ", tag("code", job.last_error)) if job.last_error else ()),
         class_="notice",
         data_key=f"job {job.name}",
     )
@@ -126,7 +125,7 @@ def _jobs(jobs: Sequence[FleetJob], now_ms: int, *, with_host: bool = False) -> 
 def _cells(job: FleetJob, now_ms: int) -> tuple[str, ...]:
     begun = job.drawn - job.refused
     errors = job.outcomes[Outcome.ERROR]
-    last = "not in the last hour"
+    last = "not lately"
     if job.last_productive_ms is not None:
         last = _ago(job.last_productive_ms, now_ms)
     return (
@@ -136,12 +135,10 @@ def _cells(job: FleetJob, now_ms: int) -> tuple[str, ...]:
         f"{job.worked:,}",
         f"{job.outcomes[Outcome.EMPTY]:,}",
         badge("failed", f"{errors:,}") if errors else text("0"),
-        f"{job.refused:,}",
-        _why(job),
+        _why(job) or "0",
         duration(job.seconds / begun) if begun else "",
         percent(job.share),
         last,
-        job.last_error,
     )
 
 
