@@ -39,7 +39,8 @@ HANDLE = {
 }
 CLIENT = {"local", "call", "submit"}
 RECRUITER = {
-    *("install", "job", "load", "load_plugins", "set_rate", "setup", "uninstall"),
+    *("install", "job", "load", "load_plugins", "publish", "set_rate"),
+    *("setup", "uninstall"),
     *("enlist", "enlisting", "enlists", "hook", "master", "stats"),
     *("run_now", "skip", "ticker", "would_dismiss"),
 }

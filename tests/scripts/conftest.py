@@ -123,7 +123,7 @@ class ScriptedQueue:
             self.client.rpush(key, f"{kept[n][0]} {ms}")
 
     def state(self) -> State:
-        """Read all keys, without those of time: leases, upkeep, the bell."""
+        """Read all keys, without those of time: leases, upkeep, bell, events."""
         prefix = self.keys.prefix
         names = sorted(
             key.decode()
@@ -137,7 +137,7 @@ class ScriptedQueue:
             for name, value in zip(names, pipeline.execute(), strict=True)
         }
         state["workers"] = sorted(state.get("workers", ()))
-        for volatile in ("bell", "upkeep"):
+        for volatile in ("bell", "upkeep", "thefts", "releases"):
             state.pop(volatile, None)
         return state
 
@@ -323,7 +323,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 def _kind(name: str) -> str:
     if name.startswith(("inbox:", "deque:")) or name in ("bell", "outcome_times"):
         return "list"
-    if name.startswith("log:"):
+    if name.startswith("log:") or name in ("thefts", "releases"):
         return "stream"
     if name in _SORTED or name.startswith(("turns:", "parked:")):
         return "zset"

@@ -22,15 +22,23 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from workstealing.dashboard.markup import MOUNTED_AT, address
 from workstealing.errors import ConfigurationError
 
-__all__ = ("MAY_ACT", "AccessGuard", "GuardedApp")
+__all__ = (
+    "MAY_ACT",
+    "AccessGuard",
+    "Guard",
+    "GuardedApp",
+    "is_same_origin",
+    "own_path",
+)
 
 MAY_ACT = "workstealing.may_act"
 """In the scope of a request that was let in: whether it may change something."""
@@ -97,13 +105,13 @@ class AccessGuard:
                 " or localhost, or start it with --allow-host NAME.\n",
                 status_code=421,
             )
-        path: str = request.scope["path"]
+        path = own_path(request.scope)
         if path.startswith(_ASSETS) and request.method in _READ_ONLY:
             return None
         has_token = self._role_of_token(_sent_token(request)) is not None
         # A browser sends its cookie with any form, so check where the form comes from.
         is_safe = request.method in _READ_ONLY or has_token
-        if not is_safe and not _is_same_origin(request):
+        if not is_safe and not is_same_origin(request):
             return PlainTextResponse(
                 "This request did not come from a page of the dashboard.\n",
                 status_code=403,
@@ -122,7 +130,7 @@ class AccessGuard:
                 status_code=401,
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        return RedirectResponse("/login", status_code=303)
+        return RedirectResponse(address("/login"), status_code=303)
 
     def admits(self, token: str) -> bool:
         """Return whether it is a token of this dashboard."""
@@ -160,6 +168,7 @@ class AccessGuard:
             max_age=max_age,
             httponly=True,
             samesite="strict",
+            path=address("/"),
             # Behind a proxy with TLS, only the browser knows that there is TLS.
             secure=request.headers.get("origin", "").startswith("https:"),
         )
@@ -211,10 +220,20 @@ class AccessGuard:
         return hmac.new(self._tokens[role], text, hashlib.sha256).hexdigest()
 
 
+class Guard(Protocol):
+    """Decides which requests are allowed, and what they may do."""
+
+    def refusal(self, request: Request) -> Response | None:
+        """Return the response to a request that is not allowed; None if it is."""
+
+    def may_act(self, request: Request) -> bool:
+        """Return whether a request may change something."""
+
+
 class GuardedApp:
     """An application behind a guard; adds security headers to its responses."""
 
-    def __init__(self, app: ASGIApp, guard: AccessGuard) -> None:
+    def __init__(self, app: ASGIApp, guard: Guard) -> None:
         self._app = app
         self._guard = guard
 
@@ -234,10 +253,23 @@ class GuardedApp:
                 message = {**message, "headers": headers}
             await send(message)
 
-        request = Request(scope)
-        scope[MAY_ACT] = self._guard.may_act(request)
-        answer = self._guard.refusal(request) or self._app
-        await answer(scope, receive, with_headers)
+        mounted = MOUNTED_AT.set(scope.get("root_path", "").rstrip("/"))
+        try:
+            request = Request(scope)
+            scope[MAY_ACT] = self._guard.may_act(request)
+            answer = self._guard.refusal(request) or self._app
+            await answer(scope, receive, with_headers)
+        finally:
+            MOUNTED_AT.reset(mounted)
+
+
+def own_path(scope: Scope) -> str:
+    """Return the path of a request below the place where the dashboard is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    if root and (path == root or path.startswith(f"{root}/")):
+        return path[len(root) :]
+    return path
 
 
 def _checked_token(token: str) -> bytes:
@@ -255,7 +287,7 @@ def _sent_token(request: Request) -> str:
 
 
 def _only_looks(request: Request) -> bool:
-    path: str = request.scope["path"]
+    path = own_path(request.scope)
     return request.method in _READ_ONLY or path in ("/login", "/logout")
 
 
@@ -271,7 +303,8 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _is_same_origin(request: Request) -> bool:
+def is_same_origin(request: Request) -> bool:
+    """Return whether a form comes from a page of the host that it is sent to."""
     origin = request.headers.get("origin")
     if origin is None:
         return request.headers.get("sec-fetch-site") == "same-origin"

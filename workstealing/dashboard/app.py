@@ -8,6 +8,7 @@
 | `/task?queue=…&run=…&id=…` | one task |
 | `/schedules?queue=…&run=…` | the schedules and limits of one queue |
 | `/workers`, `/worker?queue=…&run=…&name=…` | all workers; one |
+| `/side-work` | the side work of the fleet |
 | `/search?id=…` | in which queue a task is |
 | `/acts` | what was done from here |
 | `/steer` | POST: pause, resume, run or remove a schedule |
@@ -28,7 +29,6 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -43,7 +43,13 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from workstealing.dashboard.access_guard import MAY_ACT, AccessGuard, GuardedApp
+from workstealing.dashboard.access_guard import (
+    MAY_ACT,
+    AccessGuard,
+    Guard,
+    GuardedApp,
+    own_path,
+)
 from workstealing.dashboard.act_log import ActLog
 from workstealing.dashboard.bulk_acts import BULK_ACTIONS
 from workstealing.dashboard.dashboard_data import (
@@ -61,6 +67,7 @@ from workstealing.dashboard.home_page import (
     search_page,
 )
 from workstealing.dashboard.layout import Reader
+from workstealing.dashboard.markup import address
 from workstealing.dashboard.queue_page import chosen_span, queue_page
 from workstealing.dashboard.request_forms import (
     FILTERS,
@@ -71,6 +78,9 @@ from workstealing.dashboard.request_forms import (
     read_form,
 )
 from workstealing.dashboard.schedules_page import schedules_page
+from workstealing.dashboard.side_work_gauges import side_work_gauges
+from workstealing.dashboard.side_work_page import side_work_page
+from workstealing.dashboard.site_guard import SITE_ACCESS
 from workstealing.dashboard.task_page import task_page
 from workstealing.dashboard.tasks_page import (
     Listing,
@@ -102,9 +112,9 @@ _ASSETS = {
 }
 
 
-def create_app(data: DashboardData, guard: AccessGuard) -> ASGIApp:
+def create_app(data: DashboardData, guard: Guard) -> ASGIApp:
     """Make the application; when it ends, it closes the client of the data."""
-    views = _Views(data, guard)
+    views = _Views(data)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -121,14 +131,13 @@ def create_app(data: DashboardData, guard: AccessGuard) -> ASGIApp:
             Route("/schedules", views.schedules),
             Route("/workers", views.workers),
             Route("/worker", views.worker),
+            Route("/side-work", views.side_work),
             Route("/search", views.search),
             Route("/acts", views.acts),
             Route("/bulk", views.bulk, methods=post),
             Route("/steer", views.steer, methods=post),
             Route("/act", views.act, methods=post),
-            Route("/login", views.login),
-            Route("/login", views.sign_in, methods=post),
-            Route("/logout", views.sign_out, methods=post),
+            *(_sign_in_routes(guard) if isinstance(guard, AccessGuard) else ()),
             Route("/api/stat", views.stat),
             Route("/metrics", views.metrics),
             Route("/healthz", views.health),
@@ -145,12 +154,38 @@ def create_app(data: DashboardData, guard: AccessGuard) -> ASGIApp:
     return GuardedApp(app, guard)
 
 
+def _sign_in_routes(guard: AccessGuard) -> list[Route]:
+    """Return the paths of a dashboard that has a login of its own."""
+
+    async def login(_: Request) -> Response:
+        return HTMLResponse(login_page())
+
+    async def sign_in(request: Request) -> Response:
+        form = await read_form(request)
+        token = form.get("token", "")
+        if not guard.admits(token):
+            return HTMLResponse(login_page("Wrong token."), status_code=403)
+        response = RedirectResponse(address("/"), status_code=303)
+        guard.open_session(request, response, token)
+        return response
+
+    async def sign_out(request: Request) -> Response:
+        response = RedirectResponse(address("/login"), status_code=303)
+        guard.end_session(request, response)
+        return response
+
+    return [
+        Route("/login", login),
+        Route("/login", sign_in, methods=["POST"]),
+        Route("/logout", sign_out, methods=["POST"]),
+    ]
+
+
 class _Views:
     """One method for each path."""
 
-    def __init__(self, data: DashboardData, guard: AccessGuard) -> None:
+    def __init__(self, data: DashboardData) -> None:
         self._data = data
-        self._guard = guard
         self._log = ActLog()
 
     async def overview(self, request: Request) -> Response:
@@ -161,7 +196,8 @@ class _Views:
         snapshot = await self._data.snapshot(*_where(request))
         span = chosen_span(request.query_params.get("span", ""))
         history = await self._data.history(snapshot.stat, span)
-        page = queue_page(snapshot, history, span, _reader(request))
+        events = await self._data.events(*_where(request))
+        page = queue_page(snapshot, history, events, span, _reader(request))
         return HTMLResponse(page)
 
     async def tasks(self, request: Request) -> Response:
@@ -202,13 +238,17 @@ class _Views:
         view = await self._data.worker(*_where(request), name)
         return HTMLResponse(worker_page(view, _reader(request)))
 
+    async def side_work(self, request: Request) -> Response:
+        seen = await self._data.side_work()
+        return HTMLResponse(side_work_page(seen, _reader(request)))
+
     async def search(self, request: Request) -> Response:
         task_id = request.query_params.get("id", "").strip()
         found = await self._data.find(task_id) if task_id else []
         if len(found) == 1:
             only = found[0]
             named = {"queue": only.queue, "run": only.run, "id": only.id}
-            return RedirectResponse(f"/task?{urlencode(named)}", status_code=303)
+            return RedirectResponse(address("/task", **named), status_code=303)
         return HTMLResponse(search_page(task_id, found, _reader(request)))
 
     async def acts(self, request: Request) -> Response:
@@ -225,7 +265,7 @@ class _Views:
         path, named = "/schedules", {**where, "notice": notice}
         if action == "run":
             path, named = "/task", {**where, "id": notice}
-        return RedirectResponse(f"{path}?{urlencode(named)}", status_code=303)
+        return RedirectResponse(address(path, **named), status_code=303)
 
     async def act(self, request: Request) -> Response:
         form = await read_form(request)
@@ -245,7 +285,7 @@ class _Views:
             path = "/queue"
         if path != "/task":
             del named["id"]
-        return RedirectResponse(f"{path}?{urlencode(named)}", status_code=303)
+        return RedirectResponse(address(path, **named), status_code=303)
 
     async def bulk(self, request: Request) -> Response:
         fields = await read_fields(request)
@@ -286,23 +326,6 @@ class _Views:
         # The filter of a group would show an empty list.
         return _see_tasks({**named, "group": "", "notice": action, **told})
 
-    async def login(self, _: Request) -> Response:
-        return HTMLResponse(login_page())
-
-    async def sign_in(self, request: Request) -> Response:
-        form = await read_form(request)
-        token = form.get("token", "")
-        if not self._guard.admits(token):
-            return HTMLResponse(login_page("Wrong token."), status_code=403)
-        response = RedirectResponse("/", status_code=303)
-        self._guard.open_session(request, response, token)
-        return response
-
-    async def sign_out(self, request: Request) -> Response:
-        response = RedirectResponse("/login", status_code=303)
-        self._guard.end_session(request, response)
-        return response
-
     async def stat(self, request: Request) -> Response:
         if "queue" in request.query_params:
             return JSONResponse(_as_json(await self._data.snapshot(*_where(request))))
@@ -313,7 +336,10 @@ class _Views:
 
     async def metrics(self, _: Request) -> Response:
         seen = await self._data.overview()
-        return PlainTextResponse(gauges([snapshot.stat for snapshot in seen.snapshots]))
+        queues = gauges([snapshot.stat for snapshot in seen.snapshots])
+        return PlainTextResponse(
+            queues + side_work_gauges(await self._data.side_work())
+        )
 
     async def health(self, _: Request) -> Response:
         return PlainTextResponse("ok\n")
@@ -348,12 +374,15 @@ class _Views:
 
 
 def _reader(request: Request) -> Reader:
-    return Reader(bool(request.scope.get(MAY_ACT)), dict(request.query_params))
+    return Reader(
+        bool(request.scope.get(MAY_ACT)),
+        dict(request.query_params),
+        has_session=SITE_ACCESS not in request.scope,
+    )
 
 
 def _see_tasks(named: dict[str, str]) -> Response:
-    given = {name: value for name, value in named.items() if value}
-    return RedirectResponse(f"/tasks?{urlencode(given)}", status_code=303)
+    return RedirectResponse(address("/tasks", **named), status_code=303)
 
 
 async def _error(request: Request, error: Exception) -> Response:
@@ -372,7 +401,7 @@ async def _error(request: Request, error: Exception) -> Response:
         title, code, problem = "Bad request", 400, str(error)
     elif isinstance(error, RedisError):
         title, code, problem = "Redis is unavailable", 503, str(error)
-    if request.scope["path"].startswith("/api/"):
+    if own_path(request.scope).startswith("/api/"):
         return JSONResponse({"error": problem}, status_code=code)
     page = error_page(title, problem, _reader(request), code)
     return HTMLResponse(page, status_code=code)

@@ -22,7 +22,11 @@ BulkAction = Literal["replay", "delete", "cancel"]
 BULK_ACTIONS: dict[str, tuple[BulkAction, ...]] = {
     "dead": ("replay", "delete"),
     **dict.fromkeys(
-        ("waiting", "assigned", "running", "delayed", "parked", "paused"), ("cancel",)
+        (
+            *("waiting", "assigned", "running", "delayed", "parked", "paused"),
+            "steps",
+        ),
+        ("cancel",),
     ),
 }
 """What can be done to tasks in each state."""

@@ -31,6 +31,7 @@ from workstealing.inspecting import (
     ErrorGroups,
     Explanation,
     LogTail,
+    QueueEvents,
     QueueHistory,
     QueueStat,
     RateMeter,
@@ -41,6 +42,7 @@ from workstealing.inspecting import (
     TaskRow,
     WorkerStat,
 )
+from workstealing.jobs.side_work_ledger import AsyncSideWorkLedger, FleetSideWork
 from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.replies import shown
 from workstealing.tasks.outcome import State
@@ -163,6 +165,7 @@ class DashboardData:
     ) -> None:
         self._client = client
         self._clock = clock
+        self._ledger = AsyncSideWorkLedger(client)
         self._given = {(queue.name, queue.run): queue for queue in queues}
         self._watched_queues: OrderedDict[tuple[str, str], _WatchedQueue] = (
             OrderedDict()
@@ -216,6 +219,10 @@ class DashboardData:
         """Return what ended in the last minutes, by task name."""
         inspector = self._watched(stat.queue, stat.run).inspector
         return await inspector.history(stat.now_ms, minutes)
+
+    async def events(self, name: str, run: str) -> QueueEvents:
+        """Return the last steals, and the last releases that joined."""
+        return await self._watched(name, run).inspector.events()
 
     async def due_times(self, stat: QueueStat) -> DueTimes:
         """Count the delayed tasks of a queue by when they are due."""
@@ -275,6 +282,10 @@ class DashboardData:
     ) -> tuple[list[str], bool]:
         """Name tasks that match, and say whether there may be more."""
         return await matching_ids(self._watched(name, run).inspector, wanted)
+
+    async def side_work(self) -> FleetSideWork:
+        """Return the side work of the fleet, as far as recruiters publish it."""
+        return await self._ledger.read()
 
     async def limits(self, name: str, run: str) -> tuple[LimitState, ...]:
         """Return the limits of a queue, in the order of their names."""

@@ -11,26 +11,27 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from workstealing.dashboard.markup import Html, tag, text
-from workstealing.inspecting import WorkerStat
 from workstealing.inspecting.formatting import one_decimal, significant
 
 __all__ = (
+    "ChartMark",
     "LifePart",
     "RatePoint",
     "bar",
-    "deques_drawing",
     "histogram",
     "life_drawing",
+    "picture",
     "progress_bar",
     "rate_chart",
     "sparkline",
+    "svg_label",
 )
 
 _WIDTH, _HEIGHT = 120, 24
 # Of the chart: where its axes are.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 632.0, 12.0, 132.0
-_DRAWN_WORKERS = 12
-_DRAWN_TASKS = 24
+# Between the words of two marks, or they could not be read.
+_MARK_ROOM = 110.0
 _PART_WIDTH = 900
 
 
@@ -53,57 +54,68 @@ class LifePart:
     """`waits`, `works` or `fails`"""
 
 
-def rate_chart(points: Sequence[RatePoint], from_ms: int, to_ms: int) -> Html:
-    """Draw tasks done and failed per second, with both axes."""
+@dataclass(frozen=True, slots=True)
+class ChartMark:
+    """A moment that a chart points out."""
+
+    at_ms: int
+    label: str
+
+
+def rate_chart(
+    points: Sequence[RatePoint],
+    from_ms: int,
+    to_ms: int,
+    marks: Sequence[ChartMark] = (),
+) -> Html:
+    """Draw tasks done and failed per second, with both axes, and marks from above."""
     top = _round_up(max((max(one.done, one.failed) for one in points), default=0.0))
     shapes: list[str] = []
     for share in (0.0, 0.5, 1.0):
         y = _BOTTOM - share * (_BOTTOM - _TOP)
         shapes.append(_line("axis", _LEFT, y, _RIGHT, y))
-        shapes.append(_label(_LEFT - 6, y + 4, significant(top * share), "end"))
+        shapes.append(svg_label(_LEFT - 6, y + 4, significant(top * share), "end"))
     for n in range(5):
         ms = from_ms + (to_ms - from_ms) * n // 4
         x = _LEFT + (_RIGHT - _LEFT) * n / 4
         shown = "now" if n == 4 else _clock_time(ms)
         anchor = "end" if n == 4 else "middle"
-        shapes.append(_label(x, _BOTTOM + 16, shown, anchor))
+        shapes.append(svg_label(x, _BOTTOM + 16, shown, anchor))
     for kind in ("done", "failed"):
-        marks = [
+        corners = [
             (_across(one.at_ms, from_ms, to_ms), _up(getattr(one, kind), top))
             for one in points
             if from_ms <= one.at_ms <= to_ms
         ]
-        if len(marks) > 1 and any(y < _BOTTOM for _, y in marks):
-            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in marks)
-            first, last = marks[0][0], marks[-1][0]
+        if len(corners) > 1 and any(y < _BOTTOM for _, y in corners):
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+            first, last = corners[0][0], corners[-1][0]
             area = f"{first:.1f},{_BOTTOM} {line} {last:.1f},{_BOTTOM}"
             shapes.append(tag("polygon", points=area, class_=f"area {kind}"))
             shapes.append(tag("polyline", points=line, class_=f"edge {kind}"))
+    shapes += _marks(marks, from_ms, to_ms)
     if not points:
         middle = (_LEFT + _RIGHT) / 2
-        shapes.append(_label(middle, 60, "nothing measured yet", "middle"))
+        shapes.append(svg_label(middle, 60, "nothing measured yet", "middle"))
     last_done = one_decimal(points[-1].done) if points else "0"
     label = f"Tasks done and failed per second; lately {last_done} done per second"
-    return _picture(shapes, "0 0 640 152", label, "chart")
+    return picture(shapes, "0 0 640 152", label, "chart")
 
 
-def deques_drawing(workers: Sequence[WorkerStat]) -> Html:
-    """Draw what each worker has in hand, and its deque, front at the left."""
-    shapes: list[str] = []
-    for n, worker in enumerate(workers[:_DRAWN_WORKERS]):
-        y = 4 + 30 * n
-        state = f"{worker.running:,} in hand" if worker.is_alive else "dead"
-        stolen = f", {worker.stolen:,} stolen" if worker.stolen else ""
-        shapes.append(_label(0, y + 11, _cut(worker.name, 18), "start", "ink"))
-        shapes.append(_label(0, y + 23, f"{state}{stolen}", "start"))
-        shapes += _squares("hand", 132, y, min(worker.running, 8))
-        x = 132 + 10 * min(worker.running, 8) + 8
-        most = min(worker.waiting, _DRAWN_TASKS, int((384 - x) / 9))
-        shapes += _squares("waits", x, y, most, 9)
-        after = f"{worker.waiting:,}" if worker.waiting else "empty"
-        shapes.append(_label(x + 9 * most + 4, y + 11, after, "start"))
-    height = 30 * min(len(workers), _DRAWN_WORKERS) + 4
-    return _picture(shapes, f"0 0 420 {height}", "What each worker has in its deque")
+def _marks(marks: Sequence[ChartMark], from_ms: int, to_ms: int) -> list[Html]:
+    """Draw marks, the latest first: it is the one that must have its words."""
+    shapes: list[Html] = []
+    free = math.inf
+    for mark in sorted(marks, key=lambda one: -one.at_ms):
+        if not from_ms < mark.at_ms <= to_ms:
+            continue
+        x = _across(mark.at_ms, from_ms, to_ms)
+        shapes.append(_line("mark", x, _TOP - 6, x, _BOTTOM))
+        if x + _MARK_ROOM <= free:
+            anchor, at = ("start", x + 4) if x < _RIGHT - 160 else ("end", x - 4)
+            shapes.append(svg_label(at, _TOP - 2, mark.label, anchor, "label mark"))
+            free = min(at, x) - (0 if anchor == "start" else 160)
+    return shapes
 
 
 def life_drawing(parts: Sequence[LifePart]) -> Html:
@@ -215,7 +227,8 @@ def _small(kind: str, shape: Html) -> Html:
     )
 
 
-def _picture(shapes: Sequence[str], size: str, label: str, kind: str = "") -> Html:
+def picture(shapes: Sequence[str], size: str, label: str, kind: str = "") -> Html:
+    """Return shapes as a picture that says in words what it shows."""
     return tag(
         "svg",
         *shapes,
@@ -226,26 +239,12 @@ def _picture(shapes: Sequence[str], size: str, label: str, kind: str = "") -> Ht
     )
 
 
-def _squares(kind: str, x: float, y: float, number: int, step: int = 10) -> list[Html]:
-    return [
-        tag(
-            "rect",
-            x=x + step * n,
-            y=y + 1,
-            width=step - 2,
-            height=12,
-            rx=2,
-            class_=kind,
-        )
-        for n in range(number)
-    ]
-
-
 def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> Html:
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
 
-def _label(x: float, y: float, words: str, anchor: str, kind: str = "label") -> Html:
+def svg_label(x: float, y: float, words: str, anchor: str, kind: str = "label") -> Html:
+    """Return words in a picture."""
     return tag("text", words, x=x, y=y, text_anchor=anchor, class_=kind)
 
 
@@ -270,7 +269,3 @@ def _clock_time(ms: int) -> str:
         return f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%H:%M}"
     except (OverflowError, OSError, ValueError):
         return ""
-
-
-def _cut(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

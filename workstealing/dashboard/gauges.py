@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from workstealing.inspecting import QueueStat
 from workstealing.inspecting.stat_rows import PLACE_TITLES
 
-__all__ = ("gauges",)
+__all__ = ("escaped_label", "gauges")
 
 _PLACES = (*PLACE_TITLES, "outcomes")
 
@@ -57,12 +57,13 @@ def _family(name: str, kind: str, description: str) -> Iterator[str]:
 def _line(name: str, seen: QueueStat, value: float, **labels: str) -> str:
     labelled = {"queue": seen.queue, "run": seen.run, **labels}
     written = ",".join(
-        f'{label}="{_escaped(word)}"' for label, word in labelled.items()
+        f'{label}="{escaped_label(word)}"' for label, word in labelled.items()
     )
     return f"workstealing_queue_{name}{{{written}}} {value}"
 
 
-def _escaped(word: str) -> str:
+def escaped_label(word: str) -> str:
+    """Return the value of a label as the text format writes it."""
     return word.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 

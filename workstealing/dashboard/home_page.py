@@ -13,7 +13,16 @@ from workstealing.dashboard.dashboard_data import (
 )
 from workstealing.dashboard.drawings import sparkline
 from workstealing.dashboard.layout import Reader, alarm_line, entrance, frame, where_of
-from workstealing.dashboard.markup import Column, Html, badge, link, table, tag, text
+from workstealing.dashboard.markup import (
+    Column,
+    Html,
+    address,
+    badge,
+    link,
+    table,
+    tag,
+    text,
+)
 from workstealing.inspecting import alarms_of
 from workstealing.inspecting.formatting import one_decimal, plural, timestamp
 from workstealing.inspecting.stat_rows import PLACE_TITLES, oldest_age, place_counts
@@ -125,7 +134,11 @@ def login_page(problem: str = "") -> str:
             tag("p", "The token was printed when the dashboard was started."),
             tag("p", problem, class_="notice bad") if problem else "",
             tag(
-                "form", entry, tag("button", "Sign in"), method="post", action="/login"
+                "form",
+                entry,
+                tag("button", "Sign in"),
+                method="post",
+                action=address("/login"),
             ),
         ]
     )

@@ -63,6 +63,8 @@ class Reader:
     may_act: bool = True
     query: Mapping[str, str] = field(default_factory=dict)
     """Of the address of the page."""
+    has_session: bool = True
+    """False in a site that has its own login, and its own way out."""
 
     @property
     def notice(self) -> Html:
@@ -103,7 +105,7 @@ def frame(
         "form",
         tag("button", "Sign out", class_="plain"),
         method="post",
-        action="/logout",
+        action=address("/logout"),
     )
     search = tag(
         "form",
@@ -114,7 +116,7 @@ def frame(
             placeholder="Task id  ( / )",
             aria_label="Find a task by its id",
         ),
-        action="/search",
+        action=address("/search"),
         method="get",
     )
     header = tag(
@@ -124,9 +126,10 @@ def frame(
         tag(
             "nav",
             link("/workers", "Workers"),
+            link("/side-work", "Side work"),
             link("/acts", "Acts"),
             search,
-            sign_out,
+            sign_out if reader.has_session else text(),
             aria_label="Everywhere",
         ),
     )
@@ -224,7 +227,7 @@ def act_form(
         hidden_fields({**fields, "action": action}),
         button,
         method="post",
-        action=path,
+        action=address(path),
         class_="act",
     )
 
@@ -252,5 +255,5 @@ def _html_head(title: str, script: str) -> Html:
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · workstealing"),
         tag("link", rel="stylesheet", href=address("/assets/style.css")),
-        tag("script", src=f"/assets/{script}", defer=True),
+        tag("script", src=address(f"/assets/{script}"), defer=True),
     )

@@ -8,6 +8,7 @@ by their codes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from html import escape
 from urllib.parse import urlencode
@@ -15,6 +16,7 @@ from urllib.parse import urlencode
 from workstealing._printing import printable
 
 __all__ = (
+    "MOUNTED_AT",
     "Column",
     "Html",
     "address",
@@ -26,6 +28,9 @@ __all__ = (
     "tag",
     "text",
 )
+
+MOUNTED_AT: ContextVar[str] = ContextVar("workstealing_dashboard", default="")
+"""The path under which the site of the current request has the dashboard."""
 
 _VOID = frozenset(("br", "input", "link", "meta"))
 
@@ -61,7 +66,8 @@ def text(*children: str) -> Html:
 def address(path: str, **query: str) -> str:
     """Return the address of one of our own pages; empty parts are left out."""
     given = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
+    whole = MOUNTED_AT.get() + path
+    return f"{whole}?{urlencode(given)}" if given else whole
 
 
 def link(path: str, label: str, class_: str = "", **query: str) -> Html:
@@ -91,7 +97,7 @@ def table(
     """Return a table; a row that has a key stays itself when the page is refreshed."""
     head = tag(
         "thead",
-        tag("tr", *(tag("th", one.title, **_kind(one)) for one in columns)),
+        tag("tr", *(tag("th", *_title(one), **_kind(one)) for one in columns)),
     )
     named = keys or [str(row[0]) for row in rows]
     body = tag(
@@ -101,8 +107,17 @@ def table(
             for row, key in zip(rows, named, strict=True)
         ),
     )
-    whole = tag("table", head, body, class_="cards", aria_label=label or False)
-    return tag("div", whole, class_="scroll")
+    named_as = label or columns[0].title
+    whole = tag("table", head, body, class_="cards", aria_label=named_as)
+    # With a keyboard, only what has the focus can be scrolled.
+    return tag(
+        "div",
+        whole,
+        class_="scroll",
+        tabindex=0,
+        role="group",
+        aria_label=f"{named_as}, scrollable",
+    )
 
 
 def pairs_list(pairs: Sequence[tuple[str, str]]) -> Html:
@@ -129,6 +144,14 @@ def _attribute(name: str, value: str | float | bool) -> str:
 
 def _kind(column: Column) -> dict[str, str]:
     return {"class_": column.kind} if column.kind else {}
+
+
+def _title(column: Column) -> tuple[str, ...]:
+    if column.title:
+        return (column.title,)
+    # Nothing to see, but a screen reader names the column of each cell.
+    words = "ticked" if column.kind == "tick" else "acts"
+    return (tag("span", words, class_="unseen"),)
 
 
 def _cell(column: Column, value: str) -> Html:

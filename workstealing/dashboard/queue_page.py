@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from workstealing.dashboard.dashboard_data import QueueSnapshot
+from workstealing.dashboard.deque_drawing import deques_drawing, lately_stolen
 from workstealing.dashboard.drawings import (
+    ChartMark,
     RatePoint,
-    deques_drawing,
     histogram,
     rate_chart,
 )
@@ -29,12 +30,20 @@ from workstealing.dashboard.markup import (
     text,
 )
 from workstealing.dashboard.worker_pages import workers_table
-from workstealing.inspecting import QueueHistory, QueueStat, TaskStat, alarms_of
+from workstealing.inspecting import (
+    QueueEvents,
+    QueueHistory,
+    QueueStat,
+    Release,
+    TaskStat,
+    alarms_of,
+)
 from workstealing.inspecting.formatting import (
     duration,
     duration_ms,
     one_decimal,
     percent,
+    plural,
 )
 from workstealing.inspecting.stat_rows import (
     live_first,
@@ -49,6 +58,7 @@ __all__ = ("chosen_span", "queue_page")
 _SPANS = {60: "1 h", 10: "10 min", 480: "8 h"}
 _ALARMING = 0.1
 _NAMES = 100
+_STEALS = 50
 _NAME_COLUMNS = (
     Column("task", "name"),
     Column("done", "number"),
@@ -57,7 +67,7 @@ _NAME_COLUMNS = (
     Column("p95", "number"),
     Column("time in all", "number"),
     Column("how long they take"),
-    Column("", "tick"),
+    Column(""),
 )
 # Places that a list of tasks does not tell apart from waiting.
 _LISTED_AS = {"held_back": "waiting"}
@@ -69,15 +79,19 @@ def chosen_span(given: str) -> int:
 
 
 def queue_page(
-    snapshot: QueueSnapshot, history: QueueHistory, span: int, reader: Reader
+    snapshot: QueueSnapshot,
+    history: QueueHistory,
+    events: QueueEvents,
+    span: int,
+    reader: Reader,
 ) -> str:
     """Show what is wrong, counts, rates, deques, tasks by name, workers, upkeep."""
     seen = snapshot.stat
     body: list[str] = [queue_head(seen, "overview", reader, *_acts(seen, reader))]
     body += (alarm_line(alarm, where_of(seen)) for alarm in alarms_of(seen))
     body.append(tag("div", *_tiles(seen), class_="tiles"))
-    chart = _chart(snapshot, history, span)
-    body.append(tag("div", chart, _deques(seen), class_="two"))
+    chart = _chart(snapshot, history, events, span)
+    body.append(tag("div", chart, _deques(seen, events), class_="two"))
     if seen.task_names or history.tasks:
         title = f"Tasks, last {_SPANS[span]}"
         body += (tag("h2", title), _names(seen, history, reader))
@@ -116,6 +130,11 @@ def _acts(seen: QueueStat, reader: Reader) -> list[Html]:
 def _tiles(seen: QueueStat) -> list[Html]:
     oldest = oldest_age(seen)
     notes = {"waiting": f"oldest {oldest}" if oldest else ""}
+    counts = place_counts(seen)
+    if seen.steps:
+        # Where no chain or group is used, nobody has to wonder what it means.
+        counts["steps"] = f"{seen.steps:,}"
+        notes["steps"] = "wait for others"
     return [
         tag(
             "a",
@@ -128,11 +147,13 @@ def _tiles(seen: QueueStat) -> list[Html]:
             class_=place if number != "0" else False,
             data_key=place,
         )
-        for place, number in place_counts(seen).items()
+        for place, number in counts.items()
     ]
 
 
-def _chart(snapshot: QueueSnapshot, history: QueueHistory, span: int) -> Html:
+def _chart(
+    snapshot: QueueSnapshot, history: QueueHistory, events: QueueEvents, span: int
+) -> Html:
     seen, rates = snapshot.stat, snapshot.rates
     now_ms = seen.now_ms
     lately = ""
@@ -147,6 +168,7 @@ def _chart(snapshot: QueueSnapshot, history: QueueHistory, span: int) -> Html:
     ]
     if span == 10 and len(snapshot.history) > 1:
         points = list(snapshot.history)
+    marks = [ChartMark(one.at_ms, _release_words(one)) for one in events.releases]
     spans = [
         link("/queue", words, **where_of(seen), span=str(minutes))
         if minutes != span
@@ -160,7 +182,7 @@ def _chart(snapshot: QueueSnapshot, history: QueueHistory, span: int) -> Html:
         "section",
         tag("h2", "Done and failed per second"),
         tag("p", choice, f", UTC{lately}", class_="quiet"),
-        rate_chart(points, now_ms - span * 60_000, now_ms),
+        rate_chart(points, now_ms - span * 60_000, now_ms, marks),
         tag(
             "ul",
             tag("li", "done", class_="done"),
@@ -171,17 +193,53 @@ def _chart(snapshot: QueueSnapshot, history: QueueHistory, span: int) -> Html:
     )
 
 
-def _deques(seen: QueueStat) -> Html:
+def _release_words(release: Release) -> str:
+    first, *others = release.abilities
+    name, _, version = first.rpartition("@")
+    name = f"{name if len(name) <= 20 else f'{name[:19]}…'}@{version}"
+    return f"{name} joined" if not others else f"{name} + {len(others)} joined"
+
+
+def _deques(seen: QueueStat, events: QueueEvents) -> Html:
     workers = live_first(seen.workers)
-    workers.sort(key=lambda worker: (not worker.is_alive, -worker.waiting, worker.name))
-    words = "green: in hand · blue: waits in the deque, front at the left"
-    drawing = deques_drawing(workers)
-    if not workers:
-        words, drawing = "No worker is alive.", text()
-    title = tag("h2", "Deques")
-    return tag(
-        "section", title, tag("p", words, class_="quiet"), drawing, class_="card"
+    pairs = lately_stolen(events.steals, seen.now_ms)
+    thieves = {name for one in pairs for name in (one.thief, one.victim)}
+    workers.sort(
+        key=lambda worker: (
+            not worker.is_alive,
+            worker.name not in thieves,
+            -worker.waiting,
+            worker.name,
+        )
     )
+    parts: list[str] = [tag("h2", "Deques: who steals from whom")]
+    if not workers:
+        parts.append(tag("p", "No worker is alive.", class_="quiet"))
+        return tag("section", *parts, class_="card")
+    words = "green: in hand · blue: waits in the deque, front at the left"
+    parts.append(tag("p", words, class_="quiet"))
+    parts.append(deques_drawing(workers, events.steals, seen.now_ms))
+    if events.steals:
+        columns = (
+            Column("thief", "name"),
+            Column("stole from", "name"),
+            Column("tasks", "number"),
+            Column("when", "plain"),
+        )
+        shown = events.steals[:_STEALS]
+        rows = [
+            (one.thief, one.victim, f"{one.tasks:,}", _when(one.at_ms, seen.now_ms))
+            for one in shown
+        ]
+        keys = [f"{one.at_ms} {one.thief} {n}" for n, one in enumerate(shown)]
+        listed = table(columns, rows, keys, label="The last steals")
+        summary = tag("summary", f"The last {plural(len(events.steals), 'steal')}")
+        parts.append(tag("details", summary, listed, data_key="steals"))
+    return tag("section", *parts, class_="card")
+
+
+def _when(at_ms: int, now_ms: int) -> str:
+    return f"{duration_ms(max(0, now_ms - at_ms))} ago"
 
 
 def _names(seen: QueueStat, history: QueueHistory, reader: Reader) -> Html:

@@ -18,6 +18,7 @@ from workstealing.dashboard.layout import (
 )
 from workstealing.dashboard.markup import (
     Html,
+    address,
     link,
     pairs_list,
     tag,
@@ -36,7 +37,10 @@ from workstealing.inspecting.formatting import duration_ms, relative_time
 
 __all__ = ("Listing", "confirmation_page", "filter_fields", "tasks_page")
 
-_STATES = ("waiting", "assigned", "running", "delayed", "parked", "paused", "done")
+_STATES = (
+    *("waiting", "assigned", "running", "delayed", "parked", "paused", "steps"),
+    *("done", "dead"),
+)
 _AGES = {
     "": "any age",
     "60": "over 1 min",
@@ -118,7 +122,7 @@ def confirmation_page(
         " ",
         link("/tasks", "No, go back", **where_of(seen), **filter_fields(wanted)),
         method="post",
-        action="/bulk",
+        action=address("/bulk"),
     )
     given = [(name, value) for name, value in filter_fields(wanted).items() if value]
     hint = "It cannot be undone." if action == "delete" else ""
@@ -152,6 +156,7 @@ def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
         "delayed": seen.delayed,
         "parked": seen.parked,
         "paused": seen.paused,
+        "steps": seen.steps,
         "done": seen.outcomes,
         "dead": seen.dead,
     }
@@ -163,7 +168,7 @@ def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
             "current" if state == wanted.state else "",
             **{**where_of(seen), **kept, "state": state},
         )
-        for state in (*_STATES, "dead")
+        for state in _STATES
     ]
     return tag("nav", *tabs, class_="tabs", aria_label="States")
 
@@ -189,7 +194,7 @@ def _filter_form(seen: QueueStat, wanted: TaskFilter) -> Html:
         tag("button", "Filter"),
         text() if wanted.is_any else link("/tasks", "clear", **fields),
         method="get",
-        action="/tasks",
+        action=address("/tasks"),
         class_="filter",
     )
 
@@ -235,7 +240,7 @@ def _list(listing: Listing, reader: Reader) -> Html:
         tag("div", *buttons, class_="acts"),
         rows,
         method="post",
-        action="/bulk",
+        action=address("/bulk"),
     )
 
 

@@ -12,6 +12,7 @@ from workstealing.inspecting.due_times import DueTimes
 from workstealing.inspecting.error_groups import ErrorGroup, ErrorGroups
 from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.inspecting.listing import PLACES
+from workstealing.inspecting.queue_events import QueueEvents, Release, Steal
 from workstealing.inspecting.task_history import MinuteStat, QueueHistory, TaskStat
 from workstealing.inspecting.task_log_tail import LogTail
 from workstealing.inspecting.task_search import TaskFilter, TaskPage
@@ -44,12 +45,15 @@ __all__ = (
     "MinuteStat",
     "ParkedStat",
     "PauseStat",
+    "QueueEvents",
     "QueueHistory",
     "QueueStat",
     "QueueTotals",
     "QueuesFound",
     "RateMeter",
     "Rates",
+    "Release",
+    "Steal",
     "TaskDetail",
     "TaskFilter",
     "TaskPage",

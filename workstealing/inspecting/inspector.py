@@ -18,6 +18,7 @@ from workstealing.inspecting.counting import read_stat
 from workstealing.inspecting.due_times import DueTimes, read_due_times
 from workstealing.inspecting.error_groups import ErrorGroups, read_error_groups
 from workstealing.inspecting.listing import list_tasks
+from workstealing.inspecting.queue_events import QueueEvents, read_events
 from workstealing.inspecting.task_detail import explain_task, read_task
 from workstealing.inspecting.task_history import QueueHistory, read_history
 from workstealing.inspecting.task_log_tail import LogTail, read_log_tail
@@ -98,6 +99,10 @@ class Inspector:
         """
         return self._parts.driver.run(self._flows.history(now_ms, minutes))
 
+    def events(self) -> QueueEvents:
+        """Return the last 200 steals, and the last 50 releases that joined."""
+        return self._parts.driver.run(self._flows.events())
+
     def log_tail(self, task_id: str, limit: int = 200) -> LogTail:
         """Return the last records that are kept of what a task logged and printed."""
         return self._parts.driver.run(self._flows.log_tail(task_id, limit))
@@ -164,6 +169,10 @@ class AsyncInspector:
         """
         return await self._parts.driver.run(self._flows.history(now_ms, minutes))
 
+    async def events(self) -> QueueEvents:
+        """Return the last 200 steals, and the last 50 releases that joined."""
+        return await self._parts.driver.run(self._flows.events())
+
     async def log_tail(self, task_id: str, limit: int = 200) -> LogTail:
         """Return the last records that are kept of what a task logged and printed."""
         return await self._parts.driver.run(self._flows.log_tail(task_id, limit))
@@ -215,6 +224,9 @@ class _InspectionFlows:
 
     def history(self, now_ms: int, minutes: int) -> Flow[QueueHistory]:
         return read_history(self._parts.keys, now_ms, minutes)
+
+    def events(self) -> Flow[QueueEvents]:
+        return read_events(self._parts.keys)
 
     def log_tail(self, task_id: str, limit: int) -> Flow[LogTail]:
         limit = _checked_limit(limit)

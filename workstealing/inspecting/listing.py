@@ -31,6 +31,7 @@ __all__ = (
     "list_tasks",
     "not_begun_row",
     "notes_in_lines",
+    "step_row",
     "summaries",
     "task_row",
     "waiting_row",
@@ -258,11 +259,12 @@ def _steps(keys: QueueKeys, limit: int) -> Flow[tuple[TaskRow, ...]]:
         if cursor == "0":
             break
     tasks = yield from summaries(keys, tuple(ids)[:limit])
-    return tuple(
-        waiting_row(one, State.WAITING, "steps", _what_it_waits_for(one))
-        for one in tasks
-        if one.envelope
-    )
+    return tuple(step_row(one) for one in tasks if one.envelope)
+
+
+def step_row(one: TaskSummary) -> TaskRow:
+    """Return a step of a chain or group that waits for others."""
+    return waiting_row(one, State.WAITING, "steps", _what_it_waits_for(one))
 
 
 def _what_it_waits_for(step: TaskSummary) -> str:

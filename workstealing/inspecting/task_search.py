@@ -20,6 +20,7 @@ from workstealing.inspecting.listing import (
     has_ended,
     last_failure,
     not_begun_row,
+    step_row,
     summaries,
     task_row,
     waiting_row,
@@ -45,10 +46,14 @@ SEARCHED = (
     "delayed",
     "parked",
     "paused",
+    "steps",
     "done",
     "dead",
 )
-"""The states that can be searched; `done` is all that ended well or was cancelled."""
+"""The states that can be searched; `done` is all that ended well or was cancelled.
+
+`steps` are those of chains and groups that wait for others to end, in no order.
+"""
 
 _LOOKED_AT = 1000
 _STRETCH = 250
@@ -130,6 +135,9 @@ def search_tasks(
     if wanted.state == "running":
         page = yield from _running(keys, wanted, seen, after, limit)
         return page
+    if wanted.state == "steps":
+        page = yield from _steps(keys, wanted, seen, after, limit)
+        return page
     containers = yield from _containers(keys, wanted.state, seen)
     name, place, member = _read_place(after)
     rows: list[TaskRow] = []
@@ -193,6 +201,7 @@ def _total(state: str, seen: Counts) -> int:
         "delayed": seen.delayed,
         "parked": seen.parked,
         "paused": seen.paused,
+        "steps": seen.steps,
         "done": seen.outcomes,
         "dead": seen.dead,
     }
@@ -405,6 +414,31 @@ def _running(
                 total = max(len(held), len(rows))
                 return TaskPage(tuple(rows), total, total, "" if is_last else here)
     return TaskPage(tuple(rows), len(held), len(held), "")
+
+
+def _steps(
+    keys: QueueKeys, wanted: TaskFilter, seen: Counts, after: str, limit: int
+) -> Flow[TaskPage]:
+    """List steps that wait for others; a hash has no order, so a page may be longer."""
+    _, _, cursor = _read_place(after)
+    rows: list[TaskRow] = []
+    looked_at = 0
+    cursor = cursor or "0"
+    while True:
+        # What a scan has named must be shown: it cannot be gone back to.
+        count = min(_STRETCH, limit) if wanted.is_any else _STRETCH
+        cursor, ids = yield from ask(
+            listing_calls.some_steps(keys, cursor, count=count)
+        )
+        for one in (yield from summaries(keys, ids)):
+            looked_at += 1
+            row = step_row(one) if one.envelope else None
+            if row is not None and wanted.has(row, one, seen.now_ms):
+                rows.append(row)
+        is_enough = len(rows) >= limit or looked_at >= _LOOKED_AT
+        if cursor == "0" or is_enough:
+            after = "" if cursor == "0" else json.dumps(["steps", 0, cursor])
+            return TaskPage(tuple(rows), seen.steps, looked_at, after)
 
 
 def _place(

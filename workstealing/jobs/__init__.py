@@ -19,6 +19,7 @@ from workstealing.jobs.namespace_budget import (
 from workstealing.jobs.pending_reclaim import AsyncPendingReclaim, PendingReclaim
 from workstealing.jobs.queue_tracker import AsyncQueueTracker, QueueTracker
 from workstealing.jobs.refresh_ahead import AsyncRefreshAhead, RefreshAhead
+from workstealing.jobs.side_work_ledger import AsyncSideWorkLedger, SideWorkLedger
 from workstealing.jobs.volatile_hash import AsyncVolatileHash, VolatileHash
 from workstealing.jobs.window_trimmer import AsyncWindowTrimmer, WindowTrimmer
 from workstealing.jobs.xfetch import XFetch
@@ -33,6 +34,7 @@ __all__ = (
     "AsyncPendingReclaim",
     "AsyncQueueTracker",
     "AsyncRefreshAhead",
+    "AsyncSideWorkLedger",
     "AsyncVolatileHash",
     "AsyncWindowTrimmer",
     "CounterFlush",
@@ -44,6 +46,7 @@ __all__ = (
     "PendingReclaim",
     "QueueTracker",
     "RefreshAhead",
+    "SideWorkLedger",
     "TTLReport",
     "Usage",
     "VolatileHash",

@@ -74,6 +74,8 @@ class QueueKeys:
         self.groups = f"{prefix}groups"
         self.group_times = f"{prefix}group_times"
         self.too_long = f"{prefix}too_long"
+        self.thefts = f"{prefix}thefts"
+        self.releases = f"{prefix}releases"
         self._of_workers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def shared(self) -> tuple[str, ...]:

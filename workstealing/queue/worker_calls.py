@@ -6,6 +6,7 @@ nothing, and learns that from the reply.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -117,12 +118,19 @@ def join(
             incarnation=incarnation,
             lease_ms=settings.lease_ms,
             description=json.dumps(description),
+            release=_release_of(description),
             most_deaths=settings.deaths,
             exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),
         ),
         Rescued.read,
     )
+
+
+def _release_of(description: Mapping[str, Any]) -> str:
+    """Tell workers that can run the same from others."""
+    abilities = "\n".join(sorted(description.get("abilities", ())))
+    return hashlib.sha256(abilities.encode(errors="replace")).hexdigest()[:16]
 
 
 def exchange(

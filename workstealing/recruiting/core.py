@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from inspect import iscoroutinefunction
 from threading import RLock
 from typing import Any, ClassVar, TypeVar, cast
@@ -248,6 +249,22 @@ class RecruiterCore:
                 setup_failures=self._setups.failures,
                 faults=self._faults,
             )
+
+    def publish(self, redis: Any = None, *, every: Every = 10.0) -> None:
+        """Publish what is counted to the ledger of the fleet, as a job `ledger`.
+
+        The dashboard and Prometheus show it, per job and host, for an hour.
+
+        Args:
+            redis: a redis-py client of the kind that fits the recruiter, a URL, or
+                None for the configured server.
+            every: seconds per process between two slices, on average.
+        """
+        # By its name: side work needs no Redis, unless somebody asks for it.
+        module = import_module("workstealing.jobs.stats_publisher")
+        name = "AsyncStatsPublisher" if self._takes_coroutines else "StatsPublisher"
+        publisher = getattr(module, name)(redis, self.stats)
+        self.install(publisher, "ledger", every=every)
 
     def would_dismiss(self) -> bool:
         """Dismiss this call if no job is drawn for it; if False, call `enlist()` next.

@@ -36,10 +36,12 @@
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
 -- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
+-- KEY releases        stream  the last ones that joined: worker, new abilities, release
 -- ARG worker       str
 -- ARG incarnation  str
 -- ARG lease_ms     int
 -- ARG description  str  JSON, with its abilities as a list
+-- ARG release      str  digest of its abilities
 -- ARG most_deaths  int  that a task may see
 -- ARG exhausted    str  outcome of a task that saw as many
 -- ARG unknown      str  outcome of a task that must not be run twice
@@ -55,7 +57,18 @@ if former then
   count_abilities(former, -1)
   returned, lost = return_running(math.huge, unknown, most_deaths, exhausted)
 end
-count_abilities(member, 1)
+local new = count_abilities(member, 1)
 redis.call('HSET', members, worker, member)
+-- A release is what can run something that no worker could; the same one that comes back
+-- after all were stopped is none.
+if #new > 0 then
+  local last = redis.call('XREVRANGE', releases, '+', '-', 'COUNT', 1)[1]
+  local is_same = false
+  for _, field in ipairs(last and last[2] or {}) do is_same = is_same or field == release end
+  if not is_same then
+    redis.call('XADD', releases, 'MAXLEN', 50, '*', 'worker', worker,
+      'new', table.concat(new, '\n', 1, math.min(#new, 20)), 'release', release)
+  end
+end
 table.insert(lost, 1, returned)
 return lost

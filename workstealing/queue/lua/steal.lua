@@ -13,6 +13,7 @@
 -- KEY bell     list  wake-ups for idle workers
 -- KEY task     hash  id -> envelope
 -- KEY paused   hash  task name, or * for all -> since when; 0: it is being resumed
+-- KEY thefts   stream  the last ones: victim, thief, tasks moved
 -- ARG victim  str   name
 -- ARG thief   str   name
 -- ARG most    int   tasks moved at most
@@ -75,6 +76,7 @@ if moved > 0 then
   redis.call('ZADD', loads, moved, thief)
   redis.call('HINCRBY', stats, 'stolen', moved)
   redis.call('HINCRBY', stats, 'stolen:' .. thief, moved)
+  redis.call('XADD', thefts, 'MAXLEN', 200, '*', 'victim', victim, 'thief', thief, 'tasks', moved)
   if wake then wake_workers(1) end
 end
 return moved

@@ -13,13 +13,18 @@ import uvicorn
 
 from workstealing import (
     AsyncTaskQueue,
+    Duty,
     Limit,
+    Recruiter,
     TaskQueue,
     WorkerPool,
+    chain,
     connect_async,
 )
+from workstealing.client.queue_internals import internals_of
 from workstealing.dashboard import AccessGuard, DashboardData, create_app
 from workstealing.inspecting import Inspector
+from workstealing.jobs.ledger_entries import StatsDelta, add_entries
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.retry import RetryPolicy
 from workstealing.testing import wait_until
@@ -79,6 +84,7 @@ class Shop:
 
         self.later = later
         self.pool = WorkerPool(queue, workers=3, name="media")
+        self.night = WorkerPool(queue, workers=1, name="night")
 
     def open(self) -> None:
         """Bring tasks into every state."""
@@ -93,16 +99,45 @@ class Shop:
         self.resize.options(id="done-1").submit("cat.png")
         queue.schedule(self.resize, "x.png", every=3600, name="hourly")
         self.pool.start()
+        self.night.start()
         is_ready = lambda: (  # noqa: E731
             queue.counts().dead == 67 and queue.counts().delayed == 1
         )
         wait_until(is_ready, 50, "the dead letters")
         self.transcode.options(id="video-5", log=True).submit("holiday-5.mp4")
         self.charge.submit_many([("ann",), ("bob",), ("cleo",)])
+        chain(self.charge.s("dan"), self.caption.s()).submit()
         self.resize.options(id="in-a-minute", delay=60).submit("dog.png")
         wait_until(lambda: bool(self.steps), 50, "the task that runs")
         queue.pause("shop.resize")
         self.resize.submit("paused.png")
+        self._steal()
+        self._publish()
+
+    def _steal(self) -> None:
+        """Leave traces of thefts, as `steal.lua` does."""
+        parts = internals_of(self.queue)
+        client = parts.driver.client
+        for thief, tasks in (("night.0", 16), ("night.0", 8), (f"{LONG[:60]}.0", 3)):
+            entry = {"victim": "media.0", "thief": thief, "tasks": tasks}
+            client.xadd(parts.keys.thefts, entry)
+
+    def _publish(self) -> None:
+        """Let a recruiter of this host, and one of another, publish."""
+        recruiter = Recruiter(share=None)
+        recruiter.install(lambda: None, "sweep", rate=0.01)
+        recruiter.install(lambda: Duty.DISMISSED, f"nothing-{LONG[:80]}", rate=0.01)
+        recruiter.install(_fail, "archive", every=30, target="archive:9000")
+        client = internals_of(self.queue).driver.client
+        recruiter.publish(client)
+        for name in recruiter.stats().jobs:
+            for _ in range(4):
+                recruiter.run_now(name)
+        recruiter.run_now("ledger")
+        for host in ("vm", "web-7.example"):
+            now = iter((0.0, 900.0)).__next__
+            entries = StatsDelta(now).entries(recruiter.stats(), host)
+            internals_of(self.queue).driver.call(add_entries(entries))
 
     def await_dead(self, number: int) -> None:
         """Wait until so many tasks were ever given up."""
@@ -113,6 +148,7 @@ class Shop:
         """End everything."""
         self.go_on.set()
         self.pool.stop()
+        self.night.stop()
         self.queue.close()
         self.idle.close()
 
@@ -123,11 +159,15 @@ class Shop:
         def at(path: str, **more: str) -> str:
             return f"{path}?{urlencode({**where, **more})}"
 
-        states = ("waiting", "assigned", "running", "delayed", "parked", "paused")
+        states = (
+            *("waiting", "assigned", "running", "delayed", "parked", "paused"),
+            "steps",
+        )
         worker = next(one.name for one in Inspector(self.queue).stat().workers)
         return {
             "home": "/",
             "queue": at("/queue"),
+            "queue-8h": at("/queue", span="480"),
             **{state: at("/tasks", state=state) for state in (*states, "done", "dead")},
             "waiting-long": at("/tasks", queue=self.idle.name),
             "filtered": at("/tasks", state="dead", error="OSError"),
@@ -138,11 +178,16 @@ class Shop:
             "waiting-task": at("/task", queue=self.idle.name, id="waits"),
             "schedules": at("/schedules"),
             "workers": "/workers",
+            "side-work": "/side-work",
             "worker": at("/worker", name=worker),
             "search": "/search?id=nobody",
             "acts": "/acts",
             "error": at("/task", id="nobody"),
         }
+
+
+def _fail() -> None:
+    raise ConnectionError(f"{EVIL} the archive is away")
 
 
 @contextmanager

@@ -1,0 +1,183 @@
+"""How the ledger of side work is laid out in Redis.
+
+Each process adds what it has counted since the last time to a hash of five minutes,
+which is kept for an hour: a field for each job on each host, one for each host, and one
+for each target whose breaker it saw open. So the ledger grows with jobs and hosts, not
+with processes, and what nobody publishes any more is gone by itself. The stretch is
+that of the writer's clock: it names a hash, and nothing is decided by it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from workstealing.jobs.job_keys import text
+from workstealing.jobs.redis_job import call_script
+from workstealing.queue.replies import number
+from workstealing.queue.steps import Call
+from workstealing.recruiting.stats import JobStats, RecruiterStats
+from workstealing.telemetry.events import Outcome
+
+__all__ = (
+    "HOST_NUMBERS",
+    "JOB_NUMBERS",
+    "KEPT_SECONDS",
+    "OUTCOMES",
+    "LedgerEntry",
+    "StatsDelta",
+    "add_entries",
+    "read_entries",
+)
+
+_STRETCH_SECONDS = 300
+KEPT_SECONDS = 3600
+"""How far back the ledger goes."""
+OUTCOMES = tuple(Outcome)
+JOB_NUMBERS = len(OUTCOMES) + 5
+"""Of a job: its outcomes, rounds, microseconds, overruns, the longest, last worked."""
+HOST_NUMBERS = 6
+"""Of a host: calls, ms of its processes, faults, failed setups, debt, last seen."""
+
+_MOST_FIELDS = 1000
+_MOST_JOBS = 100
+_MOST_TARGETS = 20
+_LONGEST_ERROR = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """A field of the ledger: of a job, a host, or an open target."""
+
+    kind: str
+    """`job`, `host` or `open`"""
+    name: str
+    host: str
+    numbers: tuple[int, ...]
+    facts: dict[str, Any]
+
+
+class StatsDelta:
+    """Turns the stats of a recruiter into what was counted since the last time."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._seen: dict[str, tuple[int, ...]] = {}
+        self._added_at = now()
+
+    def entries(self, stats: RecruiterStats, host: str) -> list[LedgerEntry]:
+        """Return what to add to the ledger; what is not added is lost."""
+        now = self._now()
+        passed_ms = max(0, round((now - self._added_at) * 1000))
+        self._added_at = now
+        counted = (stats.calls, stats.faults, stats.setup_failures)
+        calls, faults, failures = self._since("", counted)
+        debt_ms = round(stats.debt * 1000)
+        numbers = (calls, passed_ms, faults, failures, debt_ms, 0)
+        found = [LedgerEntry("host", "", host, numbers, {})]
+        for name, job in list(stats.jobs.items())[:_MOST_JOBS]:
+            found.append(self._of_job(name, job, host))
+        for target, seconds in list(stats.open_targets.items())[:_MOST_TARGETS]:
+            name, left_ms = target.replace("\t", " "), round(seconds * 1000)
+            found.append(LedgerEntry("open", name, host, (1, left_ms, 0), {}))
+        return found
+
+    def _of_job(self, name: str, job: JobStats, host: str) -> LedgerEntry:
+        counted = (
+            *(job.outcomes[outcome] for outcome in OUTCOMES),
+            job.rounds,
+            round(job.seconds * 1e6),
+            job.overran,
+        )
+        ago = job.last_productive
+        facts: dict[str, Any] = {"rate": job.rate, "every": job.every}
+        if job.last_error:
+            facts["error"] = job.last_error[:_LONGEST_ERROR]
+        numbers = (
+            *self._since(name, counted),
+            round(job.longest * 1e6),
+            -1 if ago is None else round(ago * 1000),
+        )
+        return LedgerEntry("job", name, host, numbers, facts)
+
+    def _since(self, name: str, counted: tuple[int, ...]) -> tuple[int, ...]:
+        before = self._seen.get(name)
+        self._seen[name] = counted
+        # A forked child, or a job that was installed again, counts from zero.
+        if before is None or any(
+            one < other for one, other in zip(counted, before, strict=True)
+        ):
+            return counted
+        return tuple(one - other for one, other in zip(counted, before, strict=True))
+
+
+def add_entries(entries: Iterable[LedgerEntry]) -> Call[int]:
+    """Add to the stretch of now."""
+    flat: list[str] = []
+    for one in entries:
+        numbers = " ".join(map(str, one.numbers))
+        flat += ("\t".join((one.kind, one.host, one.name)), numbers)
+        flat.append(json.dumps(one.facts))
+    key = _key(_stretch_now())
+    call: Call[int] = call_script(
+        "ledger_add",
+        {"stretch": key},
+        int,
+        kept_ms=(KEPT_SECONDS + _STRETCH_SECONDS) * 1000,
+        most=_MOST_FIELDS,
+        entries=flat,
+    )
+    return call
+
+
+def read_entries() -> Call[tuple[int, bool, list[LedgerEntry]]]:
+    """Read the last hour: the server's time, whether all is there, the entries.
+
+    The latest stretch comes first.
+    """
+    last = _stretch_now()
+    # The clock of another host may be a little ahead.
+    wanted = range(last + 1, last - KEPT_SECONDS // _STRETCH_SECONDS, -1)
+
+    def parse(reply: Any) -> tuple[int, bool, list[LedgerEntry]]:
+        found: list[LedgerEntry] = []
+        is_all = True
+        for stretch in reply[1:]:
+            pairs = dict(zip(stretch[::2], stretch[1::2], strict=True))
+            is_all = is_all and len(pairs) < _MOST_FIELDS
+            found += _entries(pairs)
+        return int(reply[0]), is_all, found
+
+    call: Call[tuple[int, bool, list[LedgerEntry]]] = call_script(
+        "ledger_read", {"stretches": tuple(map(_key, wanted))}, parse
+    )
+    return call
+
+
+def _entries(pairs: Mapping[Any, Any]) -> Iterable[LedgerEntry]:
+    for field, value in pairs.items():
+        kind, _, rest = text(field).partition("\t")
+        host, _, name = rest.partition("\t")
+        written, _, facts = text(value).partition("\n")
+        numbers = tuple(number(one) or 0 for one in written.split())
+        yield LedgerEntry(kind, name, host, numbers, _facts(facts))
+
+
+def _facts(written: str) -> dict[str, Any]:
+    try:
+        facts = json.loads(written)
+    except (ValueError, RecursionError):
+        # Any program that can write to Redis may have put it there.
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _stretch_now() -> int:
+    return int(time.time() // _STRETCH_SECONDS)
+
+
+def _key(stretch: int) -> str:
+    return f"ws:{{side-work}}:{stretch}"
