@@ -23,6 +23,7 @@ from workstealing.queue import (
     task_output_calls,
     unique_calls,
 )
+from workstealing.queue.brief_calls import brief_exchange
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import (
@@ -149,6 +150,7 @@ class Story:
         self.schedule_and_fire()
         self.limit_and_take()
         self.pause_and_be_unique()
+        self.have_a_spare_moment()
         self.compose_and_hand_over()
         seen = self.do(counts(self.keys))
         assert seen.unfinished == seen.tasks - seen.dead
@@ -166,6 +168,17 @@ class Story:
         do(pause_calls.resume(keys, "unique", goes_on=False, most=10))
         (taken,) = self.take("w.0", 1)
         self.report("w.0", taken, "done")
+
+    def have_a_spare_moment(self) -> None:
+        keys, do = self.keys, self.do
+        envelope = b'{"v":1,"name":"brief","version":1,"payload":{}}'
+        do(submit(keys, SETTINGS, [("b1", envelope)], priority=1))
+        taken = do(brief_exchange(keys, SETTINGS, "host.0", ["brief@1"])).task
+        assert taken is not None
+        report = Report(taken.id, taken.token, "done", b"{}")
+        assert not do(
+            brief_exchange(keys, SETTINGS, "host.0", [], reports=[report])
+        ).refused
 
     def compose_and_hand_over(self) -> None:
         keys, do = self.keys, self.do

@@ -96,7 +96,7 @@ def test_an_unknown_option_of_a_task_is_told_with_the_one_that_was_meant(
         "a task has no option retires=. Did you mean retries=? It takes name, version,"
         " retries, retry_on, give_up_on, timeout, priority, accepts, restart,"
         " idempotent, permission, unique, expires, limit, fair_key, fair_weight,"
-        " on_give_up, formerly"
+        " on_give_up, formerly, brief"
     )
 
 

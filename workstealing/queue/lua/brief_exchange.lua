@@ -49,6 +49,7 @@
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
 -- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
+-- KEY thefts          stream  victim, thief, tasks; the last 200 thefts
 -- KEY too_long        hash  id -> when a spare moment was too short for it
 -- ARG worker         str   a name that no other process has
 -- ARG lease_ms       int
@@ -98,9 +99,10 @@ local function fits(id)
 end
 
 local function take_from_front(inbox)
-  for _, id in ipairs(redis.call('LRANGE', inbox, 0, most_ids - 1)) do
+  for n, id in ipairs(redis.call('LRANGE', inbox, 0, most_ids - 1)) do
     if fits(id) then
-      redis.call('LREM', inbox, 1, id)
+      local before = redis.call('LPOP', inbox, n)
+      for i = n - 1, 1, -1 do redis.call('LPUSH', inbox, before[i]) end
       accept({id}, false, inbox)
       return
     end
@@ -112,12 +114,14 @@ local function take_from_back()
   for n = #ids, 1, -1 do
     local id, holder = ids[n], redis.call('HGET', lock, ids[n])
     if holder and string.sub(holder, 1, #victim + 1) == victim .. '#' and fits(id) then
-      redis.call('LREM', victim_deque, -1, id)
+      local behind = redis.call('RPOP', victim_deque, #ids - n + 1)
+      for i = #behind - 1, 1, -1 do redis.call('RPUSH', victim_deque, behind[i]) end
       redis.call('HDEL', lock, id)
       local attempts, deaths, steals, failures = read_history(redis.call('HGET', history, id))
       redis.call('HSET', history, id, write_history(attempts, deaths, steals + 1, failures))
       becomes_odd()
       redis.call('HINCRBY', stats, 'stolen', 1)
+      redis.call('XADD', thefts, 'MAXLEN', 200, '*', 'victim', victim, 'thief', worker, 'tasks', 1)
       record_load(victim, redis.call('LLEN', victim_deque))
       accept({id}, false)
       return
