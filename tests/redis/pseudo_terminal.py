@@ -19,7 +19,8 @@ import workstealing
 
 ROOT = Path(workstealing.__file__).parents[1]
 
-_ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>])")
+# The last one may not be all there yet.
+_ESCAPES = re.compile(r"\x1b(\[[0-9;?]*([A-Za-z]|$)|\][^\x07]*\x07|[=>]|$)")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*3[0-7]m")
 _HOME = "\x1b[H"
 _SECONDS = 30
