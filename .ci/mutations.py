@@ -80,8 +80,8 @@ MUTATIONS = (
     Mutation(
         "only a member is given tasks",
         f"{LUA}/exchange.lua",
-        "if not is_member() then return {'lost'} end",
-        "",
+        "not is_member() then return",
+        "false then return",
         "tests/scripts/test_exchanging.py"
         "::test_a_worker_that_never_joined_gets_nothing",
     ),
@@ -120,7 +120,7 @@ MUTATIONS = (
     Mutation(
         "a suspect runs alone",
         f"{LUA}/lib/take.lua",
-        "local suspect = suspect_among(ids)",
+        "local suspect = is_odd and suspect_among(ids)",
         "local suspect",
         "tests/scripts/test_exchanging.py::test_a_suspect_is_taken_alone",
     ),
@@ -148,7 +148,7 @@ MUTATIONS = (
     Mutation(
         "a paused queue gives out nothing",
         f"{LUA}/exchange.lua",
-        "want > 0 and not is_queue_paused()",
+        "want > 0 and not (is_odd and is_queue_paused())",
         "want > 0",
         "tests/scripts/test_pausing.py::test_a_paused_queue_gives_out_nothing",
     ),
