@@ -80,8 +80,8 @@ MUTATIONS = (
     Mutation(
         "only a member is given tasks",
         f"{LUA}/exchange.lua",
-        "not is_member() then return",
-        "false then return",
+        "if (renews or held >= 0) and not is_member() then return {'lost'} end",
+        "",
         "tests/scripts/test_exchanging.py"
         "::test_a_worker_that_never_joined_gets_nothing",
     ),
