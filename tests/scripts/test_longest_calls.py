@@ -36,7 +36,6 @@ BOUNDED = {
     "abilities": "task names that live workers know",
     "declared_schedules": "schedules of the code",
     "deque": "what a worker asks for: its batch for each slot",
-    "inbox": "searched for one of the first, which were just read",
     "limits": "limits of the code",
     "paused": "task names that somebody paused",
     "permit_holders": "read only while there are a thousand at most",
@@ -44,7 +43,6 @@ BOUNDED = {
     "running": "what a worker holds",
     "stats": "names of counters",
     "upkeep": "names of duties",
-    "victim_deque": "what a worker asks for, as deque",
     "KEYS": "minutes: the names of tasks",
 }
 # What has no bound, and is searched for where a page begins by those who list or purge
