@@ -376,6 +376,8 @@ def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
         "upkeep",
         "bell",
         "parked_abilities",
+        "releases",
+        "thefts",
     }
     minutes = {key for key in left if key.startswith("minute:")}
     assert left - minutes <= kept
@@ -383,6 +385,8 @@ def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
         assert 0 < client.pttl(prefix + minute) <= MINUTES_KEPT * 60_000
         assert client.hlen(prefix + minute) <= 3
     assert client.llen(internals_of(queue).keys.bell) <= 16
+    assert client.xlen(internals_of(queue).keys.releases) <= 50
+    assert client.xlen(internals_of(queue).keys.thefts) <= 200
     assert client.hlen(internals_of(queue).keys.done) == client.llen(
         internals_of(queue).keys.outcome_times
     )

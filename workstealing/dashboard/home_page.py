@@ -199,4 +199,6 @@ def _filter_form(wanted: str) -> Html:
         aria_label="Show queues whose name has",
     )
     button = tag("button", "Filter")
-    return tag("form", entry, button, method="get", action="/", class_="filter")
+    return tag(
+        "form", entry, button, method="get", action=address("/"), class_="filter"
+    )

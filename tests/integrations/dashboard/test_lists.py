@@ -95,7 +95,7 @@ async def test_the_links_of_a_list_lead_through_all_of_it(
     path, seen, pages = mill.path("/tasks"), set(), 0
     while path:
         page = (await browser.get(path)).text
-        seen |= set(re.findall(r'data-key="([0-9a-f]+)"', page))
+        seen |= set(re.findall(r'data-key="([0-9A-Za-z_-]{12})"', page))
         found = re.search(r'href="([^"]+)">next page', page)
         path = found[1].replace("&amp;", "&") if found else ""
         pages += 1

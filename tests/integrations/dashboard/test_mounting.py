@@ -148,16 +148,19 @@ SITES = {
     "wsgi": wsgi_site,
     "django": django_site,
 }
-# A site keeps its connections until its process ends, and so does one of these.
-_SITES: list[Any] = []
+# A site keeps its connections until its process ends, and so does one of these. Those
+# of asyncio belong to the loop of one test; the others have a loop of their own.
+_ASGI = ("starlette", "fastapi")
+_SITES: dict[tuple[str, str], Any] = {}
 
 
 @pytest.fixture(params=SITES)
 async def visit(request: pytest.FixtureRequest, redis_server: Server) -> Any:
     """Visit a path of a site as somebody, or as nobody."""
-    site = SITES[request.param](redis_server.url)
-    _SITES.append(site)
-    is_asgi = request.param in ("starlette", "fastapi")
+    is_asgi = request.param in _ASGI
+    key = (request.param, request.node.name if is_asgi else "")
+    site = _SITES.get(key) or SITES[request.param](redis_server.url)
+    _SITES[key] = site
 
     async def visit(
         method: str, path: str, name: str = "", **more: Any

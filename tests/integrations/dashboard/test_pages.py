@@ -438,7 +438,7 @@ async def test_metrics_are_text_that_prometheus_reads(
         ): sample.value
         for family in families
         for sample in family.samples
-        if sample.labels["queue"] == mill.queue.name
+        if sample.labels.get("queue") == mill.queue.name
     }
     assert told["workstealing_queue_backlog", None] == 5
     assert told["workstealing_queue_backlog_per_worker", None] == 5.0

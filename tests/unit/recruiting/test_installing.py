@@ -273,5 +273,5 @@ def test_a_recruiter_offers_its_users_nothing_but_what_they_call(
     assert public == {
         *("install", "job", "uninstall", "set_rate", "setup", "load", "load_plugins"),
         *("enlist", "enlisting", "enlists", "hook", "would_dismiss", "skip"),
-        *("run_now", "ticker", "stats", "master"),
+        *("run_now", "ticker", "stats", "publish", "master"),
     }

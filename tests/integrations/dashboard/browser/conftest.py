@@ -35,10 +35,10 @@ def chromium_path() -> str:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def chromium(chromium_path: str) -> Iterator[Any]:
-    # For each test: while Playwright runs, its thread has an event loop that runs, and
-    # no test that is a coroutine could.
+    # No longer: while Playwright runs, its thread has an event loop that runs, and no
+    # test that is a coroutine could.
     with playwright_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium_path, args=_ARGUMENTS
@@ -47,14 +47,14 @@ def chromium(chromium_path: str) -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shop_server() -> Iterator[Server]:
     """A server of its own: a test stops it for a while."""
     with Server() as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shop(chromium_path: str, shop_server: Server) -> Iterator[Shop]:
     shop = Shop(shop_server.url, "media-pipeline")
     shop.open()
@@ -62,7 +62,7 @@ def shop(chromium_path: str, shop_server: Server) -> Iterator[Shop]:
     shop.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(shop: Shop, shop_server: Server) -> Iterator[str]:
     with serving(shop_server.url, shop.queue.name) as address:
         yield address

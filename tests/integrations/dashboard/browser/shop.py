@@ -54,7 +54,7 @@ class Shop:
             logging.getLogger("shop").warning("audio of %s drifts", video)
             context.progress(910, 1100, f"pass 1 of 1, {video}")
             self.steps.append(context)
-            self.go_on.wait(120)
+            self.go_on.wait()
             return "done"
 
         @queue.task(name=LONG[:200])
@@ -74,7 +74,7 @@ class Shop:
 
         @queue.task(name="shop.charge", limit=Limit(concurrency=1, name="bank"))
         def charge(customer: str) -> None:
-            self.go_on.wait(120)
+            self.go_on.wait()
 
         self.resize, self.transcode, self.long_one = resize, transcode, long_one
         self.caption, self.flaky, self.charge = caption, flaky, charge

@@ -1,4 +1,7 @@
-"""Every page in a real browser: wide and narrow, light and dark."""
+"""Every page in a real browser: wide and narrow, light and dark.
+
+axe-core checks pages for those who cannot see them.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,15 @@ import pytest
 from .conftest import OpenPage
 from .shop import Shop
 
+axe_api = pytest.importorskip(
+    "axe_playwright_python.sync_playwright",
+    reason="axe needs the package axe-playwright-python",
+)
+
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
+# axe takes longest, and sees each width and each scheme once; `_FAINT` sees all four.
+_AXE_SEES = {(1280, "light"), (390, "dark")}
 # Where to put pictures of all pages, for who wants to look at them.
 PICTURES = os.environ.get("WORKSTEALING_PICTURES")
 
@@ -21,6 +31,10 @@ _TOO_HIGH = """() => [...document.querySelectorAll('tr')]
   .map(row => row.textContent.slice(0, 80))"""
 _OVERFLOW = """() => document.documentElement.scrollWidth
   - document.documentElement.clientWidth"""
+_AXE = """async () => {
+  const { violations } = await axe.run({ resultTypes: ["violations"] });
+  return violations.map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 160)}`);
+}"""
 # The contrast of each text with what is behind it, where that is one colour.
 _FAINT = """() => {
   const bright = (color) => {
@@ -50,24 +64,50 @@ _FAINT = """() => {
 }"""
 
 
+# As many tests, so that several processors share the pages.
+PARTS = 3
+
+
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_page_fits_and_can_be_read(
-    open_page: OpenPage, shop: Shop, width: int, scheme: str
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_page_fits_and_can_be_read_and_axe_finds_nothing(
+    open_page: OpenPage, shop: Shop, part: int
 ) -> None:
-    size = {"width": width, "height": 900}
-    page = open_page(viewport=size, color_scheme=scheme)
-    problems: dict[str, Any] = {}
-    for name, path in shop.pages().items():
+    page = open_page()
+    problems: list[Any] = []
+    for name, path in list(shop.pages().items())[part::PARTS]:
         page.goto(path)
         page.wait_for_selector("#liveness.live")
-        too_high, overflow = page.evaluate(_TOO_HIGH), page.evaluate(_OVERFLOW)
-        faint = page.evaluate(_FAINT)
-        if too_high or overflow > 0 or faint:
-            problems[name] = (overflow, too_high[:2], faint[:3])
-        if PICTURES:
-            file = Path(PICTURES) / f"{name}-{width}-{scheme}.png"
-            page.screenshot(path=file, full_page=True)
+        problems += _problems(page, name)
 
-    assert problems == {}
+    assert problems == []
+
+
+def test_who_signs_in_finds_a_page_that_can_be_read(open_page: OpenPage) -> None:
+    page = open_page()
+    page.context.clear_cookies()
+    page.goto("/login")
+
+    assert _problems(page, "login") == []
+
+
+def _problems(page: Any, name: str) -> list[Any]:
+    """Look at a page at each width and in each scheme."""
+    found: list[Any] = []
+    page.evaluate(axe_api.Axe().axe_script)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            overflow = page.evaluate(_OVERFLOW)
+            seen = [
+                *([f"{overflow} too wide"] if overflow > 0 else []),
+                *page.evaluate(_TOO_HIGH)[:2],
+                *page.evaluate(_FAINT)[:3],
+                *(page.evaluate(_AXE) if (width, scheme) in _AXE_SEES else []),
+            ]
+            found += [(name, width, scheme, one) for one in seen]
+            if PICTURES:
+                file = Path(PICTURES) / f"{name}-{width}-{scheme}.png"
+                page.screenshot(path=file, full_page=True)
+    return found
