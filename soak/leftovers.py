@@ -31,8 +31,10 @@ _STAYS = {
     "parked_abilities": 1,
     "paused_schedules": 1,
     "rates": 1,
+    "releases": 50,
     "schedules": 1,
     "stats": 40,
+    "thefts": 200,
     "ticks": 1,
     "upkeep": 20,
 }
