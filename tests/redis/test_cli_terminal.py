@@ -140,7 +140,9 @@ def test_every_view_of_top_shows_all_it_has_at_any_width(
     for key, texts in views.items():
         terminal.press(key)
         frame = terminal.wait_for(*texts, "q quit")
-        assert max(len(line.rstrip()) for line in frame.splitlines()) <= width
+        assert [
+            line for line in frame.splitlines() if len(line.rstrip()) > width
+        ] == [], key
     terminal.press("q")
 
     assert terminal.ended() == 0
