@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -53,6 +54,8 @@ class PseudoTerminal:
         )
         os.close(theirs)
         self.output = ""
+        # What is read at once may end in the middle of a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def wait_for(self, *texts: str) -> str:
         """Wait for a frame that has all these texts, and return it without colours.
@@ -96,7 +99,7 @@ class PseudoTerminal:
                 more = os.read(self._ours, 65536)
             except OSError:
                 return False
-            self.output += more.decode(errors="replace")
+            self.output += self._decoder.decode(more)
         return True
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner
@@ -42,7 +43,7 @@ class BusyQueue:
         def transcode(context: ExecutionContext, video: str) -> str:
             context.logger.warning("audio of %s drifts", video)
             context.progress(910, 1100, f"pass 1 of 1 over {video}")
-            self.go_on.wait(60)
+            self.go_on.wait(600)
             return "transcoded"
 
         @self.queue.task(name="shop.caption")
@@ -71,11 +72,20 @@ class BusyQueue:
         self.queue.close()
 
 
-@pytest.fixture
-def busy(redis_server: Server, key_prefix: str) -> Iterator[BusyQueue]:
-    busy = BusyQueue(key_prefix, redis_server.url)
+@pytest.fixture(scope="module")
+def busy(redis_server: Server) -> Iterator[BusyQueue]:
+    """One for all who only look at it: it takes seconds to become busy and to stop."""
+    busy = BusyQueue(f"busy-{uuid4().hex}", redis_server.url)
     yield busy
     busy.close()
+
+
+@pytest.fixture
+def ending(redis_server: Server, key_prefix: str) -> Iterator[BusyQueue]:
+    """One for a test alone, which lets its task end."""
+    ending = BusyQueue(key_prefix, redis_server.url)
+    yield ending
+    ending.close()
 
 
 @pytest.fixture
@@ -130,7 +140,9 @@ def test_every_view_of_top_shows_all_it_has_at_any_width(
     for key, texts in views.items():
         terminal.press(key)
         frame = terminal.wait_for(*texts, "q quit")
-        assert max(len(line.rstrip()) for line in frame.splitlines()) <= width
+        assert [
+            line for line in frame.splitlines() if len(line.rstrip()) > width
+        ] == [], key
     terminal.press("q")
 
     assert terminal.ended() == 0
@@ -193,13 +205,13 @@ def test_top_on_a_dumb_terminal_prints_frames_below_each_other(
 
 
 def test_the_log_of_a_task_is_followed_to_its_end(
-    opened: Opened, busy: BusyQueue
+    opened: Opened, ending: BusyQueue
 ) -> None:
-    terminal = opened("queue", "logs", "video-1", "-f", *busy.where)
+    terminal = opened("queue", "logs", "video-1", "-f", *ending.where)
     terminal.wait_for("audio of holiday.mp4 drifts")
     assert terminal.process.poll() is None
 
-    busy.go_on.set()
+    ending.go_on.set()
 
     assert terminal.ended() == 0
 

@@ -12,7 +12,7 @@ from workstealing.errors import AmbiguousPace, ConfigurationError, RedisUnavaila
 from workstealing.testing import ManualClock
 
 EVERY = 30.0
-LONG = 1800.0
+LONG = 900.0
 
 
 class Turns:
