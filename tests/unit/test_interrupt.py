@@ -5,6 +5,7 @@ import dis
 import gc
 import importlib.util
 import logging
+import subprocess
 import sys
 import threading
 import time
@@ -782,3 +783,45 @@ def test_a_task_may_be_called_like_a_function_that_gives_something_back() -> Non
     running.interrupt()
 
     assert running.end() is StopWork
+
+
+_PROFILED = """
+import sys
+from threading import Event, Thread
+from workstealing._interrupt import Interruptible, deliver_until_ended
+from workstealing.errors import StopWork
+
+begun = Event()
+
+def work():
+    try:
+        begun.set()
+        while True:
+            pass
+    except StopWork:
+        pass
+
+call = Interruptible()
+
+def stop():
+    begun.wait()
+    call.interrupt()
+    deliver_until_ended([call])
+
+stopper = Thread(target=stop)
+stopper.start()
+call.call(work)
+stopper.join()
+sys.setprofile(lambda *_: None)
+(lambda: None)()
+sys.setprofile(None)
+"""
+
+
+def test_a_process_in_which_something_was_interrupted_can_be_profiled() -> None:
+    # In a process of its own: it would hang, and no signal would end it.
+    done = subprocess.run(
+        [sys.executable, "-c", _PROFILED], timeout=30, check=False, capture_output=True
+    )
+
+    assert done.returncode == 0, done.stderr
