@@ -89,8 +89,8 @@ def test_the_host_is_never_interrupted_though_slices_end_just_in_time() -> None:
         recruiter.enlist()
         sum(range(1000))
         ended = outcomes().jobs["about_as_long"].outcomes
-        length += 20 if ended[Outcome.ERROR] * 2 <= ended[Outcome.RECRUITED] else -10
-        length = max(1, length)
+        is_too_short = ended[Outcome.ERROR] * 2 <= ended[Outcome.RECRUITED]
+        length = max(1, length + (20 + length // 10 if is_too_short else -length // 10))
 
     ended = outcomes().jobs["about_as_long"].outcomes
     assert ended[Outcome.ERROR] + ended[Outcome.RECRUITED] == 300
