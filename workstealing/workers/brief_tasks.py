@@ -9,10 +9,9 @@ its task goes to others like that of a dead worker.
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import Callable, Coroutine, Sequence
-from math import inf
+from math import exp, inf
 from threading import Lock
 from typing import Any
 
@@ -61,8 +60,7 @@ class BriefTasks:
     """
 
     def __init__(self, queue: TaskQueue, *, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._internals = internals_of(queue)
-        self._source = driver_source(self._internals.source.redis)
+        self._source = driver_source(internals_of(queue).source.redis)
         self._host = _Host(queue, clock, is_async=False)
         self._loop = SlotEventLoop()
 
@@ -115,7 +113,8 @@ class AsyncBriefTasks:
 
     def __init__(self, queue: AsyncTaskQueue, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._source = async_driver_source(internals_of(queue).source.redis)
-        self._host = _Host(queue.sync(), clock, is_async=True)
+        self._twin = queue.sync()
+        self._host = _Host(self._twin, clock, is_async=True)
 
     @property
     def target(self) -> str:
@@ -136,6 +135,7 @@ class AsyncBriefTasks:
             await self._source.driver.run(self._host.hand_back())
         except RedisError as error:
             logger.debug("what a spare moment left waits for its lease: %r", error)
+        self._twin.close()
         await self._source.close()
 
     async def _execute(self, delivery: Delivery, seconds: float) -> Ending:
@@ -316,7 +316,7 @@ class _LearntTimes:
         if ability not in self._tasks:
             return unknown
         seconds, learnt_at = self._tasks[ability]
-        return seconds * math.exp((learnt_at - now) / _MEMORY_SECONDS)
+        return seconds * exp((learnt_at - now) / _MEMORY_SECONDS)
 
 
 class _OneAtATime:
