@@ -309,6 +309,29 @@ async def test_a_script_whose_reply_is_late_is_not_sent_twice(face: Face) -> Non
             assert other.get("count") == b"1"
 
 
+async def test_a_call_that_is_cancelled_leaves_no_answer_to_others(
+    redis_server: Server, key_prefix: str
+) -> None:
+    face = Face("asyncio")
+    opened = face.open(redis_server.url)
+    with Redis.from_url(redis_server.url) as other:
+        await opened.call(command("PING"))
+        other.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+        late = asyncio.create_task(
+            opened.call(call("return redis.call('INCR', KEYS[1])", key_prefix))
+        )
+        while not other.info("clients")["blocked_clients"]:
+            await asyncio.sleep(0.01)
+
+        late.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await late
+        other.execute_command("CLIENT", "UNPAUSE")
+
+        assert await opened.call(call("return 'mine'")) == b"mine"
+    await face.close()
+
+
 async def test_a_wrong_password_is_no_reason_to_wait(face: Face) -> None:
     with Server(tcp=True, requirepass="right") as server:
         opened = face.open(server.url.replace("://", "://:wrong@"))

@@ -22,6 +22,7 @@ from workstealing.drivers.connection import (
     is_plain,
     raising,
     send_all_async,
+    send_one_async,
 )
 from workstealing.drivers.server_check import first_look
 from workstealing.drivers.sync_driver import is_ours
@@ -173,6 +174,8 @@ class AsyncDriver:
     async def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
         client: Any = self.client
         if isinstance(step, Call):
+            if self.sends_once:
+                return await send_one_async(client, step)
             script, keys, arguments = step.script, step.keys, step.arguments
             rest = (len(keys), *keys, *arguments)
             options = _RAW if step.is_raw else {}

@@ -4,6 +4,8 @@
 connection out of the pool and putting it back for each command, and what redis-py does
 around that, costs as much as half of an exchange with Redis.
 
+`send_one` spares a script that is sent alone what redis-py does around each command.
+
 `send_all` sends scripts without waiting in between, each while the server runs the one
 before. Two are under way at most: one that is run and one that waits. More would gain
 nothing, and would have to be held in memory.
@@ -46,6 +48,8 @@ __all__ = (
     "raising",
     "send_all",
     "send_all_async",
+    "send_one",
+    "send_one_async",
     "shut_down_sockets",
     "timeout_of",
 )
@@ -231,6 +235,48 @@ def timeout_of(client: Any) -> float | None:
         holder = getattr(client, "nodes_manager", None) or client.connection_pool
         seconds = holder.connection_kwargs.get("socket_timeout")
     return None if seconds is None else float(seconds)
+
+
+def send_one(client: Any, call: Call[Any]) -> Any:
+    """Run a script over a plain client; return its reply as it is."""
+    pool = client.connection_pool
+    connection = pool.get_connection()
+    try:
+        connection.send_packed_command(_packed_call(call))
+        try:
+            return connection.read_response(disable_decoding=call.is_raw)
+        except NoScriptError:
+            connection.send_packed_command(_packed_call(call, in_full=True))
+            return connection.read_response(disable_decoding=call.is_raw)
+    except ResponseError:
+        # It has answered: the connection is as good as before.
+        raise
+    except BaseException:
+        # A reply may still arrive, and must not answer what is asked next.
+        connection.disconnect()
+        raise
+    finally:
+        pool.release(connection)
+
+
+async def send_one_async(client: Any, call: Call[Any]) -> Any:
+    """Run a script over a plain asyncio client; return its reply as it is."""
+    pool = client.connection_pool
+    connection = await pool.get_connection()
+    try:
+        await connection.send_packed_command(_packed_call(call))
+        try:
+            return await connection.read_response(disable_decoding=call.is_raw)
+        except NoScriptError:
+            await connection.send_packed_command(_packed_call(call, in_full=True))
+            return await connection.read_response(disable_decoding=call.is_raw)
+    except ResponseError:
+        raise
+    except BaseException:
+        await connection.disconnect(nowait=True)
+        raise
+    finally:
+        await pool.release(connection)
 
 
 def send_all(client: Any, calls: Iterable[Call[T]]) -> list[T]:

@@ -21,6 +21,7 @@ from workstealing.drivers.connection import (
     is_plain,
     raising,
     send_all,
+    send_one,
 )
 from workstealing.drivers.server_check import first_look
 from workstealing.drivers.subscriptions import OutcomeSubscriptions
@@ -176,6 +177,8 @@ class Driver:
         if isinstance(step, Call):
             if step.after is not None:
                 client.execute_command(*step.after.parts)
+            if self.sends_once:
+                return send_one(client, step)
             script, keys, arguments = step.script, step.keys, step.arguments
             rest = (len(keys), *keys, *arguments)
             options = _RAW if step.is_raw else {}
