@@ -17,6 +17,8 @@ __all__ = ("PAYLOAD", "SETTINGS", "URL", "environment")
 # The short text that goes with the number of each task.
 PAYLOAD = "hello world"
 
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+
 URL = os.environ.get("PEERS_REDIS_URL", "redis://127.0.0.1:6379/0")
 SETTINGS: dict[str, Any] = json.loads(os.environ.get("PEERS_SETTINGS", "{}"))
 
@@ -25,8 +27,11 @@ def environment(
     root: Path, url: str, trace: Path, settings: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return the environment of a process with these settings."""
+    # pip compiles what it installs. This package runs from its checkout, and where no
+    # bytecode is kept it would be compiled anew by each process that starts.
+    inherited = {k: v for k, v in os.environ.items() if k != _NO_BYTECODE}
     return {
-        **os.environ,
+        **inherited,
         "PYTHONPATH": str(root),
         "PEERS_REDIS_URL": url,
         "PEERS_TRACE": str(trace),
