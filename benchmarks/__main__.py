@@ -8,7 +8,10 @@ from importlib import import_module
 
 from benchmarks.measuring import report
 
-ALL = ("recruiting", "pool", "queue", "pools", "client", "stealing", "jobs", "web")
+ALL = (
+    *("recruiting", "pool", "queue", "drains", "pools"),
+    *("client", "stealing", "jobs", "web"),
+)
 
 
 def main() -> int:
