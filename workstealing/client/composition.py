@@ -71,6 +71,22 @@ class _AnyStep:
         return f"<{type(self).__name__} {self._plan.definition.name}{lacks}>"
 
 
+class _AnyLink(_AnyStep):
+    """What links have in common."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # type checkers refuse it themselves
+
+        def submit(self) -> None:
+            """Refuse to be submitted without what it lacks."""
+            name, into = self._plan.definition.name, self._plan.into
+            raise ConfigurationError(
+                f"task '{name}' lacks its argument '{into}', which it takes from the"
+                " step before it: give that to .s(), or put the task into a chain"
+            )
+
+
 class _Composed:
     """What chains and groups hold: members, if there is a group, and steps."""
 
@@ -128,7 +144,7 @@ class Step(_AnyStep, Generic[R_co]):
         return TaskHandle(internals, done.ids[0], result_type, True)
 
 
-class Link(_AnyStep, Generic[X_contra, R_co]):
+class Link(_AnyLink, Generic[X_contra, R_co]):
     """A task that lacks its first argument: the result of the step before it."""
 
     __slots__ = ()
@@ -208,7 +224,7 @@ class AsyncStep(_AnyStep, Generic[R_co]):
         return AsyncTaskHandle(internals, done.ids[0], result_type, True)
 
 
-class AsyncLink(_AnyStep, Generic[X_contra, R_co]):
+class AsyncLink(_AnyLink, Generic[X_contra, R_co]):
     """A task that lacks its first argument: the result of the step before it."""
 
     __slots__ = ()

@@ -176,6 +176,13 @@ def test_what_cannot_be_composed_is_refused_with_what_to_do(pages: Pages) -> Non
             compose()
 
 
+def test_a_link_is_not_submitted_without_what_it_lacks(pages: Pages) -> None:
+    link: Any = pages.count.s(least=3)
+
+    with pytest.raises(ConfigurationError, match="'count' lacks its argument 'page'"):
+        link.submit()
+
+
 def test_a_group_has_results_and_says_so(pages: Pages) -> None:
     handle: Any = group(pages.fetch.s("a.org")).submit()
 
