@@ -1,7 +1,8 @@
 """Tools for tests, of users and of this project.
 
-`MemoryQueue` and `in_memory` need no server. Servers are started from a binary and end
-with the test process; time and chance are set by the test. The pytest fixtures are in
+`MemoryQueue` and `in_memory` need no server. `rehearse` finds out what becomes of a
+task that is killed and run again. Servers are started from a binary and end with the
+test process; time and chance are set by the test. The pytest fixtures are in
 `workstealing.testing.plugin`: `pytest_plugins = ["workstealing.testing.plugin"]` in a
 `conftest.py`.
 """
@@ -11,13 +12,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from workstealing.drivers.own_server import Server, ServerStartError, wait_until
 from workstealing.testing.fakes import ManualClock, RecordingObserver, ScriptedChance
 from workstealing.testing.groups import ClusterOfThree, SentinelGroup
-from workstealing.testing.servers import Server, ServerStartError, wait_until
 
 if TYPE_CHECKING:
     from workstealing.testing.draining import Ran, WorkerDied
     from workstealing.testing.memory_queue import Memory, MemoryQueue, in_memory
+    from workstealing.testing.rehearsing_tasks import (
+        Rehearsal,
+        StoryVerdict,
+        rehearse,
+    )
     from workstealing.testing.submitted_tasks import SubmittedTask
 
 __all__ = (
@@ -27,24 +33,30 @@ __all__ = (
     "MemoryQueue",
     "Ran",
     "RecordingObserver",
+    "Rehearsal",
     "ScriptedChance",
     "SentinelGroup",
     "Server",
     "ServerStartError",
+    "StoryVerdict",
     "SubmittedTask",
     "WorkerDied",
     "in_memory",
+    "rehearse",
     "wait_until",
 )
 
-# Imported when they are first asked for: they need an extra, which others do not.
+# Imported when they are first asked for: they need more than others do.
 _MODULE_OF = {
     "Memory": "memory_queue",
     "MemoryQueue": "memory_queue",
     "Ran": "draining",
+    "Rehearsal": "rehearsing_tasks",
+    "StoryVerdict": "rehearsing_tasks",
     "SubmittedTask": "submitted_tasks",
     "WorkerDied": "draining",
     "in_memory": "memory_queue",
+    "rehearse": "rehearsing_tasks",
 }
 
 

@@ -125,7 +125,8 @@ class MemoryWorkers:
         if time_ns - _GRACE_NS > self._clock.time_ns():
             self._clock.move_to(time_ns - _GRACE_NS)
             for one in parts:
-                one.driver.call(upkeep_calls.survey(one.keys, one.settings))
+                for keys in one.shards.all:
+                    one.driver.call(upkeep_calls.survey(keys, one.settings))
         self._clock.move_to(time_ns)
 
     def _run_due(self) -> None:
@@ -157,7 +158,8 @@ class MemoryWorkers:
             partial(_DrainSlot, queue=queue.name),
             # Only the task that runs is lost with its worker.
             batch=1,
-            until_empty=False,
+            # With shards: look at all of them before it would rest.
+            until_empty=internals_of(queue).shards.are_several,
             chance=SYSTEM_CHANCE,
             clock=self._clock,
             incarnation=incarnation,
@@ -187,11 +189,13 @@ class MemoryWorkers:
 
     def _keep_up(self, queue: TaskQueue) -> None:
         """Do all that is due now: more may wait for it than a worker sees."""
-        one, done = internals_of(queue), Duty.MORE
-        while done is not Duty.DISMISSED:
-            done = one.driver.run(
-                upkeep(one.keys, one.settings, "worker", one.schedules, one.observers)
-            )
+        one = internals_of(queue)
+        for keys in one.driver.run(one.shards.known()):
+            done = Duty.MORE
+            while done is not Duty.DISMISSED:
+                done = one.driver.run(
+                    upkeep(keys, one.settings, "worker", one.schedules, one.observers)
+                )
 
     def _note(self, ran: Ran) -> None:
         self._ran.append(ran)
@@ -230,16 +234,16 @@ class MemoryWorkers:
         moments: list[float] = []
         ticks: list[float] = []
         for queue in self.queues:
-            one = internals_of(queue)
-            keys, driver = one.keys, one.driver
-            for key, found in (
-                (keys.later, moments),
-                (keys.refills, moments),
-                (keys.ticks, ticks),
-            ):
-                found += _first_after(driver, key, now_ms)
-            for worker in self._crashed:
-                moments += _lease_after(driver, keys.workers, worker, now_ms)
+            driver = internals_of(queue).driver
+            for keys in internals_of(queue).shards.all:
+                for key, found in (
+                    (keys.later, moments),
+                    (keys.refills, moments),
+                    (keys.ticks, ticks),
+                ):
+                    found += _first_after(driver, key, now_ms)
+                for worker in self._crashed:
+                    moments += _lease_after(driver, keys.workers, worker, now_ms)
         if not moments:
             return None
         return round(min(moments + ticks)) * _MS
@@ -262,6 +266,9 @@ class _Thief:
 
     def work(self) -> None:
         """Take what there is, also from the deque of the other."""
+        if self._identity.shards.are_several:
+            # It finds the other in whatever shard that is.
+            self.leave()
         # Afterwards it has left, or died.
         self._is_there = False
         self._run(self._queue, self._identity.name, self._identity.incarnation)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from workstealing.testing.servers import HOST, Server, wait_until
+from workstealing.drivers.own_server import HOST, Server, wait_until
 
 __all__ = ("ClusterOfThree", "SentinelGroup")
 

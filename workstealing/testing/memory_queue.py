@@ -58,7 +58,11 @@ class Memory:
 
         Those of schedules are among them, and those that tasks have submitted.
         """
-        queues = {internals_of(one).keys.task: one for one in self._workers.queues}
+        queues = {
+            keys.task: one
+            for one in self._workers.queues
+            for keys in internals_of(one).shards.all
+        }
         return [
             read_submitted(one, queues[one.key].name, queues[one.key].registry)
             for one in tuple(self._server.written)

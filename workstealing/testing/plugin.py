@@ -32,9 +32,9 @@ from redis.asyncio.cluster import RedisCluster as AsyncRedisCluster
 from redis.cluster import ClusterNode, RedisCluster
 
 from workstealing.drivers.embedded import server_binary
+from workstealing.drivers.own_server import HOST, Server
 from workstealing.errors import MissingExtra
 from workstealing.testing.groups import ClusterOfThree, SentinelGroup
-from workstealing.testing.servers import HOST, Server
 
 if TYPE_CHECKING:
     from workstealing.testing.memory_queue import Memory, MemoryQueue

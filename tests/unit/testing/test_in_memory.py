@@ -10,9 +10,12 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import (
+    AsyncBriefTasks,
     AsyncTask,
     AsyncTaskQueue,
     AsyncWorkStealer,
+    BriefTasks,
+    ExecutionContext,
     TaskQueue,
     Worker,
     WorkerPool,
@@ -244,6 +247,39 @@ async def test_side_work_of_an_asyncio_queue_comes_along(
     await stealer.close()
 
     assert (await handle.state()).state == "waiting"
+
+
+def test_brief_tasks_that_were_installed_before_come_along(app: App) -> None:
+    spare = BriefTasks(app.mail)
+
+    @app.mail.task(name="note", brief=True)
+    def note(context: ExecutionContext, text: str) -> str:
+        context.progress(1, 1)
+        return text
+
+    for _ in range(2):
+        with in_memory(app.mail):
+            handle = note.submit("hello")
+            spare.recruited()
+            assert handle.result(1) == "hello"
+    spare.close()
+
+
+async def test_brief_tasks_of_an_asyncio_queue_come_along(
+    app: App, in_memory: InMemory
+) -> None:
+    spare = AsyncBriefTasks(app.media)
+
+    @app.media.task(name="note", brief=True)
+    async def note(context: ExecutionContext, text: str) -> str:
+        context.progress(1, 1)
+        return text
+
+    in_memory(app.media)
+    handle = await note.submit("hello")
+    await spare.recruited()
+    assert await handle.result(1) == "hello"
+    await spare.close()
 
 
 def test_a_schedule_of_a_module_fires(in_memory: InMemory) -> None:

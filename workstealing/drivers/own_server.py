@@ -1,4 +1,4 @@
-"""Starts a real Redis or Valkey server for a test, from a binary.
+"""A real Redis or Valkey server of this process's own: for a test, for a rehearsal.
 
 Each server has a private folder and ends with the process that started it: at exit by
 `atexit`, and after a SIGKILL by a small shell that waits for the end of its parent.
