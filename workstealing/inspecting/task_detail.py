@@ -12,13 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.errors import TaskNotFound
-from workstealing.inspecting.formatting import duration_ms, plural, timestamp
-from workstealing.inspecting.views import (
-    CutText,
-    Explanation,
+from workstealing.inspecting.biography import (
+    Biography,
     FailedAttempt,
-    TaskDetail,
+    biography_of,
 )
+from workstealing.inspecting.formatting import (
+    duration,
+    duration_ms,
+    plural,
+    timestamp,
+)
+from workstealing.inspecting.task_history import read_history
+from workstealing.inspecting.views import CutText, Explanation, TaskDetail
 from workstealing.queue import limit_calls, listing_calls
 from workstealing.queue.inspection_calls import Trace, locate, waits_for
 from workstealing.queue.keys import QueueKeys
@@ -29,7 +35,7 @@ from workstealing.tasks.context import Progress
 from workstealing.tasks.outcome import State, TaskOutcome
 from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
 
-__all__ = ("explain_task", "read_task")
+__all__ = ("examine_task", "explain_task")
 
 # How far a list is searched for a task.
 _FAR = 10_000
@@ -37,15 +43,15 @@ _FAR = 10_000
 Sentences = Flow[list[str]]
 
 
-def read_task(
+def examine_task(
     keys: QueueKeys,
     settings: QueueSettings,
     task_id: str,
     most: int | None = None,
     *,
     where: str,
-) -> Flow[TaskDetail]:
-    """Return a task; raise `TaskNotFound` if nothing is kept of it.
+) -> Flow[tuple[TaskDetail, Explanation]]:
+    """Return a task and explain it; raise `TaskNotFound` if nothing is kept of it.
 
     An envelope or a result of more than *most* bytes is the beginning of its text.
     *where* are the options that name the queue on the command line.
@@ -56,7 +62,7 @@ def read_task(
     sentences = yield from _explain(keys, settings, found, where)
     seen = found.trace
     outcome = preview_outcome(seen.outcome) if seen.outcome else None
-    return TaskDetail(
+    detail = TaskDetail(
         id=task_id,
         state=found.state,
         summary=sentences[0],
@@ -73,7 +79,9 @@ def read_task(
         ended_ms=outcome.ended if outcome else 0,
         failures=tuple(map(_failed_attempt, seen.failures)),
         progress=found.progress,
+        biography=_biography(found),
     )
+    return detail, Explanation(task_id, found.state, tuple(sentences))
 
 
 def explain_task(
@@ -85,7 +93,7 @@ def explain_task(
     """
     found = yield from _find(keys, task_id)
     sentences = yield from _explain(keys, settings, found, where)
-    return Explanation(task_id, found.state, tuple(sentences))
+    return Explanation(task_id, found.state, tuple(sentences), _biography(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +120,7 @@ def _explain(
     if found.state is State.UNKNOWN:
         return _unknown(found.id, settings)
     if found.state is State.DELAYED:
-        return [*_delayed(seen), *_unique(seen), *_history(seen)]
+        return [*_delayed(seen), *_unique(seen), *_history(found)]
     if found.state is State.PAUSED:
         sentences = _paused(seen, where)
     elif seen.is_step:
@@ -133,7 +141,7 @@ def _explain(
             sentences.append("It was asked to stop and has not stopped yet.")
     else:
         sentences = yield from _ended(keys, found)
-    return [*sentences, *_unique(seen), *_history(seen)]
+    return [*sentences, *_unique(seen), *_history(found)]
 
 
 def _unknown(task_id: str, settings: QueueSettings) -> list[str]:
@@ -170,8 +178,9 @@ def _paused(seen: Trace, where: str) -> list[str]:
         place = f"It waits in the deque of {seen.worker}."
     elif seen.is_aside:
         place = "It was put aside, so that others run past it."
+    who, since = reason.removesuffix(" is paused"), timestamp(since_ms)
     sentences = [
-        f"It is not begun: {reason} since {timestamp(since_ms)}, for {ago}.",
+        f"It is not begun: {who} has been paused since {since}, for {ago}.",
         place,
         f"`workstealing {command}` lets it run.",
     ]
@@ -306,6 +315,8 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
         sentences.append(
             f"It ended {ago} ago{where}, after {took}, in attempt {outcome.attempt}."
         )
+    if not seen.events and outcome.ended and outcome.task:
+        sentences += yield from _waits_of_others(keys, outcome)
     if seen.dead_at_ms is not None:
         sentences.append("It is a dead letter; you can replay or drop it.")
     expires = yield from ask(listing_calls.outcome_kept(keys, found.id))
@@ -313,6 +324,18 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
         left = duration_ms(expires - seen.now_ms)
         sentences.append(f"Its outcome is kept for another {left}.")
     return sentences
+
+
+def _waits_of_others(keys: QueueKeys, outcome: TaskOutcome) -> Sentences:
+    """Say how long such tasks waited then: of each that is over, nobody keeps it."""
+    # Workers add up what they have seen every few seconds, perhaps a minute later.
+    around = yield from read_history((keys,), outcome.began + 60_000, 2)
+    for one in around.tasks:
+        if one.task == outcome.task and any(one.waits):
+            p50, p95 = (duration(one.wait_quantile_ms(n) / 1000) for n in (0.5, 0.95))
+            waited = f"half of the tasks {one.task} waited {p50} or less to be begun"
+            return [f"About then, {waited}, and 95 % of them {p95} or less."]
+    return []
 
 
 def _holder(keys: QueueKeys, settings: QueueSettings, seen: Trace) -> Sentences:
@@ -351,7 +374,8 @@ def _unique(seen: Trace) -> list[str]:
     return [f"It is unique {until}: no other with its unique key is submitted."]
 
 
-def _history(seen: Trace) -> list[str]:
+def _history(found: _FoundTask) -> list[str]:
+    seen = found.trace
     sentences = []
     if seen.attempts:
         sentences.append(f"It has failed {plural(seen.attempts, 'time')} before.")
@@ -368,7 +392,41 @@ def _history(seen: Trace) -> list[str]:
         )
     if seen.steals:
         sentences.append(f"It was stolen {plural(seen.steals, 'time')}.")
-    return sentences
+    life = _biography(found) if seen.events else None
+    return sentences if life is None else [*sentences, f"Its life: {life}"]
+
+
+def _biography(found: _FoundTask) -> Biography | None:
+    """Tell where a task has been: by its events, else by what was written of it."""
+    seen = found.trace
+    envelope = preview_envelope(seen.envelope) if seen.envelope else None
+    submitted_ms, due_ms = (envelope.at, envelope.due) if envelope else (0, 0)
+    failures = tuple(map(_failed_attempt, seen.failures))
+    if not seen.outcome:
+        return biography_of(
+            seen.events,
+            submitted_ms=submitted_ms,
+            due_ms=due_ms,
+            taken_ms=found.picked_up_at_ms or 0,
+            worker=seen.worker,
+            until_ms=seen.dead_at_ms or seen.now_ms,
+            failures=failures,
+            ending=found.state.value if seen.dead_at_ms else "",
+        )
+    outcome = preview_outcome(seen.outcome)
+    is_noted = bool(seen.events)
+    return biography_of(
+        seen.events,
+        submitted_ms=submitted_ms,
+        due_ms=due_ms,
+        # Its worker's clock says when; events are those of the server.
+        taken_ms=outcome.began if outcome.worker and not is_noted else 0,
+        worker=outcome.worker,
+        until_ms=(is_noted and seen.dead_at_ms) or outcome.ended,
+        failures=failures,
+        ending=found.state.value,
+        took_ms=outcome.took if outcome.worker else None,
+    )
 
 
 def _failed_attempt(text: bytes) -> FailedAttempt:

@@ -17,7 +17,7 @@
 -- KEY bell            list  wake-ups for idle workers
 -- KEY done            hash  id -> outcome
 -- KEY dead            zset  id -> when it was given up
--- KEY history         hash  id -> attempts:deaths:steals
+-- KEY history         hash  id -> attempts:deaths:steals:events, then failures
 -- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
@@ -48,10 +48,11 @@
 -- Reply: -1 if the worker lives, else tasks given back; then those of them that were given
 -- up: id, name, id, name, …
 
-local lease_end = redis.call('ZSCORE', workers, worker)
-if lease_end and tonumber(lease_end) > now then return {-1} end
-local returned = return_waiting(deque, most)
-local running_returned, lost = return_running(most - returned, unknown, most_deaths, exhausted)
+local lease_end = tonumber(redis.call('ZSCORE', workers, worker))
+if lease_end and lease_end > now then return {-1} end
+local returned = return_waiting(deque, most, true, lease_end)
+local running_returned, lost =
+  return_running(most - returned, unknown, most_deaths, exhausted, lease_end)
 returned = returned + running_returned
 if returned > 0 then
   redis.call('HINCRBY', stats, 'reassigned', returned)

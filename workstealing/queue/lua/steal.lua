@@ -1,4 +1,4 @@
---- needs: history, token, load, wake_workers, envelope_name
+--- needs: clock, history, token, load, wake_workers, envelope_name
 -- Move half of a victim's deque, from its back, to a worker that has nothing. Tasks that
 -- the thief cannot run stay.
 --
@@ -9,7 +9,7 @@
 -- KEY members  hash  worker -> incarnation|description
 -- KEY control  hash  token
 -- KEY stats    hash  counts
--- KEY history  hash  id -> attempts:deaths:steals
+-- KEY history  hash  id -> attempts:deaths:steals:events, then failures
 -- KEY bell     list  wake-ups for idle workers
 -- KEY task     hash  id -> envelope
 -- KEY paused   hash  task name, or * for all -> since when; 0: it is being resumed
@@ -53,30 +53,37 @@ local function is_fit(id)
   return not name or is_capable[name .. '@' .. version]
 end
 
+local stolen = {event('s', now_ms(), thief, victim)}
 local taken = redis.call('RPOP', victim_deque, math.min(math.ceil(length / 2), most))
 local holders = redis.call('HMGET', lock, unpack(taken))
 local histories = redis.call('HMGET', history, unpack(taken))
-local moved, left = 0, length - #taken
+local moved, left = {}, length - #taken
+local locks, befell = {}, {}
 for n = #taken, 1, -1 do
   local id, holder = taken[n], holders[n]
   if holder and string.sub(holder, 1, #victim + 1) == victim .. '#' then
     if is_fit(id) then
-      local attempts, deaths, steals, failures = read_history(histories[n])
-      redis.call('HSET', history, id, write_history(attempts, deaths, steals + 1, failures))
-      redis.call('HSET', lock, id, thief .. '#' .. new_token())
-      redis.call('RPUSH', thief_deque, id)
-      moved = moved + 1
+      local attempts, deaths, steals, failures, events = read_history(histories[n])
+      events = add_events(events, stolen)
+      moved[#moved + 1] = id
+      befell[#befell + 1] = id
+      befell[#befell + 1] = write_history(attempts, deaths, steals + 1, failures, events)
+      locks[#locks + 1] = id
+      locks[#locks + 1] = thief .. '#' .. new_token()
     else
       left = redis.call('RPUSH', victim_deque, id)
     end
   end
 end
 record_load(victim, left)
-if moved > 0 then
-  redis.call('ZADD', loads, moved, thief)
-  redis.call('HINCRBY', stats, 'stolen', moved)
-  redis.call('HINCRBY', stats, 'stolen:' .. thief, moved)
-  redis.call('XADD', thefts, 'MAXLEN', 200, '*', 'victim', victim, 'thief', thief, 'tasks', moved)
+if #moved > 0 then
+  redis.call('HSET', history, unpack(befell))
+  redis.call('HSET', lock, unpack(locks))
+  redis.call('RPUSH', thief_deque, unpack(moved))
+  redis.call('ZADD', loads, #moved, thief)
+  redis.call('HINCRBY', stats, 'stolen', #moved)
+  redis.call('HINCRBY', stats, 'stolen:' .. thief, #moved)
+  redis.call('XADD', thefts, 'MAXLEN', 200, '*', 'victim', victim, 'thief', thief, 'tasks', #moved)
   if wake then wake_workers(1) end
 end
-return moved
+return #moved

@@ -7,7 +7,7 @@
 -- KEY later         zset  id -> when it is due
 -- KEY dead          zset  id -> when it was given up
 -- KEY parked        hash  id -> ability that it waits for
--- KEY history       hash  id -> attempts:deaths:steals
+-- KEY history       hash  id -> attempts:deaths:steals:events, then failures
 -- KEY cancelling    set      ids whose workers are asked to stop
 -- KEY unique_of     hash  id -> how long it is unique, its priority, since when, its key
 -- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
@@ -15,12 +15,13 @@
 -- KEY priorities    hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY steps         hash  id of a step that waits -> how it is put into the queue
 -- KEY groups        hash  group -> members left, all, failed, ms it is remembered, calls
+-- KEY biographies   hash  id -> what befell a task that has ended, as in history
 -- ARG id  str
 --
 -- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop,
 -- how it is unique, whether a pause put it aside, pauses as name, since when, …; priority or
 -- line; whether it is a step that waits, and the group that it waits for: members left, all,
--- failed, …; an empty string for each that is missing.
+-- failed, …; what befell it, if it has ended; an empty string for each that is missing.
 
 return {
   now_ms(),
@@ -38,4 +39,5 @@ return {
   redis.call('HGET', priorities, id) or '',
   redis.call('HEXISTS', steps, id),
   redis.call('HGET', groups, id) or '',
+  redis.call('HGET', biographies, id) or '',
 }

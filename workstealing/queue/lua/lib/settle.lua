@@ -1,5 +1,5 @@
 --- needs: unusual, caller, expire_outcomes, publish, outcome_times
---- needs rarely: return_task, give_up, permits, uniques, hand_over
+--- needs rarely: return_task, give_up, permits, uniques, hand_over, biography
 -- Settle the reports in ARGV[first] to ARGV[last], five values each, and append the ids of
 -- refused ones to a list. A report counts only if the task is still locked to this worker
 -- by the token that it names; repeating an accepted report changes nothing.
@@ -45,16 +45,22 @@ local function settle(first, last, refused)
     end
   end
   if #freed == 0 then return end
+  local taken_at = {}
+  if #returned > 0 then
+    local names = {}
+    for n, i in ipairs(returned) do names[n] = ARGV[i] end
+    taken_at = redis.call('HMGET', running, unpack(names))
+  end
   -- This comes first: a full server refuses what may grow until something was written.
   redis.call('HDEL', running, unpack(freed))
   redis.call('HDEL', lock, unpack(freed))
   if is_there(permit_holders) then return_permits(freed) end
-  for _, i in ipairs(returned) do
-    return_task(ARGV[i], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]))
+  for n, i in ipairs(returned) do
+    return_task(ARGV[i], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), taken_at[n])
   end
   if #ended > 0 then
     redis.call('HDEL', task, unpack(ended))
-    if is_there(history) then redis.call('HDEL', history, unpack(ended)) end
+    if is_there(history) then keep_biographies(ended, outcomes, now) end
     if has_priorities then redis.call('HDEL', priorities, unpack(ended)) end
     if is_there(unique_of) then free_uniques(ended, 'ended') end
     -- A task that comes back stays cancelled: its next worker is asked to stop it.
