@@ -20,6 +20,7 @@ from workstealing.queue import (
     pause_calls,
     producer_calls,
     schedule_calls,
+    shard_calls,
     task_output_calls,
     unique_calls,
 )
@@ -107,7 +108,8 @@ def test_all_keys_of_a_run_live_in_one_slot(
         keys.parked_for("{y}@1"),
         keys.log("{z}"),
         keys.notes("z"),
-        keys.minute(7),
+        keys.ten_minutes(7),
+        keys.hundred_minutes(7),
     ]
 
     assert len({cluster_client.keyslot(name) for name in names}) == 1
@@ -233,6 +235,9 @@ class Story:
         (seen,) = do(producer_calls.read_outcomes(keys, ["later"]))
         assert seen.verdict == "pending"
         assert do(listing_calls.scan_tasks(keys, "0", count=1000)).tasks
+        assert do(shard_calls.declare_shards(keys, 8)) == (1, 8)
+        assert do(shard_calls.read_shards(keys)) == (1, 8)
+        assert do(shard_calls.glimpse(keys, SETTINGS)).members == 2
         assert do(end_input(keys, ended=True))
         assert do(end_input(keys, ended=False))
 
@@ -334,7 +339,7 @@ class Story:
         assert do(listing_calls.describe_workers(keys, ["v.0", "w.0"]))[1].running == 1
         assert do(listing_calls.memory_usage([keys.task, keys.lock]))[0]
         assert do(record_minute(keys, 7, {"x@1": [1, 0, 5, 1]}))
-        (minute,) = do(minute_calls.read_minutes(keys, [7]))
+        (minute,) = do(minute_calls.read_stretches(keys, 1, [7]))
         assert minute == {"x@1": (1, 0, 5, 1)}
         assert do(cancel(keys, SETTINGS, taken.id, "w.0", b"x")) == "asked"
         answer = do(exchange(keys, SETTINGS, "w.0", "1", want=0, keep=0))

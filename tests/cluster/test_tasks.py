@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncTaskQueue, Duty, TaskQueue, Worker, WorkStealer
-from workstealing.client import queue_internals
+from workstealing.client import queue_outcomes
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
     ConfigurationError,
@@ -133,7 +133,7 @@ def test_an_outcome_is_pushed_to_whoever_waits(
     queue: TaskQueue, crew: Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whoever only looked would come too late.
-    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_outcomes, "_LOOK_SECONDS", 3600.0)
     release, answers = Event(), []
 
     @queue.task

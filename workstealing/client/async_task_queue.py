@@ -52,10 +52,9 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.connect import async_driver_source
 from workstealing.errors import ConfigurationError
-from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.limit_calls import LimitState
-from workstealing.queue.pause_calls import Pauses, read_pauses
+from workstealing.queue.pause_calls import Pauses
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.hooks import Middleware, MiddlewareStack
@@ -97,6 +96,7 @@ class AsyncTaskQueue:
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
         replicas: int = DEFAULTS.replicas,
+        shards: int = 1,
         registry: Registry | None = None,
         policy: AccessPolicy | None = None,
         secret: str | bytes | None = None,
@@ -111,7 +111,7 @@ class AsyncTaskQueue:
         self.run = run
         # An empty registry is false, and may be filled later.
         self.registry = Registry() if registry is None else registry
-        self._options = QueueOptions(
+        options = QueueOptions(
             run=run,
             lease=lease,
             retention=retention,
@@ -122,6 +122,7 @@ class AsyncTaskQueue:
             max_payload=max_payload,
             max_result=max_result,
             replicas=replicas,
+            shards=shards,
             registry=self.registry,
             policy=policy,
             keyring=one_keyring(secret, keyring),
@@ -132,7 +133,7 @@ class AsyncTaskQueue:
             observers=tuple(observers),
         )
         source = async_driver_source(redis, "tasks")
-        self._internals = QueueInternals(name, self._options, source)
+        self._internals = QueueInternals(name, options, source)
 
     @overload
     def task(
@@ -294,23 +295,21 @@ class AsyncTaskQueue:
 
     async def counts(self) -> Counts:
         """Count the tasks, by where they are."""
-        return await self._internals.driver.call(
-            inspection_calls.counts(self._internals.keys)
-        )
+        return await self._internals.driver.run(self._internals.controls.counts())
 
     async def end_input(self) -> None:
         """Refuse further tasks, from any process: no more input is to come."""
-        call = producer_calls.end_input(self._internals.keys, ended=True)
-        await self._internals.driver.call(call)
+        await self._internals.driver.run(self._internals.controls.end_input(ended=True))
 
     async def reopen_input(self) -> None:
         """Accept tasks again, from any process."""
-        call = producer_calls.end_input(self._internals.keys, ended=False)
-        await self._internals.driver.call(call)
+        await self._internals.driver.run(
+            self._internals.controls.end_input(ended=False)
+        )
 
     async def wait(self, timeout: float | None = None) -> Counts:
         """Wait until no task is left that waits or runs; paused ones wait, too."""
-        return await self._internals.driver.run(self._internals.wait(timeout))
+        return await self._internals.driver.run(self._internals.controls.wait(timeout))
 
     async def pause(self, task: AsyncTask[Any, Any] | str | None = None) -> bool:
         """Begin no more tasks, of any worker, until `resume`; what runs ends.
@@ -321,7 +320,7 @@ class AsyncTaskQueue:
         Returns:
             False if it was paused already.
         """
-        return await self._internals.driver.call(self._internals.pause(task))
+        return await self._internals.driver.run(self._internals.controls.pause(task))
 
     async def resume(self, task: AsyncTask[Any, Any] | str | None = None) -> bool:
         """Begin tasks again, in the order in which they waited.
@@ -333,25 +332,21 @@ class AsyncTaskQueue:
         Returns:
             False if it was not paused.
         """
-        return await self._internals.driver.run(self._internals.resume(task))
+        return await self._internals.driver.run(self._internals.controls.resume(task))
 
     async def paused(self) -> Pauses:
         """Return what is paused, and since when; false if nothing is."""
-        return await self._internals.driver.call(read_pauses(self._internals.keys))
+        return await self._internals.driver.run(self._internals.controls.pauses())
 
     async def replay(self, task_id: str) -> bool:
         """Put a dead letter back into the queue, with a clean slate."""
-        keys, task_id = self._internals.keys, checked_id(task_id)
-        return await self._internals.driver.call(
-            producer_calls.replay(keys, task_id, drop=False)
-        )
+        flow = self._internals.controls.end_letter(task_id, drop=False)
+        return await self._internals.driver.run(flow)
 
     async def drop(self, task_id: str) -> bool:
         """Delete a dead letter for good."""
-        keys, task_id = self._internals.keys, checked_id(task_id)
-        return await self._internals.driver.call(
-            producer_calls.replay(keys, task_id, drop=True)
-        )
+        flow = self._internals.controls.end_letter(task_id, drop=True)
+        return await self._internals.driver.run(flow)
 
     async def limits(
         self, name: str | None = None, *, key: Any = None
@@ -363,7 +358,9 @@ class AsyncTaskQueue:
             key: how much of them this key uses, instead; a text or a number, as in the
                 argument that the limit is per.
         """
-        return await self._internals.driver.run(self._internals.limits(name, key))
+        return await self._internals.driver.run(
+            self._internals.controls.limits(name, key)
+        )
 
     async def set_limit(
         self,
@@ -378,11 +375,13 @@ class AsyncTaskQueue:
         They stay in force until `reset_limit`, whatever is deployed.
         """
         numbers = numbers_text(concurrency, rate, period)
-        await self._internals.driver.run(self._internals.set_limit(name, numbers))
+        await self._internals.driver.run(
+            self._internals.controls.set_limit(name, numbers)
+        )
 
     async def reset_limit(self, name: str) -> None:
         """Go back to the numbers that the code has for a limit."""
-        await self._internals.driver.run(self._internals.set_limit(name, ""))
+        await self._internals.driver.run(self._internals.controls.set_limit(name, ""))
 
     async def count(
         self,
@@ -472,7 +471,7 @@ class AsyncTaskQueue:
                 " give it a URL, or define a TaskQueue(…, registry=queue.registry)"
                 " beside it"
             )
-        twin = TaskQueue(self.name, redis, **self._options.keywords())
+        twin = TaskQueue(self.name, redis, **self._internals.options.keywords())
         internals_of(twin).become_twin_of(self._internals)
         return twin
 

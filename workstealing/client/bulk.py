@@ -126,6 +126,7 @@ class BulkChanges:
     ) -> None:
         self._internals = internals
         self._keys = internals.keys
+        """Those of the shard that it is at."""
         self._tell = on_progress
         self._seen = self._total = 0
         self._matched = self._changed = self._asked = 0
@@ -150,9 +151,11 @@ class BulkChanges:
 
     def end_letters(self, ids: Sequence[str], *, drop: bool) -> Flow[BulkResult]:
         """Put dead letters back into the queue by their ids, or delete them."""
-        found = [_Found(task_id, "", State.DEAD) for task_id in ids]
         act = self._drop if drop else self._replay
-        yield from self._met(found, act)
+        for keys, some in (yield from self._internals.shards.found(ids)):
+            self._keys = keys
+            found = [_Found(task_id, "", State.DEAD) for task_id in some]
+            yield from self._met(found, act)
         return BulkResult(self._matched, self._changed, refused=tuple(self._refused))
 
     def purge(self, chosen: Selection) -> Flow[BulkResult]:
@@ -166,6 +169,11 @@ class BulkChanges:
         )
 
     def _walk(self, chosen: Selection, act: _Act) -> Flow[None]:
+        for keys in (yield from self._internals.shards.known()):
+            self._keys = keys
+            yield from self._walk_shard(chosen, act)
+
+    def _walk_shard(self, chosen: Selection, act: _Act) -> Flow[None]:
         keys = self._keys
         seen = yield from ask(inspection_calls.counts(keys))
         if chosen.states & UNFINISHED:

@@ -273,10 +273,16 @@ async def async_group_handle(
 
 
 def _member_ids(internals: QueueInternals[Any], group: str) -> Flow[list[str]]:
-    seen = yield from ask(read_group(internals.keys, checked_id(group)))
+    seen = yield from _group(internals, checked_id(group))
     if seen is None:
         raise TaskNotFound(f"there is no group {group}, or it was forgotten")
     return [member_id(group, place) for place in range(seen.total)]
+
+
+def _group(internals: QueueInternals[Any], group: str) -> Flow[GroupProgress | None]:
+    """Look at a group, which is where its members are."""
+    keys = yield from internals.keys_of(member_id(group, 0))
+    return (yield from ask(read_group(keys, group)))
 
 
 def _progress(
@@ -284,7 +290,7 @@ def _progress(
 ) -> Flow[GroupProgress]:
     if not ids:
         return _NO_PROGRESS
-    seen = yield from ask(read_group(internals.keys, group))
+    seen = yield from _group(internals, group)
     if seen is None:
         raise TaskNotFound(f"group {group} was forgotten, since it ended long ago")
     return seen
@@ -302,7 +308,7 @@ def _results(
     pause, left = _SOON_SECONDS, len(ids)
     while ids:
         try:
-            seen = yield from ask(read_group(internals.keys, group))
+            seen = yield from _group(internals, group)
             left = 0 if seen is None else seen.left
             if left == 0:
                 outcomes = yield from _outcomes(internals, ids)
@@ -327,8 +333,9 @@ def _results(
 def _outcomes(
     internals: QueueInternals[Any], ids: Sequence[str]
 ) -> Flow[list[RequestedOutcome]]:
+    keys = yield from internals.keys_of(ids[0])
     calls = [
-        producer_calls.read_outcomes(internals.keys, ids[first : first + _SLICE])
+        producer_calls.read_outcomes(keys, ids[first : first + _SLICE])
         for first in range(0, len(ids), _SLICE)
     ]
     answers: list[list[RequestedOutcome]] = yield Pipeline(calls)
@@ -370,16 +377,19 @@ def _cancel_members(
 ) -> Flow[list[Cancelled]]:
     """Cancel members; return what became of those that had not ended."""
     found: list[Cancelled] = []
+    if not ids:
+        return found
+    keys = yield from internals.keys_of(ids[0])
     for first in range(0, len(ids), _SLICE):
         part = ids[first : first + _SLICE]
-        calls = [inspection_calls.trace(internals.keys, task_id) for task_id in part]
+        calls = [inspection_calls.trace(keys, task_id) for task_id in part]
         traces: list[Trace] = yield Pipeline(calls)
         live = [
             (task_id, seen)
             for task_id, seen in zip(part, traces, strict=True)
             if seen.envelope and not seen.outcome
         ]
-        cancels = [internals.cancelling(*one) for one in live]
+        cancels = [internals.outcomes.cancelling(keys, *one) for one in live]
         verdicts: list[Cancelled] = yield Pipeline(cancels)
         for (task_id, _), verdict in zip(live, verdicts, strict=True):
             if verdict == "moved":

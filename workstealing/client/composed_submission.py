@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from workstealing.client.queue_internals import check_payloads
+from workstealing.client.queue_submissions import check_payloads
 from workstealing.errors import (
     ConfigurationError,
     GroupIncomplete,
@@ -25,6 +25,8 @@ from workstealing.errors import (
     PayloadInvalid,
 )
 from workstealing.queue.composition_calls import NewGroup, NewStep, submit_steps
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.placement import id_in_shard
 from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import (
@@ -39,6 +41,7 @@ from workstealing.tasks.submission import (
     Submission,
     SubmitOptions,
     envelope_without_payload,
+    has_limits,
     lines_of,
     new_ids,
 )
@@ -136,11 +139,12 @@ def submit_composed(
     """Submit a group if there are *members*, and the steps after it, or a chain."""
     plans = [*(members or ()), *steps]
     _check(plans, members, steps)
-    ids = _draw_ids(members, steps)
-    if not plans:
+    keys = yield from _one_shard(plans)
+    ids = _draw_ids(members, steps, keys)
+    if keys is None:
         return ids
     internals = plans[0].internals
-    submission = _Submission(internals, _begin_spans(internals, plans))
+    submission = _Submission(internals, keys, _begin_spans(internals, plans))
     began_at = internals.clock.monotonic()
     try:
         yield from submission.submit(members or (), steps, ids)
@@ -156,7 +160,7 @@ def submit_composed(
                 read = msgspec.json.decode
             name, version = plan.definition.name, plan.definition.version
             call = TaskCall(name, version, task_id, partial(read, plan.payload))
-            yield from internals.tell(call)
+            yield from internals.submissions.tell(call)
     if internals.observers is not None:
         took = internals.clock.monotonic() - began_at
         queue, first = internals.observers.queue, dict[str, str]()
@@ -205,11 +209,31 @@ def _check(
         )
 
 
+def _one_shard(plans: Sequence[PlannedStep]) -> Flow[QueueKeys | None]:
+    """Choose where all of a composition is; None if there is nothing to submit."""
+    if not plans:
+        return None
+    shards = plans[0].internals.shards
+    if not shards.are_several:
+        return shards.all[0]
+    yield from shards.known()
+    if any(has_limits(plan.definition) for plan in plans):
+        return shards.all[0]
+    named = (plan.options.shard_key for plan in plans)
+    key = next((one for one in named if one is not None), None)
+    return shards.all[shards.next_turn() if key is None else shards.of_key(key)]
+
+
 def _draw_ids(
-    members: Sequence[PlannedStep] | None, steps: Sequence[PlannedStep]
+    members: Sequence[PlannedStep] | None,
+    steps: Sequence[PlannedStep],
+    keys: QueueKeys | None,
 ) -> ComposedIds:
     """Draw ids; a group has that of the step after it, if there is one."""
     drawn = new_ids(max(1, len(steps)))
+    plan = next(iter((*(members or ()), *steps)), None)
+    if keys is not None and plan is not None and plan.internals.shards.are_several:
+        drawn = [id_in_shard(one, keys.shard) for one in drawn]
     if members is None:
         return ComposedIds("", [], drawn)
     names = [member_id(drawn[0], place) for place in range(len(members))]
@@ -236,6 +260,7 @@ class _Submission:
     """One composition on its way into the queue."""
 
     internals: QueueInternals[Any]
+    keys: QueueKeys
     spans: dict[str, tuple[int, SubmitSpans]]
     limits: dict[str, str] = field(default_factory=dict)
     _templates: dict[tuple[int, int], EnvelopeTemplate] = field(default_factory=dict)
@@ -263,8 +288,8 @@ class _Submission:
                 is_last=place == len(slices) - 1,
             )
             call = submit_steps(
-                internals.keys,
-                internals.settings,
+                self.keys,
+                internals.shards.settings,
                 part,
                 group,
                 whole=whole,
@@ -277,7 +302,7 @@ class _Submission:
                 confirmed, verdict = error.confirmed, cast("Any", error.answer)
             if verdict == "over":
                 raise GroupIncomplete(ids.group, submitted, len(members))
-            internals.refuse(verdict, submitted, whole)
+            internals.submissions.refuse(verdict, submitted, whole)
             submitted += sum(step.is_member for step in part)
         if confirmed is not None:
             names = (*ids.members, *ids.steps)

@@ -26,7 +26,7 @@ import msgspec
 from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.event_watch import Glance
 from workstealing.client.local_task import LocalTask
-from workstealing.client.queue_internals import check_payloads
+from workstealing.client.queue_submissions import check_payloads
 from workstealing.errors import ResultTimeout, TaskNotFound
 from workstealing.queue.producer_calls import Cancelled
 from workstealing.queue.settings import QueueSettings

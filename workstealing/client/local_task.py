@@ -114,7 +114,7 @@ class LocalTask:
 
     # The methods of `AttemptOutput`, which the runner calls.
 
-    def argument(self, after: After) -> bytes:
+    def argument(self, task: Delivery, after: After) -> bytes:  # noqa: ARG002
         """Refuse: nothing here follows another task."""
         raise TaskNotFound(f"there is no task {after.ids[0]} in this process")
 

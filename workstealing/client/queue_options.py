@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from workstealing._checks import checked_queue_name, checked_seconds, checked_whole
 from workstealing.clock import Clock
 from workstealing.errors import ConfigurationError
+from workstealing.queue.placement import MOST_SHARDS
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.admission import Admission
 from workstealing.tasks.envelope import LATEST_MS
@@ -44,6 +45,7 @@ class QueueOptions:
     max_payload: int
     max_result: int
     replicas: int
+    shards: int
     registry: Registry
     policy: AccessPolicy | None
     keyring: Keyring | None
@@ -56,6 +58,7 @@ class QueueOptions:
     def __post_init__(self) -> None:
         checked_queue_name(self.run, "the name of a run")
         checked_whole(self.release, "release", 0, LATEST_MS)
+        checked_whole(self.shards, "shards", 1, MOST_SHARDS)
 
     def keywords(self) -> dict[str, Any]:
         """Return what makes another queue of the same options."""

@@ -7,12 +7,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle
-from workstealing.client.queue_internals import (
-    QueueInternals,
-    check_payloads,
-    internals_of,
-)
+from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.queue_schedules import ScheduleState, schedule_definition
+from workstealing.client.queue_submissions import check_payloads
 from workstealing.client.task import (
     Arguments,
     AsyncTask,

@@ -69,7 +69,7 @@ _PLAIN = SubmitOptions()
 _NO_NAMES: Mapping[str, Any] = {}
 _OPTIONS = (
     *("id", "priority", "delay", "at", "expires", "context", "log"),
-    *("again", "fair_key", "fair_weight", "retries", "timeout"),
+    *("again", "fair_key", "fair_weight", "retries", "timeout", "shard_key"),
 )
 
 
@@ -117,6 +117,7 @@ class _AnyTask(Generic[P, R]):
         fair_weight: float | None = None,
         retries: int | None = None,
         timeout: float | timedelta | None = None,
+        shard_key: str | None = None,
         **unknown: NoReturn,
     ) -> Self:
         """Return the same task, to be submitted otherwise.
@@ -136,6 +137,7 @@ class _AnyTask(Generic[P, R]):
             fair_weight: how many turns its key gets.
             retries: how often it is tried again, if not as often as the task says.
             timeout: seconds that an attempt may last, if not as many as the task says.
+            shard_key: of a queue with shards: tasks of one key are in one shard.
             unknown: refused by name; no type checker lets it pass either.
         """
         if unknown:
@@ -161,6 +163,7 @@ class _AnyTask(Generic[P, R]):
             fair_weight=fair_weight,
             retries=retries,
             timeout=timeout,
+            shard_key=shard_key,
         )
         return type(self)(self.queue, self._definition, options)
 

@@ -100,15 +100,15 @@ class TaskLogs(Protocol):
 class QueueLog:
     """The logs of the tasks of one queue."""
 
-    def __init__(self, keys: QueueKeys) -> None:
-        self._keys = keys
+    def __init__(self, keys_of: Callable[[str], Flow[QueueKeys]]) -> None:
+        self._keys_of = keys_of
 
     def read(self, task_id: str) -> Flow[list[LogRecord]]:
         """Read what is kept of the log of a task."""
         records: list[LogRecord] = []
-        after = BEGINNING
+        after, keys = BEGINNING, (yield from self._keys_of(task_id))
         while True:
-            page = yield from ask(read_log(self._keys, task_id, after))
+            page = yield from ask(read_log(keys, task_id, after))
             if not page.records:
                 return records
             records += _readable(page.records)
@@ -116,7 +116,8 @@ class QueueLog:
 
     def page(self, task_id: str, after: str) -> Flow[tuple[list[LogRecord], str]]:
         """Read some records after a place, and the next place."""
-        page = yield from ask(read_log(self._keys, task_id, after))
+        keys = yield from self._keys_of(task_id)
+        page = yield from ask(read_log(keys, task_id, after))
         return list(_readable(page.records)), page.after
 
     def follow(
@@ -131,14 +132,15 @@ class QueueLog:
             # Before it is read: or else the last of it would be missed.
             is_last = not is_wanted()
             try:
-                page = yield from ask(read_log(self._keys, task_id, after))
+                keys = yield from self._keys_of(task_id)
+                page = yield from ask(read_log(keys, task_id, after))
                 for record in _readable(page.records):
                     yield Invoke(sink.take, (record,))
                 after = page.after
                 if page.is_over or (is_last and not page.records):
                     return
                 if not page.records:
-                    wait = await_log(self._keys, task_id, after, _LOOK_SECONDS)
+                    wait = await_log(keys, task_id, after, _LOOK_SECONDS)
                     yield from ask(wait)
             except RedisError as error:
                 if is_last:

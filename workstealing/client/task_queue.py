@@ -55,10 +55,9 @@ from workstealing.client.task import (
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import driver_source
 from workstealing.drivers.sync_driver import Client
-from workstealing.queue import inspection_calls, producer_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.limit_calls import LimitState
-from workstealing.queue.pause_calls import Pauses, read_pauses
+from workstealing.queue.pause_calls import Pauses
 from workstealing.tasks.definition import Upgrade, define
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.hooks import Middleware, MiddlewareStack
@@ -96,6 +95,8 @@ class TaskQueue:
         max_result: bytes of one result; a task that returns more has failed.
         replicas: how many must have a submission, or how a task ended, before it
             counts; not on a Cluster.
+        shards: how many slots of a Cluster it is spread over, at least; those that are
+            there already stay. Give all processes the same number.
         registry: the tasks that are known here, if queues are to share them.
         policy: which roles may call which tasks; with a policy, a call that it does
             not allow is refused.
@@ -127,6 +128,7 @@ class TaskQueue:
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
         replicas: int = DEFAULTS.replicas,
+        shards: int = 1,
         registry: Registry | None = None,
         policy: AccessPolicy | None = None,
         secret: str | bytes | None = None,
@@ -152,6 +154,7 @@ class TaskQueue:
             max_payload=max_payload,
             max_result=max_result,
             replicas=replicas,
+            shards=shards,
             registry=self.registry,
             policy=policy,
             keyring=one_keyring(secret, keyring),
@@ -322,23 +325,19 @@ class TaskQueue:
 
     def counts(self) -> Counts:
         """Count the tasks, by where they are."""
-        return self._internals.driver.call(
-            inspection_calls.counts(self._internals.keys)
-        )
+        return self._internals.driver.run(self._internals.controls.counts())
 
     def end_input(self) -> None:
         """Refuse further tasks, from any process: no more input is to come."""
-        call = producer_calls.end_input(self._internals.keys, ended=True)
-        self._internals.driver.call(call)
+        self._internals.driver.run(self._internals.controls.end_input(ended=True))
 
     def reopen_input(self) -> None:
         """Accept tasks again, from any process."""
-        call = producer_calls.end_input(self._internals.keys, ended=False)
-        self._internals.driver.call(call)
+        self._internals.driver.run(self._internals.controls.end_input(ended=False))
 
     def wait(self, timeout: float | None = None) -> Counts:
         """Wait until no task is left that waits or runs; paused ones wait, too."""
-        return self._internals.driver.run(self._internals.wait(timeout))
+        return self._internals.driver.run(self._internals.controls.wait(timeout))
 
     def pause(self, task: Task[Any, Any] | str | None = None) -> bool:
         """Begin no more tasks, of any worker, until `resume`; what runs ends.
@@ -349,7 +348,7 @@ class TaskQueue:
         Returns:
             False if it was paused already.
         """
-        return self._internals.driver.call(self._internals.pause(task))
+        return self._internals.driver.run(self._internals.controls.pause(task))
 
     def resume(self, task: Task[Any, Any] | str | None = None) -> bool:
         """Begin tasks again, in the order in which they waited.
@@ -361,25 +360,21 @@ class TaskQueue:
         Returns:
             False if it was not paused.
         """
-        return self._internals.driver.run(self._internals.resume(task))
+        return self._internals.driver.run(self._internals.controls.resume(task))
 
     def paused(self) -> Pauses:
         """Return what is paused, and since when; false if nothing is."""
-        return self._internals.driver.call(read_pauses(self._internals.keys))
+        return self._internals.driver.run(self._internals.controls.pauses())
 
     def replay(self, task_id: str) -> bool:
         """Put a dead letter back into the queue, with a clean slate."""
-        keys, task_id = self._internals.keys, checked_id(task_id)
-        return self._internals.driver.call(
-            producer_calls.replay(keys, task_id, drop=False)
-        )
+        flow = self._internals.controls.end_letter(task_id, drop=False)
+        return self._internals.driver.run(flow)
 
     def drop(self, task_id: str) -> bool:
         """Delete a dead letter for good."""
-        keys, task_id = self._internals.keys, checked_id(task_id)
-        return self._internals.driver.call(
-            producer_calls.replay(keys, task_id, drop=True)
-        )
+        flow = self._internals.controls.end_letter(task_id, drop=True)
+        return self._internals.driver.run(flow)
 
     def limits(
         self, name: str | None = None, *, key: Any = None
@@ -391,7 +386,7 @@ class TaskQueue:
             key: how much of them this key uses, instead; a text or a number, as in the
                 argument that the limit is per.
         """
-        return self._internals.driver.run(self._internals.limits(name, key))
+        return self._internals.driver.run(self._internals.controls.limits(name, key))
 
     def set_limit(
         self,
@@ -406,11 +401,11 @@ class TaskQueue:
         They stay in force until `reset_limit`, whatever is deployed.
         """
         numbers = numbers_text(concurrency, rate, period)
-        self._internals.driver.run(self._internals.set_limit(name, numbers))
+        self._internals.driver.run(self._internals.controls.set_limit(name, numbers))
 
     def reset_limit(self, name: str) -> None:
         """Go back to the numbers that the code has for a limit."""
-        self._internals.driver.run(self._internals.set_limit(name, ""))
+        self._internals.driver.run(self._internals.controls.set_limit(name, ""))
 
     def count(
         self,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from workstealing._logs import BackgroundLogger
 from workstealing.errors import ConfigurationError, NotReplicated
 from workstealing.queue import inspection_calls
+from workstealing.queue.keys import QueueKeys
 from workstealing.queue.steps import Flow, Pipeline, ask
 from workstealing.queue.unique_calls import (
     UniqueRequest,
@@ -61,11 +62,12 @@ def warn_of_ended(ids: Sequence[str], ended: Mapping[int, str]) -> None:
 
 
 class UniqueSubmission:
-    """One submission of one or many tasks."""
+    """One submission of one or many tasks to one shard."""
 
     def __init__(
         self,
         internals: QueueInternals[Any],
+        keys: QueueKeys,
         task: TaskInterface,
         options: SubmitOptions,
         carried: dict[str, str] | None,
@@ -73,6 +75,7 @@ class UniqueSubmission:
         is_drawn: bool,
     ) -> None:
         self._internals = internals
+        self._keys = keys
         self._task = task
         self._carried = carried
         self._unique = task.unique
@@ -97,10 +100,10 @@ class UniqueSubmission:
         """Submit tasks; on a conflict, the id is that of the task that is there."""
         internals, requests = self._internals, list(self._requests(names, payloads))
         answers: list[UniqueVerdict | None] = [None] * len(requests)
-        settings = internals.settings
+        settings = internals.shards.settings
         if len(requests) > 1 and not (settings.max_length or settings.replicas):
             answers = yield Pipeline(
-                submit_unique(internals.keys, settings, request) for request in requests
+                submit_unique(self._keys, settings, request) for request in requests
             )
         ids, known, ended = list(names), set(), {}
         for at, request in enumerate(requests):
@@ -111,7 +114,7 @@ class UniqueSubmission:
                 if answer.state != "live":
                     ended[at] = answer.state
             elif answer.verdict != "new":
-                internals.refuse(answer.verdict, at, len(requests))
+                internals.submissions.refuse(answer.verdict, at, len(requests))
         warn_of_ended(ids, ended)
         return Submission(ids, frozenset(known), ended)
 
@@ -119,10 +122,10 @@ class UniqueSubmission:
         self, request: UniqueRequest, answer: UniqueVerdict | None
     ) -> Flow[UniqueVerdict]:
         """Ask until the answer is one that lasts."""
-        internals = self._internals
+        settings = self._internals.shards.settings
         while True:
             if answer is None:
-                call = submit_unique(internals.keys, internals.settings, request)
+                call = submit_unique(self._keys, settings, request)
                 try:
                     answer = yield from ask(call)
                 except NotReplicated as error:
@@ -132,9 +135,7 @@ class UniqueSubmission:
                             (request.id,), error.confirmed, error.replicas
                         ) from None
             if answer.verdict == "moved":
-                seen = yield from ask(
-                    inspection_calls.trace(internals.keys, answer.detail)
-                )
+                seen = yield from ask(inspection_calls.trace(self._keys, answer.detail))
                 request = replace(request, worker=seen.worker, needs=seen.needs)
             elif answer.verdict == "ended" and not request.seen:
                 request = replace(request, seen=answer.detail)

@@ -7,23 +7,24 @@ and the gauges all go through them, so they agree with each other.
 from __future__ import annotations
 
 from workstealing.inspecting.alarms import Alarm, alarms_of
+from workstealing.inspecting.biography import Biography, FailedAttempt, LifeStretch
 from workstealing.inspecting.counting import RateMeter, Rates
 from workstealing.inspecting.due_times import DueTimes
 from workstealing.inspecting.error_groups import ErrorGroup, ErrorGroups
 from workstealing.inspecting.inspector import AsyncInspector, Inspector
 from workstealing.inspecting.listing import PLACES
 from workstealing.inspecting.queue_events import QueueEvents, Release, Steal
-from workstealing.inspecting.task_history import MinuteStat, QueueHistory, TaskStat
+from workstealing.inspecting.task_history import HistoryStretch, QueueHistory, TaskStat
 from workstealing.inspecting.task_log_tail import LogTail
 from workstealing.inspecting.task_search import TaskFilter, TaskPage
 from workstealing.inspecting.views import (
     Explanation,
-    FailedAttempt,
     ParkedStat,
     PauseStat,
     QueuesFound,
     QueueStat,
     QueueTotals,
+    ShardStat,
     TaskDetail,
     TaskRow,
     TreeNode,
@@ -35,14 +36,16 @@ __all__ = (
     "PLACES",
     "Alarm",
     "AsyncInspector",
+    "Biography",
     "DueTimes",
     "ErrorGroup",
     "ErrorGroups",
     "Explanation",
     "FailedAttempt",
+    "HistoryStretch",
     "Inspector",
+    "LifeStretch",
     "LogTail",
-    "MinuteStat",
     "ParkedStat",
     "PauseStat",
     "QueueEvents",
@@ -53,6 +56,7 @@ __all__ = (
     "RateMeter",
     "Rates",
     "Release",
+    "ShardStat",
     "Steal",
     "TaskDetail",
     "TaskFilter",

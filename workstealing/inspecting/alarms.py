@@ -45,7 +45,7 @@ def _no_worker(stat: QueueStat) -> Alarm | None:
         age = f"The oldest has waited for {_age(stat)}. "
     return Alarm(
         f"{stat.backlog:,} {wait} and no worker is alive",
-        f"{age}Start one: workstealing worker APP:QUEUE",
+        f"{age}Start a worker: workstealing worker APP:QUEUE",
         "waiting",
     )
 

@@ -18,7 +18,7 @@ from workstealing.inspecting.views import (
     UpkeepStat,
     WorkerStat,
 )
-from workstealing.queue import inspection_calls, listing_calls
+from workstealing.queue import listing_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing_calls import CHUNK, ParkedAbility, WorkerInfo
@@ -28,10 +28,11 @@ from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.previews import preview_envelope
 
-__all__ = ("RateMeter", "Rates", "read_stat")
+__all__ = ("RateMeter", "Rates", "SomeWorkers", "read_stat")
 
 # Stored beside the times of duties without being one.
 _NOT_DUTIES = (
+    "biography_cursor",
     "claimed",
     "cursor",
     "doubted",
@@ -46,6 +47,8 @@ _LINES = 50
 _PREVIEW_BYTES = 512
 # Names of tasks that are listed, paused or not.
 _MOST_NAMES = 100
+# Dead workers that a page describes, whichever others it shows.
+_DEAD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +97,54 @@ class RateMeter:
         return Rates(*map(per_second, Rates.__slots__))
 
 
+@dataclass(frozen=True, slots=True)
+class SomeWorkers:
+    """Which workers a page describes; to describe one takes two commands."""
+
+    most: int
+    first: str | None = None
+    """By name, from this one on; None: those with the longest deques."""
+
+    def of(self, seen: Counts) -> tuple[str, ...]:
+        """Name them; a few of the dead are always among them, for the alarm."""
+        dead = [name for name, end in seen.leases.items() if end <= seen.now_ms]
+        names = sorted(seen.leases)
+        if self.first is None:
+            names.sort(key=lambda name: -seen.loads.get(name, 0))
+        else:
+            names = [name for name in names if name >= self.first]
+        return tuple(dict.fromkeys((*names[: self.most], *dead[:_DEAD])))
+
+
 def read_stat(
-    queue: str, run: str, server: str, keys: QueueKeys, settings: QueueSettings
+    queue: str,
+    run: str,
+    server: str,
+    keys: QueueKeys,
+    settings: QueueSettings,
+    seen: Counts,
+    some: SomeWorkers | None = None,
 ) -> Flow[QueueStat]:
-    """Read all counts of a queue, in a handful of round trips."""
-    seen = yield from ask(inspection_calls.counts(keys))
+    """Read what else describes a queue than its counts, in a handful of round trips.
+
+    With *some* workers, others are not described, and memory is not measured: it takes
+    as many commands however many workers there are.
+    """
     oldest_at_ms = yield from _oldest(keys, seen)
     living = yield from ask(listing_calls.count_living(keys, seen.now_ms))
-    workers = yield from _workers(keys, tuple(seen.leases))
-    parked = yield from _parked(keys)
+    names = tuple(seen.leases) if some is None else some.of(seen)
+    workers = yield from _workers(keys, names)
+    parked = (yield from _parked(keys)) if seen.parked else ()
     pauses = yield from _pauses(keys, seen)
-    sizes = yield from _memory_use(keys, tuple(seen.leases))
-    running = min(seen.assigned, sum(worker.running for worker in workers))
+    sizes = None if some else (yield from _memory_use(keys, names))
+    # What a worker has locked is in its deque, or it runs.
+    running = max(0, seen.assigned - sum(seen.loads.values()))
+    if len(workers) == len(seen.leases):
+        running = min(seen.assigned, sum(worker.running for worker in workers))
+    is_known = _is_known(seen)
+    if not is_known:
+        # Schedules and limits can be there before any task.
+        is_known = bool((yield from ask(listing_calls.count_existing(keys.shared()))))
     not_now = seen.delayed + seen.paused + seen.held_back
     due = max(0, seen.unfinished - not_now)
     backlog = due if seen.pauses.queue_since_ms is None else running
@@ -113,8 +152,7 @@ def read_stat(
         queue=queue,
         run=run,
         server=server,
-        # Schedules and limits can be there before any task.
-        is_known=_is_known(seen) or bool(sizes),
+        is_known=is_known,
         now_ms=seen.now_ms,
         input_ended=seen.input_ended,
         waiting=max(0, due + seen.held_back - seen.assigned),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workstealing.queue import listing_calls
@@ -26,17 +27,21 @@ class DueTimes:
     tasks: tuple[int, ...]
 
 
-def read_due_times(keys: QueueKeys, now_ms: int) -> Flow[DueTimes]:
+def read_due_times(shards: Sequence[QueueKeys], now_ms: int) -> Flow[DueTimes]:
     """Count the delayed tasks, in stretches that reach to the last if they can."""
-    latest = yield from ask(listing_calls.ranked(keys.later, most=1, latest=True))
-    far_ms = max((at_ms for _, at_ms in latest), default=now_ms) - now_ms
+    last_ms = now_ms
+    for keys in shards:
+        latest = yield from ask(listing_calls.ranked(keys.later, most=1, latest=True))
+        last_ms = max((last_ms, *(at_ms for _, at_ms in latest)))
+    far_ms = last_ms - now_ms
     step_ms = next(
         (step for step in _STEPS_MS if step * _STRETCHES >= far_ms), _STEPS_MS[-1]
     )
-    counts = []
+    counts = [0] * _STRETCHES
     for n in range(_STRETCHES):
         start = "-inf" if n == 0 else f"({now_ms + step_ms * n}"
         end = "+inf" if n == _STRETCHES - 1 else f"{now_ms + step_ms * (n + 1)}"
-        count = RedisCommand(("ZCOUNT", keys.later, start, end), int)
-        counts.append((yield from ask(count)))
+        for keys in shards:
+            count = RedisCommand(("ZCOUNT", keys.later, start, end), int)
+            counts[n] += yield from ask(count)
     return DueTimes(step_ms, tuple(counts))

@@ -53,12 +53,18 @@ class ErrorGroups:
     looked_at: int
 
 
-def read_error_groups(keys: QueueKeys, state: str) -> Flow[ErrorGroups]:
+def read_error_groups(shards: Sequence[QueueKeys], state: str) -> Flow[ErrorGroups]:
     """Group the newest dead letters, or what is tried again next, by their errors."""
-    key, latest = (keys.dead, True) if state == "dead" else (keys.later, False)
-    ranked = yield from ask(listing_calls.ranked(key, most=_LOOKED_AT, latest=latest))
-    times = dict(ranked)
-    tasks = yield from summaries(keys, tuple(times), most=_BYTES)
+    times: dict[str, int] = {}
+    tasks: list[TaskSummary] = []
+    most = _LOOKED_AT // len(shards)
+    for keys in shards:
+        key, latest = (keys.dead, True) if state == "dead" else (keys.later, False)
+        some = dict(
+            (yield from ask(listing_calls.ranked(key, most=most, latest=latest)))
+        )
+        tasks += yield from summaries(keys, tuple(some), most=_BYTES)
+        times |= some
     by_group: dict[tuple[str, str], list[TaskSummary]] = {}
     for one in tasks:
         named = _named(one)

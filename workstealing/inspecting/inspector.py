@@ -7,6 +7,7 @@ inspecting a queue of a million tasks costs no more than inspecting one of ten.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from workstealing._checks import checked_id, checked_queue_name, checked_whole
@@ -14,16 +15,20 @@ from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import InvalidName
-from workstealing.inspecting.counting import read_stat
+from workstealing.inspecting.counting import SomeWorkers
 from workstealing.inspecting.due_times import DueTimes, read_due_times
 from workstealing.inspecting.error_groups import ErrorGroups, read_error_groups
-from workstealing.inspecting.listing import list_tasks
 from workstealing.inspecting.queue_events import QueueEvents, read_events
-from workstealing.inspecting.task_detail import explain_task, read_task
+from workstealing.inspecting.shard_views import (
+    list_shards,
+    read_shard_trees,
+    read_stats,
+    search_shards,
+)
+from workstealing.inspecting.task_detail import examine_task, explain_task
 from workstealing.inspecting.task_history import QueueHistory, read_history
 from workstealing.inspecting.task_log_tail import LogTail, read_log_tail
-from workstealing.inspecting.task_search import TaskFilter, TaskPage, search_tasks
-from workstealing.inspecting.tree import read_tree
+from workstealing.inspecting.task_search import TaskFilter, TaskPage
 from workstealing.inspecting.views import (
     Explanation,
     QueuesFound,
@@ -32,6 +37,8 @@ from workstealing.inspecting.views import (
     TaskRow,
     TreeNode,
 )
+from workstealing.queue.inspection_calls import Counts, counts
+from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import text
 from workstealing.queue.steps import Flow, Nodes, RedisCommand, ask
 
@@ -55,6 +62,14 @@ class Inspector:
         """Count the tasks in each place, describe the workers, sum up what was done."""
         return self._parts.driver.run(self._flows.stat())
 
+    def glance(self, workers: int = 20, first: str | None = None) -> QueueStat:
+        """Count as `stat` does, with as few commands for any number of workers.
+
+        So many workers are described: those with the longest deques, or by name from
+        the *first* on; and a few dead ones. `bytes` is not measured.
+        """
+        return self._parts.driver.run(self._flows.glance(workers, first))
+
     def ls(self, where: str = "inbox", limit: int = 20) -> tuple[TaskRow, ...]:
         """List one of `PLACES`, such as inbox, or queues/WORKER."""
         return self._parts.driver.run(self._flows.ls(where, limit))
@@ -67,7 +82,13 @@ class Inspector:
         Raises:
             TaskNotFound: the task does not exist, or its outcome has expired.
         """
-        return self._parts.driver.run(self._flows.cat(task_id, most))
+        return self._parts.driver.run(self._flows.examine(task_id, most))[0]
+
+    def examine(
+        self, task_id: str, most: int | None = None
+    ) -> tuple[TaskDetail, Explanation]:
+        """Return what `cat` and `why` do, looking once."""
+        return self._parts.driver.run(self._flows.examine(task_id, most))
 
     def tree(self, limit: int = 10) -> TreeNode:
         """Return the queue as folders, with at most *limit* tasks in each."""
@@ -77,10 +98,16 @@ class Inspector:
         """Explain where a task is, which worker has it, and why it is not running."""
         return self._parts.driver.run(self._flows.why(task_id))
 
+    def browse(
+        self, wanted: TaskFilter, after: str = "", limit: int = 50
+    ) -> tuple[QueueStat, TaskPage]:
+        """Glance at the queue and search it, counting once; it describes no worker."""
+        return self._parts.driver.run(self._flows.browse(wanted, after, limit))
+
     def search(self, wanted: TaskFilter, after: str = "", limit: int = 50) -> TaskPage:
         """Find tasks by state, name, worker, error, id and age, a page at a time.
 
-        At most a thousand tasks are looked at; *after* is that of the page before.
+        At most 500 tasks are looked at; *after* is that of the page before.
         """
         return self._parts.driver.run(self._flows.search(wanted, after, limit))
 
@@ -123,6 +150,14 @@ class AsyncInspector:
         """Count the tasks in each place, describe the workers, sum up what was done."""
         return await self._parts.driver.run(self._flows.stat())
 
+    async def glance(self, workers: int = 20, first: str | None = None) -> QueueStat:
+        """Count as `stat` does, with as few commands for any number of workers.
+
+        So many workers are described: those with the longest deques, or by name from
+        the *first* on; and a few dead ones. `bytes` is not measured.
+        """
+        return await self._parts.driver.run(self._flows.glance(workers, first))
+
     async def ls(self, where: str = "inbox", limit: int = 20) -> tuple[TaskRow, ...]:
         """List one of `PLACES`, such as inbox, or queues/WORKER."""
         return await self._parts.driver.run(self._flows.ls(where, limit))
@@ -135,7 +170,13 @@ class AsyncInspector:
         Raises:
             TaskNotFound: the task does not exist, or its outcome has expired.
         """
-        return await self._parts.driver.run(self._flows.cat(task_id, most))
+        return (await self._parts.driver.run(self._flows.examine(task_id, most)))[0]
+
+    async def examine(
+        self, task_id: str, most: int | None = None
+    ) -> tuple[TaskDetail, Explanation]:
+        """Return what `cat` and `why` do, looking once."""
+        return await self._parts.driver.run(self._flows.examine(task_id, most))
 
     async def tree(self, limit: int = 10) -> TreeNode:
         """Return the queue as folders, with at most *limit* tasks in each."""
@@ -145,12 +186,18 @@ class AsyncInspector:
         """Explain where a task is, which worker has it, and why it is not running."""
         return await self._parts.driver.run(self._flows.why(task_id))
 
+    async def browse(
+        self, wanted: TaskFilter, after: str = "", limit: int = 50
+    ) -> tuple[QueueStat, TaskPage]:
+        """Glance at the queue and search it, counting once; it describes no worker."""
+        return await self._parts.driver.run(self._flows.browse(wanted, after, limit))
+
     async def search(
         self, wanted: TaskFilter, after: str = "", limit: int = 50
     ) -> TaskPage:
         """Find tasks by state, name, worker, error, id and age, a page at a time.
 
-        At most a thousand tasks are looked at; *after* is that of the page before.
+        At most 500 tasks are looked at; *after* is that of the page before.
         """
         return await self._parts.driver.run(self._flows.search(wanted, after, limit))
 
@@ -190,47 +237,83 @@ class _InspectionFlows:
         self._parts = internals_of(queue)
 
     def stat(self) -> Flow[QueueStat]:
-        parts = self._parts
-        return read_stat(
-            self._name, self._run, parts.target, parts.keys, parts.settings
-        )
+        return (yield from self._stat((yield from self._counts())))
+
+    def glance(self, workers: int, first: str | None) -> Flow[QueueStat]:
+        some = SomeWorkers(checked_whole(workers, "workers", 0, _LARGEST_LIMIT), first)
+        return (yield from self._stat((yield from self._counts()), some))
 
     def ls(self, where: str, limit: int) -> Flow[tuple[TaskRow, ...]]:
-        return list_tasks(self._parts.keys, where, _checked_limit(limit))
+        shards = yield from self._shards()
+        return (yield from list_shards(shards, where, _checked_limit(limit)))
 
-    def cat(self, task_id: str, most: int | None) -> Flow[TaskDetail]:
+    def examine(
+        self, task_id: str, most: int | None
+    ) -> Flow[tuple[TaskDetail, Explanation]]:
         if most is not None:
             checked_whole(most, "most", 1)
-        parts, task_id = self._parts, checked_id(task_id)
+        keys, settings = (yield from self._shard_of(task_id)), self._parts.settings
         where = self._options()
-        return read_task(parts.keys, parts.settings, task_id, most, where=where)
+        return (yield from examine_task(keys, settings, task_id, most, where=where))
 
     def tree(self, limit: int) -> Flow[TreeNode]:
-        limit = _checked_limit(limit)
-        return read_tree(self._name, self._run, self._parts.keys, limit)
+        limit, shards = _checked_limit(limit), (yield from self._shards())
+        return (yield from read_shard_trees(self._name, self._run, shards, limit))
 
     def why(self, task_id: str) -> Flow[Explanation]:
-        parts, task_id = self._parts, checked_id(task_id)
-        return explain_task(parts.keys, parts.settings, task_id, where=self._options())
+        keys, settings = (yield from self._shard_of(task_id)), self._parts.settings
+        return (yield from explain_task(keys, settings, task_id, where=self._options()))
+
+    def browse(
+        self, wanted: TaskFilter, after: str, limit: int
+    ) -> Flow[tuple[QueueStat, TaskPage]]:
+        seen, limit = (yield from self._counts()), _checked_limit(limit)
+        page = yield from search_shards(seen, wanted, after, limit)
+        return (yield from self._stat(seen, SomeWorkers(0))), page
 
     def search(self, wanted: TaskFilter, after: str, limit: int) -> Flow[TaskPage]:
-        return search_tasks(self._parts.keys, wanted, after, _checked_limit(limit))
+        seen, limit = (yield from self._counts()), _checked_limit(limit)
+        return (yield from search_shards(seen, wanted, after, limit))
 
     def error_groups(self, state: str) -> Flow[ErrorGroups]:
-        return read_error_groups(self._parts.keys, state)
+        return (yield from read_error_groups((yield from self._shards()), state))
 
     def due_times(self, now_ms: int) -> Flow[DueTimes]:
-        return read_due_times(self._parts.keys, now_ms)
+        return (yield from read_due_times((yield from self._shards()), now_ms))
 
     def history(self, now_ms: int, minutes: int) -> Flow[QueueHistory]:
-        return read_history(self._parts.keys, now_ms, minutes)
+        return (yield from read_history((yield from self._shards()), now_ms, minutes))
 
     def events(self) -> Flow[QueueEvents]:
-        return read_events(self._parts.keys)
+        return (yield from read_events((yield from self._shards())))
 
     def log_tail(self, task_id: str, limit: int) -> Flow[LogTail]:
-        limit = _checked_limit(limit)
-        return read_log_tail(self._parts.keys, checked_id(task_id), limit)
+        limit, keys = _checked_limit(limit), (yield from self._shard_of(task_id))
+        return (yield from read_log_tail(keys, task_id, limit))
+
+    def _shards(self) -> Flow[tuple[QueueKeys, ...]]:
+        return self._parts.shards.known()
+
+    def _shard_of(self, task_id: str) -> Flow[QueueKeys]:
+        yield from self._shards()
+        return (yield from self._parts.shards.find(checked_id(task_id)))
+
+    def _counts(self) -> Flow[list[tuple[QueueKeys, Counts]]]:
+        """Read the counts of each shard."""
+        found: list[tuple[QueueKeys, Counts]] = []
+        for keys in (yield from self._shards()):
+            seen = yield from ask(counts(keys))
+            found.append((keys, seen))
+        return found
+
+    def _stat(
+        self,
+        seen: Sequence[tuple[QueueKeys, Counts]],
+        some: SomeWorkers | None = None,
+    ) -> Flow[QueueStat]:
+        parts = self._parts
+        named = (self._name, self._run, parts.target)
+        return read_stats(*named, parts.settings, seen, some)
 
     def _options(self) -> str:
         """Name the queue as on the command line, so that a hint can be pasted."""

@@ -43,8 +43,11 @@ PLACES = ("inbox", "later", "running", "done", "dead", "parked", "paused", "step
 MOST_ABILITIES = 100
 """Parked tasks are looked up for at most this many abilities."""
 
-# Redis cannot read a part of what a hash holds: 25 tasks of 1 MB take it 12 ms.
+# Redis cannot read a part of what a hash holds: 25 tasks of 1 MB take it 12 ms. So more
+# are read at once only where those before were short.
 _AT_ONCE = 25
+_SHORT_AT_ONCE = 100
+_SHORT_BYTES = 4096
 _ENDED_PAGES = 10
 _PREVIEW_BYTES = 16_384
 # Replaces bytes that are not UTF-8; the server knows no task by such an id.
@@ -73,9 +76,12 @@ def summaries(
 ) -> Flow[list[TaskSummary]]:
     """Read what a list shows of each task; those that are gone are left out."""
     found: list[TaskSummary] = []
-    for start in range(0, len(ids), _AT_ONCE):
-        call = listing_calls.summarize(keys, ids[start : start + _AT_ONCE], most=most)
-        found += yield from ask(call)
+    while len(found) < len(ids):
+        size = _AT_ONCE
+        if found and max(one.size + len(one.outcome) for one in found) <= _SHORT_BYTES:
+            size = _SHORT_AT_ONCE
+        some = ids[len(found) : len(found) + size]
+        found += yield from ask(listing_calls.summarize(keys, some, most=most))
     return [one for one in found if _exists(one) or _REPLACED in one.id]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +47,16 @@ class QueueEvents:
     """At most fifty."""
 
 
-def read_events(keys: QueueKeys) -> Flow[QueueEvents]:
+def read_events(shards: Sequence[QueueKeys]) -> Flow[QueueEvents]:
     """Read the last steals and releases."""
-    stolen = yield from ask(_last(keys.thefts, _STEALS))
-    joined = yield from ask(_last(keys.releases, _RELEASES))
+    stolen: list[tuple[int, dict[str, str]]] = []
+    joined: list[tuple[int, dict[str, str]]] = []
+    for keys in shards:
+        stolen += yield from ask(_last(keys.thefts, _STEALS))
+        joined += yield from ask(_last(keys.releases, _RELEASES))
+    if len(shards) > 1:
+        for entries in (stolen, joined):
+            entries.sort(key=lambda one: -one[0])
     steals = [
         Steal(
             at_ms,
@@ -64,7 +71,7 @@ def read_events(keys: QueueKeys) -> Flow[QueueEvents]:
         for at_ms, fields in joined
         if fields.get("new")
     ]
-    return QueueEvents(tuple(steals), tuple(releases))
+    return QueueEvents(tuple(steals[:_STEALS]), tuple(releases[:_RELEASES]))
 
 
 def _last(key: str, most: int) -> RedisCommand[list[tuple[int, dict[str, str]]]]:

@@ -61,13 +61,14 @@ def oldest_age(stat: QueueStat) -> str:
 
 
 def pause_lines(stat: QueueStat) -> list[str]:
-    """Return what is paused, a line each: the queue is paused since …"""
+    """Return what is paused, a line each: the queue has been paused since …"""
     lines = []
     for pause in stat.pauses:
         ago = duration_ms(stat.now_ms - pause.since_ms)
         aside = f"; {plural(pause.tasks, 'task')} put aside" if pause.tasks else ""
         since = f"since {timestamp(pause.since_ms)}, for {ago}"
-        lines.append(f"{pause.reason} {since}{aside}")
+        who = pause.reason.removesuffix(" is paused")
+        lines.append(f"{who} has been paused {since}{aside}")
     return lines
 
 

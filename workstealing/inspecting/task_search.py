@@ -11,9 +11,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 from workstealing.errors import ConfigurationError
+from workstealing.inspecting.container_walk import (
+    CONTAINERS,
+    HeldMember,
+    TaskContainer,
+    begin_walk,
+    read_place,
+)
 from workstealing.inspecting.listing import (
     dead_letter_row,
     ended_row,
@@ -27,17 +33,24 @@ from workstealing.inspecting.listing import (
 )
 from workstealing.inspecting.tracebacks import where_raised
 from workstealing.inspecting.views import TaskRow
-from workstealing.queue import inspection_calls, limit_calls, listing_calls
+from workstealing.queue import limit_calls, listing_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.listing_calls import CHUNK, TaskSummary
+from workstealing.queue.listing_calls import TaskSummary
 from workstealing.queue.pause_calls import Pauses
-from workstealing.queue.replies import number, shown
-from workstealing.queue.steps import Flow, RedisCommand, ask
+from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.outcome import ErrorReport, State
 from workstealing.tasks.previews import preview_outcome
 
-__all__ = ("SEARCHED", "TaskFilter", "TaskPage", "group_of", "search_tasks")
+__all__ = (
+    "LOOKED_AT",
+    "SEARCHED",
+    "TaskFilter",
+    "TaskPage",
+    "count_state",
+    "group_of",
+    "search_tasks",
+)
 
 SEARCHED = (
     "waiting",
@@ -55,11 +68,8 @@ SEARCHED = (
 `steps` are those of chains and groups that wait for others to end, in no order.
 """
 
-_LOOKED_AT = 1000
+LOOKED_AT = 500
 _STRETCH = 250
-_CONTAINERS = 40
-# How far a list is searched for the task that the last page ended with.
-_FAR = 10_000
 _RUNNING = 1000
 
 
@@ -111,70 +121,41 @@ class TaskPage:
     """Where the next page begins; empty if this is the last one."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Container:
-    """A key that holds ids."""
-
-    name: str
-    key: str
-    kind: str
-    """`list`; `ended`: the list of outcomes, from the latest; `rising` or `falling`: a
-    sorted set, from the lowest or the highest."""
-
-
 def search_tasks(
-    keys: QueueKeys, wanted: TaskFilter, after: str, limit: int
+    keys: QueueKeys, seen: Counts, wanted: TaskFilter, after: str, limit: int
 ) -> Flow[TaskPage]:
     """Find tasks behind a place, which the page before has named."""
     if wanted.state not in SEARCHED:
         raise ConfigurationError(
             f"state must be one of {', '.join(SEARCHED)}, got {wanted.state!r}"
         )
-    seen = yield from ask(inspection_calls.counts(keys))
-    total = _total(wanted.state, seen)
+    total = count_state(wanted.state, seen)
     if wanted.state == "running":
         page = yield from _running(keys, wanted, seen, after, limit)
         return page
     if wanted.state == "steps":
         page = yield from _steps(keys, wanted, seen, after, limit)
         return page
-    containers = yield from _containers(keys, wanted.state, seen)
-    name, place, member = _read_place(after)
+    containers = yield from _containers(keys, wanted, seen)
+    walk = yield from begin_walk(containers, after)
     rows: list[TaskRow] = []
     looked_at = 0
-    left = [one for one in containers if one.name >= name]
-    for container in left[:_CONTAINERS]:
-        first: _Position = b"" if container.kind == "ended" else 0
-        if container.name == name:
-            first = yield from _resume(container, place, member)
-        while True:
-            most = min(_STRETCH, _LOOKED_AT - looked_at)
-            if wanted.is_any:
-                most = min(most, limit - len(rows))
-            stretch = yield from _members(container, first, most)
-            found = yield from _rows(keys, wanted.state, container, stretch, seen)
-            for n, (one, row) in enumerate(found):
-                looked_at += 1
-                if row is not None and wanted.has(row, one, seen.now_ms):
-                    rows.append(row)
-                if len(rows) == limit:
-                    here = _place(container, first, stretch, n)
-                    is_last = (
-                        n == len(found) - 1
-                        and len(stretch) < most
-                        and container is left[-1]
-                    )
-                    after = "" if is_last else here
-                    return TaskPage(tuple(rows), total, looked_at, after)
-            if len(stretch) < most:
-                break
-            if looked_at >= _LOOKED_AT:
-                here = _place(container, first, stretch, len(stretch) - 1)
-                return TaskPage(tuple(rows), total, looked_at, here)
-            first = _behind(first, stretch)
-    more = left[_CONTAINERS:]
-    after = json.dumps([more[0].name, 0, ""]) if more else ""
-    return TaskPage(tuple(rows), total, looked_at, after)
+    while True:
+        most = min(_STRETCH, LOOKED_AT - looked_at)
+        if wanted.is_any:
+            most = min(most, limit - len(rows))
+        stretch = yield from walk.members(most)
+        found = yield from _rows(keys, wanted.state, stretch, seen)
+        for n, (one, row) in enumerate(found):
+            looked_at += 1
+            if row is not None and wanted.has(row, one, seen.now_ms):
+                rows.append(row)
+            if len(rows) == limit:
+                is_last = n == len(found) - 1 and walk.is_over
+                after = "" if is_last else stretch[n].place
+                return TaskPage(tuple(rows), total, looked_at, after)
+        if len(stretch) < most or looked_at >= LOOKED_AT:
+            return TaskPage(tuple(rows), total, looked_at, walk.place)
 
 
 def group_of(error: ErrorReport | None) -> str:
@@ -191,7 +172,8 @@ def _error_of(one: TaskSummary) -> ErrorReport | None:
     return preview_outcome(one.failures[0]).error if one.failures else None
 
 
-def _total(state: str, seen: Counts) -> int:
+def count_state(state: str, seen: Counts) -> int:
+    """Return how many tasks are in a state."""
     running = seen.assigned
     not_now = seen.delayed + seen.paused
     totals = {
@@ -208,139 +190,75 @@ def _total(state: str, seen: Counts) -> int:
     return totals[state]
 
 
-def _containers(keys: QueueKeys, state: str, seen: Counts) -> Flow[list[_Container]]:
+def _containers(
+    keys: QueueKeys, wanted: TaskFilter, seen: Counts
+) -> Flow[list[TaskContainer]]:
+    state = wanted.state
     if state == "delayed":
-        return [_Container("later", keys.later, "rising")]
+        return [TaskContainer("later", keys.later, "rising")]
     if state == "dead":
-        return [_Container("dead", keys.dead, "falling")]
+        return [TaskContainer("dead", keys.dead, "falling")]
     if state == "done":
         return [
-            _Container("ended", keys.outcome_times, "ended"),
+            TaskContainer("ended", keys.outcome_times, "ended"),
             # What releases before this one have written is older.
-            _Container("outbox", keys.outbox, "falling"),
+            TaskContainer("outbox", keys.outbox, "falling"),
         ]
     if state == "paused":
-        return [_Container("aside", keys.aside, "rising")]
+        return [TaskContainer("aside", keys.aside, "rising")]
     if state == "assigned":
         return [
-            _Container(worker, keys.deque(worker), "list")
+            TaskContainer(worker, keys.deque(worker), "list")
             for worker in sorted(seen.leases)
-            if seen.loads.get(worker)
+            if seen.loads.get(worker) and wanted.worker in ("", worker)
         ]
     if state == "parked":
-        call = listing_calls.parked_abilities(keys, most=_CONTAINERS)
+        call = listing_calls.parked_abilities(keys, most=CONTAINERS)
         abilities = yield from ask(call)
         return [
-            _Container(ability, keys.parked_for(ability), "rising")
+            TaskContainer(ability, keys.parked_for(ability), "rising")
             for ability in sorted(abilities)
         ]
     inboxes = [
-        _Container(f"inbox:{n}", key, "list") for n, key in enumerate(keys.inboxes)
+        TaskContainer(f"inbox:{n}", key, "list") for n, key in enumerate(keys.inboxes)
     ]
-    return [*inboxes, _Container("lines", keys.lines, "rising")]
-
-
-_Member = tuple[str, int]
-"""A member of a container, and its milliseconds."""
-_Position: TypeAlias = int | bytes
-"""How many members are passed over; or, of those that ended, the last one of them."""
-
-
-def _members(container: _Container, first: _Position, most: int) -> Flow[list[_Member]]:
-    if isinstance(first, bytes):
-        key = container.key
-        ended = listing_calls.ended(key, most=most, latest=True, after=first)
-        return [(one.id, one.expires_ms) for one in (yield from ask(ended))]
-    if container.kind == "list":
-        call = RedisCommand(
-            ("LRANGE", container.key, first, first + most - 1),
-            lambda reply: [(shown(one), 0) for one in reply],
-        )
-        return (yield from ask(call))
-    latest = container.kind == "falling"
-    ranked = listing_calls.ranked(container.key, most=most, latest=latest, first=first)
-    return list((yield from ask(ranked)))
-
-
-def _behind(first: _Position, stretch: Sequence[_Member]) -> _Position:
-    """Return the position behind a stretch that begins at another."""
-    if isinstance(first, bytes):
-        task_id, expires_ms = stretch[-1]
-        return f"{task_id} {expires_ms}".encode()
-    return first + len(stretch)
-
-
-def _resume(container: _Container, place: int, member: str) -> Flow[_Position]:
-    """Return the position behind a member, or where it was if it is gone."""
-    key = container.key
-    if container.kind == "ended":
-        return f"{member} {place}".encode() if member else b""
-    if not member:
-        return 0
-    if container.kind == "list":
-        if place >= _FAR:
-            return place + 1
-        found = yield from ask(listing_calls.position(key, member, most=_FAR))
-        # What was taken since stood in front of it, and it is gone with them.
-        return 0 if found is None else found + 1
-    rank, before = "ZRANK", ("-inf", f"({place}")
-    if container.kind == "falling":
-        rank, before = "ZREVRANK", (f"({place}", "+inf")
-    score = yield from ask(listing_calls.score(key, member))
-    if score == place:
-        found = yield from ask(RedisCommand((rank, key, member), number))
-        return (found or 0) + 1
-    # It is gone, or stands elsewhere by now: go on where it stood. Many may have been
-    # given up in the same millisecond; those stand in the order of their ids.
-    low = yield from ask(RedisCommand(("ZCOUNT", key, *before), int))
-    high = low + (yield from ask(RedisCommand(("ZCOUNT", key, place, place), int)))
-    is_rising = container.kind == "rising"
-    while low < high:
-        middle = (low + high) // 2
-        there = yield from _members(container, middle, 1)
-        if there and (there[0][0].encode() < member.encode()) == is_rising:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return [*inboxes, TaskContainer("lines", keys.lines, "rising")]
 
 
 def _rows(
-    keys: QueueKeys,
-    state: str,
-    container: _Container,
-    members: Sequence[_Member],
-    seen: Counts,
+    keys: QueueKeys, state: str, members: Sequence[HeldMember], seen: Counts
 ) -> Flow[list[tuple[TaskSummary, TaskRow | None]]]:
     """Read one row for each member; None for one that is there in name only."""
-    ids = [member.split("\0")[-1] for member, _ in members]
-    times = dict(zip(ids, (ms for _, ms in members), strict=True))
-    found = {one.id: one for one in (yield from summaries(keys, ids))}
+    found = {
+        one.id: one
+        for one in (yield from summaries(keys, [member.id for member in members]))
+    }
+    in_lines = [member.name for member in members if member.container == "lines"]
     notes: dict[str, str] = {}
-    if container.name == "lines" and members:
-        notes = yield from _line_notes(keys, members)
+    if in_lines:
+        notes = yield from _line_notes(keys, in_lines)
     gone = TaskSummary("", b"", 0, "", "", b"", 0, 0, 0)
     return [
         (
-            found.get(task_id, gone),
+            found.get(member.id, gone),
             _row_of(
-                found[task_id],
+                found[member.id],
                 state,
-                container.name,
-                times[task_id],
+                member.container,
+                member.ms,
                 seen.pauses,
-                notes.get(task_id, ""),
+                notes.get(member.id, ""),
             )
-            if task_id in found
+            if member.id in found
             else None,
         )
-        for task_id in ids
+        for member in members
     ]
 
 
-def _line_notes(keys: QueueKeys, members: Sequence[_Member]) -> Flow[dict[str, str]]:
+def _line_notes(keys: QueueKeys, members: Sequence[str]) -> Flow[dict[str, str]]:
     lines = {
-        member.split("\0")[-1]: member.split("\0")[0].encode() for member, _ in members
+        member.split("\0")[-1]: member.split("\0")[0].encode() for member in members
     }
     call = limit_calls.full_limits(keys, tuple(dict.fromkeys(lines.values())))
     limit_of = yield from ask(call)
@@ -377,24 +295,27 @@ def _row_of(
 def _running(
     keys: QueueKeys, wanted: TaskFilter, seen: Counts, after: str, limit: int
 ) -> Flow[TaskPage]:
-    """List what runs; that is never more than the slots of the workers."""
-    workers = tuple(sorted(seen.leases))
-    held: list[tuple[str, str, int]] = []
-    for start in range(0, len(workers), CHUNK):
-        room = _RUNNING - len(held)
-        if room > 0:
-            some = workers[start : start + CHUNK]
-            held += yield from ask(listing_calls.list_running(keys, some, most=room))
+    """List what runs, of some workers at a time, the longest running first."""
+    behind, place, member = read_place(after)
+    names = (wanted.worker,) if wanted.worker else tuple(sorted(seen.leases))
+    left = [name for name in names if name > behind and name in seen.leases]
+    workers = left[:CONTAINERS]
+    if not workers:
+        return TaskPage((), count_state("running", seen), 0, "")
+    held = list(
+        (yield from ask(listing_calls.list_running(keys, workers, most=_RUNNING)))
+    )
     held.sort(key=lambda one: (one[2], one[1]))
-    _, place, member = _read_place(after)
     if member:
         held = [one for one in held if (one[2], one[1]) > (place, member)]
+    following = json.dumps([workers[-1], 0, ""]) if len(left) > len(workers) else ""
+    total = max(len(held), count_state("running", seen))
     rows: list[TaskRow] = []
-    for start in range(0, len(held), _STRETCH):
+    for start in range(0, min(len(held), LOOKED_AT), _STRETCH):
         some_held = held[start : start + _STRETCH]
         found = yield from summaries(keys, [task_id for _, task_id, _ in some_held])
         by_id = {one.id: one for one in found}
-        for worker, task_id, at_ms in some_held:
+        for n, (worker, task_id, at_ms) in enumerate(some_held, start + 1):
             one = by_id.get(task_id)
             if one is None:
                 continue
@@ -408,19 +329,17 @@ def _running(
             )
             if wanted.has(row, one, seen.now_ms):
                 rows.append(row)
-            if len(rows) == limit:
-                here = json.dumps(["running", at_ms, task_id])
-                is_last = (worker, task_id, at_ms) == held[-1]
-                total = max(len(held), len(rows))
-                return TaskPage(tuple(rows), total, total, "" if is_last else here)
-    return TaskPage(tuple(rows), len(held), len(held), "")
+            if n < len(held) and (len(rows) == limit or n == LOOKED_AT):
+                here = json.dumps([behind, at_ms, task_id])
+                return TaskPage(tuple(rows), total, n, here)
+    return TaskPage(tuple(rows), total, len(held), following)
 
 
 def _steps(
     keys: QueueKeys, wanted: TaskFilter, seen: Counts, after: str, limit: int
 ) -> Flow[TaskPage]:
     """List steps that wait for others; a hash has no order, so a page may be longer."""
-    _, _, cursor = _read_place(after)
+    _, _, cursor = read_place(after)
     rows: list[TaskRow] = []
     looked_at = 0
     cursor = cursor or "0"
@@ -435,35 +354,7 @@ def _steps(
             row = step_row(one) if one.envelope else None
             if row is not None and wanted.has(row, one, seen.now_ms):
                 rows.append(row)
-        is_enough = len(rows) >= limit or looked_at >= _LOOKED_AT
+        is_enough = len(rows) >= limit or looked_at >= LOOKED_AT
         if cursor == "0" or is_enough:
             after = "" if cursor == "0" else json.dumps(["steps", 0, cursor])
             return TaskPage(tuple(rows), seen.steps, looked_at, after)
-
-
-def _place(
-    container: _Container, first: _Position, stretch: Sequence[_Member], n: int
-) -> str:
-    name, ms = stretch[n]
-    place = ms
-    if container.kind == "list" and isinstance(first, int):
-        place = first + n
-    return json.dumps([container.name, place, name])
-
-
-def _read_place(after: str) -> tuple[str, int, str]:
-    if not after:
-        return "", 0, ""
-    try:
-        name, place, member = json.loads(after)
-    except (ValueError, TypeError, RecursionError):
-        name, place, member = None, None, None
-    if _is_place(name, place, member):
-        return name, place, member
-    raise ConfigurationError(
-        "after must be what the page before has named, or empty for the first page"
-    )
-
-
-def _is_place(name: Any, place: Any, member: Any) -> bool:
-    return isinstance(name, str) and type(place) is int and isinstance(member, str)

@@ -10,18 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workstealing.inspecting.biography import Biography, FailedAttempt
 from workstealing.tasks.context import Progress
 from workstealing.tasks.outcome import State
 
 __all__ = (
     "CutText",
     "Explanation",
-    "FailedAttempt",
     "ParkedStat",
     "PauseStat",
     "QueueStat",
     "QueueTotals",
     "QueuesFound",
+    "ShardStat",
     "TaskDetail",
     "TaskRow",
     "TreeNode",
@@ -108,6 +109,20 @@ class UpkeepStat:
 
 
 @dataclass(frozen=True, slots=True)
+class ShardStat:
+    """One shard of a queue that has several."""
+
+    shard: int
+    waiting: int
+    held: int
+    """Tasks in the deques of its workers, or running."""
+    living: int
+    """Workers that are in it now."""
+    done: int
+    """Tasks done so far."""
+
+
+@dataclass(frozen=True, slots=True)
 class QueueStat:
     """The state of one run of a queue."""
 
@@ -168,6 +183,8 @@ class QueueStat:
     """Memory per key, with all deques as `queues`; None if not allowed."""
     steps: int = 0
     """Steps of chains and groups that wait for others to end."""
+    shards: tuple[ShardStat, ...] = ()
+    """Each of them, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,21 +253,8 @@ class TaskDetail:
     """Its last three failed attempts that were made again, the latest first."""
     progress: Progress | None = None
     """How far it says that it is, while it runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedAttempt:
-    """An attempt that failed, and that was made again or will be."""
-
-    attempt: int
-    worker: str
-    at_ms: int
-    """When it failed."""
-    took_ms: int
-    error: str
-    """Class and message."""
-    traceback: str
-    """The end of it."""
+    biography: Biography | None = None
+    """Where it has been and for how long, as far as that is known."""
 
 
 class CutText(str):
@@ -275,6 +279,8 @@ class Explanation:
     id: str
     state: State
     sentences: tuple[str, ...]
+    biography: Biography | None = None
+    """Where it has been and for how long, as far as that is known."""
 
     def __str__(self) -> str:
         return " ".join(self.sentences)

@@ -26,7 +26,8 @@ def test_the_page_lists_each_key_and_no_other() -> None:
     keys = QueueKeys("thumbnails", "default")
     names = [*keys.shared(), keys.deque("<worker>"), keys.running("<worker>")]
     names += [keys.parked_for("<name>@<version>"), keys.log("<id>"), keys.notes("<id>")]
-    names.append(keys.minute(7).replace("7", "<number>"))
+    for of_minutes in (keys.ten_minutes, keys.hundred_minutes):
+        names.append(of_minutes(7).replace("7", "<number>"))
     section = PAGE.read_text().split("## The keys of a queue")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     listed = {name for row in rows for name in re.findall("`(.+?)`", row)}

@@ -19,6 +19,7 @@ from workstealing.queue import (
     pause_calls,
     producer_calls,
     schedule_calls,
+    shard_calls,
     task_output_calls,
     unique_calls,
     upkeep_calls,
@@ -60,9 +61,9 @@ BUILT: tuple[Call[object], ...] = (
     listing_calls.ranked(KEYS.later, most=9, latest=True),
     listing_calls.scan_tasks(KEYS, "0", count=9),
     listing_calls.summarize(KEYS, ["t", "u"], most=9),
-    minute_calls.read_minutes(KEYS, [1, 2]),
-    task_output_calls.read_progress(KEYS, [("t", b"{}"), ("u", None)]),
+    minute_calls.read_stretches(KEYS, 10, [1, 12]),
     worker_calls.record_minute(KEYS, 1, {"x@1": [1] * 13}),
+    task_output_calls.read_progress(KEYS, [("t", b"{}"), ("u", None)]),
     shared_state.place(KEYS, "w.0", ["t", "u"], b"{}"),
     shared_state.snatch(KEYS, "v.0", "w.0", "t"),
     pause_calls.pause(KEYS, "x"),
@@ -89,6 +90,8 @@ BUILT: tuple[Call[object], ...] = (
     schedule_calls.pause_schedule(KEYS, "s"),
     schedule_calls.put_schedule(KEYS, "s", b"{}", tick=9),
     schedule_calls.remove_schedule(KEYS, "s"),
+    shard_calls.declare_shards(KEYS, 8),
+    shard_calls.glimpse(KEYS, SETTINGS),
     task_output_calls.log(KEYS, "w.0", TASK, 1, b"{}"),
     task_output_calls.note(KEYS, "w.0", TASK, "progress", b"{}"),
     task_output_calls.read_log(KEYS, "t"),
@@ -121,7 +124,8 @@ BUILT: tuple[Call[object], ...] = (
 
 # Keys of one worker, task, priority or ability: how their names begin.
 OWN = {
-    "minute": "minute:",
+    "hundred_minutes": "hundred_minutes:",
+    "ten_minutes": "ten_minutes:",
     "deque": "deque:",
     "inbox": "inbox:",
     "log": "log:",

@@ -1,0 +1,106 @@
+"""Workers die in any shard, shards come, nodes go: nothing is lost, others go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from workstealing.client.queue_internals import internals_of
+from workstealing.errors import RedisError
+from workstealing.queue.placement import shard_of_key
+from workstealing.testing import ClusterOfThree, Server, wait_until
+
+SHARDS = 4
+SHARDS_OF_THREE = 8
+Make = Callable[..., Any]
+
+
+def done(story: Any) -> int:
+    return int(story.queue.counts().stats.get("done", 0))
+
+
+def test_a_worker_that_is_killed_in_any_shard_loses_nothing(
+    redis_server: Server, make_story: Make, processes: Any
+) -> None:
+    story = make_story(redis_server, shards=SHARDS)
+    story.pause.submit_many([(n, 0.002) for n in range(1_200)])
+    for victims in range(3):
+        # One worker goes from shard to shard, so it mostly dies away from home.
+        victim = processes.start(story, pool=f"victim{victims}")
+        wait_until(lambda: done(story) >= 250 * (victims + 1), 60, "some to be done")  # noqa: B023
+        victim.kill()
+        victim.wait()
+    processes.start(story, pool="last")
+    story.queue.wait(timeout=60)
+
+    runs = Counter(story.runs())
+    assert set(runs) == set(range(1_200))
+    assert story.queue.counts().stats["done"] == 1_200
+    # As many as last 50 ms, and the one that ran, of each victim.
+    assert sum(runs.values()) - 1_200 <= 3 * 51
+
+
+def test_shards_are_added_under_load_and_nothing_is_lost(
+    redis_server: Server, make_story: Make, processes: Any
+) -> None:
+    story = make_story(redis_server, shards=2)
+    processes.start(story, pool="a")
+    processes.start(story, pool="b")
+    story.pause.submit_many([(n, 0.002) for n in range(1_000)])
+    wait_until(lambda: done(story) >= 100, 60, "some to be done")
+
+    grown = make_story(redis_server, shards=8)
+    grown.pause.submit_many([(n, 0.002) for n in range(1_000, 2_000)])
+    grown.queue.wait(timeout=90)
+
+    runs = Counter(grown.runs())
+    assert set(runs) == set(range(2_000))
+    assert max(runs.values()) == 1
+    assert done(grown) == done(story) == 2_000
+    assert len(internals_of(grown.queue).shards.all) == 8
+
+
+@pytest.fixture
+def open_cluster() -> Any:
+    """A Cluster of three that goes on when some of its slots are away."""
+    with ClusterOfThree(cluster_require_full_coverage="no") as cluster:
+        yield cluster
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_while_a_node_is_away_the_shards_of_the_others_go_on(
+    open_cluster: ClusterOfThree,
+    redis_server: Server,
+    make_story: Make,
+    processes: Any,
+) -> None:
+    story = make_story(redis_server, url=open_cluster.url, shards=SHARDS_OF_THREE)
+    processes.start(story, pool="a")
+    processes.start(story, pool="b")
+    away = open_cluster.nodes[1]
+    client: Any = internals_of(story.queue).driver.client
+    shards = internals_of(story.queue).shards.all
+    is_away = [client.get_node_from_key(keys.task).port == away.port for keys in shards]
+    assert any(is_away)
+    assert not all(is_away)
+    keys_of = {shard_of_key(f"key-{n}", SHARDS_OF_THREE): f"key-{n}" for n in range(99)}
+
+    away.pause()
+    try:
+        numbers = set()
+        for shard, key in keys_of.items():
+            if not is_away[shard]:
+                story.note.options(shard_key=key).submit(shard)
+                numbers.add(shard)
+        wait_until(lambda: numbers <= set(story.runs()), 150, "the others to be served")
+        lost = keys_of[is_away.index(True)]
+        with pytest.raises(RedisError):
+            story.note.options(shard_key=lost).submit(99)
+    finally:
+        away.resume()
+    story.queue.wait(timeout=60)

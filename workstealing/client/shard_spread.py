@@ -1,0 +1,86 @@
+"""Which tasks of a submission go to which shard.
+
+- Tasks with a limit go to the first shard: what is limited is counted in one slot.
+- A unique task goes by its unique key, a named one by its shard key or its id.
+- What is left goes to each shard in its turn, some hundred at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workstealing.client.shards import Shards
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.placement import divided, grouped, id_in_shard
+from workstealing.queue.steps import Flow
+from workstealing.tasks.contract import TaskInterface
+from workstealing.tasks.submission import (
+    Submission,
+    SubmitOptions,
+    has_limits,
+    new_ids,
+)
+from workstealing.tasks.unique import unique_key
+
+__all__ = ("ShardPart", "joined_parts", "spread_over_shards")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPart:
+    """What of a submission goes to one shard."""
+
+    keys: QueueKeys
+    positions: Sequence[int]
+    """In the whole submission."""
+    ids: list[str]
+
+
+def spread_over_shards(
+    shards: Shards,
+    task: TaskInterface,
+    payloads: Sequence[bytes],
+    options: SubmitOptions,
+    names: Sequence[str] | None,
+) -> Flow[list[ShardPart]]:
+    """Choose the shard of each task, and draw the ids of those that have no names."""
+    yield from shards.known()
+    ids = new_ids(len(payloads)) if names is None else names
+    if has_limits(task):
+        places = [0] * len(ids)
+    elif task.unique is not None:
+        unique = [unique_key(task.unique, task.signature, one) for one in payloads]
+        places = yield from shards.homes_of_unique_keys(unique)
+    elif options.shard_key is not None:
+        places = [shards.of_key(options.shard_key)] * len(ids)
+    elif names is not None:
+        places = yield from shards.homes_of_ids(names)
+    else:
+        parts = divided(len(ids), len(shards.all), shards.next_turn())
+        places = [one for one, some in parts for _ in range(some.start, some.stop)]
+    return [
+        ShardPart(
+            shards.all[one],
+            positions,
+            [
+                ids[at] if names is not None else id_in_shard(ids[at], one)
+                for at in positions
+            ],
+        )
+        for one, positions in grouped(places).items()
+    ]
+
+
+def joined_parts(
+    parts: Sequence[ShardPart], submissions: Sequence[Submission]
+) -> Submission:
+    """Return a whole submission of those of its parts."""
+    ids: dict[int, str] = {}
+    known: set[int] = set()
+    ended: dict[int, str] = {}
+    for part, submission in zip(parts, submissions, strict=True):
+        ids.update(zip(part.positions, submission.ids, strict=True))
+        known.update(part.positions[at] for at in submission.known)
+        for at, state in submission.ended.items():
+            ended[part.positions[at]] = state
+    return Submission([ids[at] for at in sorted(ids)], frozenset(known), ended)

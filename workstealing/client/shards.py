@@ -1,0 +1,204 @@
+"""The shards of a queue, as one process knows them: how many, and what is where.
+
+Each shard is a queue of its own in Redis, in a slot of its own. Their number is written
+down in the first one and only grows. A process that was told fewer learns the number
+when it needs it: when it looks at the queue as a whole, when a worker joins, and every
+few seconds while it submits, unless it was told that there is only one.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+
+from workstealing._logs import BackgroundLogger
+from workstealing.clock import Clock
+from workstealing.errors import RedisError
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.pause_calls import pause, read_pauses
+from workstealing.queue.placement import (
+    grouped,
+    shard_in_id,
+    shard_of_id,
+    shard_of_key,
+)
+from workstealing.queue.producer_calls import end_input, is_input_ended
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.shard_calls import (
+    declare_shards,
+    has_ids,
+    has_unique_keys,
+    read_shards,
+)
+from workstealing.queue.steps import Flow, ask
+
+__all__ = ("Shards",)
+
+logger = BackgroundLogger(__name__)
+
+_ASK_SECONDS = 5.0
+_AWAY_SECONDS = 30.0
+
+
+class Shards:
+    """The keys of all shards of one run of a queue.
+
+    Args:
+        name: of the queue.
+        run: of the queue.
+        wanted: how many there are to be, at least.
+        settings: of the queue; each shard takes its part of `max_length`.
+        clock: when the number was asked for.
+    """
+
+    def __init__(
+        self, name: str, run: str, wanted: int, settings: QueueSettings, clock: Clock
+    ) -> None:
+        self._name, self._run = name, run
+        self._wanted = wanted
+        self._whole = settings
+        self._clock = clock
+        self._asked_at = -math.inf
+        self._turns = count(int.from_bytes(os.urandom(2), "big"))
+        self._before: tuple[int, ...] = ()
+        self._has_told = False
+        self.all: tuple[QueueKeys, ...] = ()
+        """The keys of each; all that this process knows of."""
+        self.settings = settings
+        """What each of them is told."""
+        self.are_several = False
+        """Whether there is more than one."""
+        self._grow(wanted)
+
+    def anew(self, clock: Clock) -> Shards:
+        """Return the same for another server, of which nothing is known."""
+        return Shards(self._name, self._run, self._wanted, self._whole, clock)
+
+    def known(self, *, is_fresh: bool = False) -> Flow[tuple[QueueKeys, ...]]:
+        """Return the keys of all, after a look at how many there are."""
+        now = self._clock.monotonic()
+        if is_fresh or now - self._asked_at >= _ASK_SECONDS:
+            self._asked_at = now
+            try:
+                yield from self._ask()
+            except RedisError as error:
+                # The node of the first shard may be away, and those of others not.
+                if not self.are_several:
+                    raise
+                logger.debug("cannot tell how many shards there are: %r", error)
+                # Each look may have to wait for a node that does not answer.
+                self._asked_at = self._clock.monotonic() + _AWAY_SECONDS
+        return self.all
+
+    def find(self, task_id: str) -> Flow[QueueKeys]:
+        """Return the keys of the shard that has a task, or would have it."""
+        shard = shard_in_id(task_id)
+        if shard is None and not self.are_several:
+            return self.all[0]
+        if shard is None or shard >= len(self.all):
+            yield from self.known()
+        if shard is not None and shard < len(self.all):
+            return self.all[shard]
+        home = shard_of_key(task_id, len(self.all))
+        if not self.are_several:
+            return self.all[home]
+        # It may have been put elsewhere by a key, or when there were fewer shards.
+        for keys in (self.all[home], *self.all[:home], *self.all[home + 1 :]):
+            (is_there,) = yield from has_ids(keys, [task_id])
+            if is_there:
+                return keys
+        return self.all[home]
+
+    def found(self, ids: Sequence[str]) -> Flow[list[tuple[QueueKeys, list[str]]]]:
+        """Return tasks by the shards that have them."""
+        if not self.are_several:
+            return [(self.all[0], list(ids))]
+        places: list[int] = []
+        for task_id in ids:
+            keys = yield from self.find(task_id)
+            places.append(keys.shard)
+        return [
+            (self.all[shard], [ids[at] for at in positions])
+            for shard, positions in grouped(places).items()
+        ]
+
+    def next_turn(self) -> int:
+        """Return the shard for what may go anywhere: each in its turn."""
+        return next(self._turns) % len(self.all)
+
+    def of_key(self, key: str) -> int:
+        """Return the shard of tasks with a shard key."""
+        return shard_of_key(key, len(self.all))
+
+    def homes_of_ids(self, ids: Sequence[str]) -> Flow[list[int]]:
+        """Return where tasks of these ids are, or are to be."""
+        return self._homes(ids, shard_of_id, has_ids)
+
+    def homes_of_unique_keys(self, unique: Sequence[str]) -> Flow[list[int]]:
+        """Return where tasks of these unique keys are, or are to be."""
+        return self._homes(unique, shard_of_key, has_unique_keys)
+
+    def _homes(
+        self,
+        names: Sequence[str],
+        place: Callable[[str, int], int],
+        has: Callable[[QueueKeys, Sequence[str]], Flow[list[bool]]],
+    ) -> Flow[list[int]]:
+        """Return the shards of names, where they were before shards were added."""
+        places = [place(name, len(self.all)) for name in names]
+        for number in self._before:
+            former = [place(name, number) for name in names]
+            for shard, positions in grouped(former).items():
+                moved = [at for at in positions if places[at] != shard]
+                if not moved:
+                    continue
+                found = yield from has(self.all[shard], [names[at] for at in moved])
+                for at, is_there in zip(moved, found, strict=True):
+                    if is_there:
+                        places[at] = shard
+        return places
+
+    def _ask(self) -> Flow[None]:
+        first = self.all[0]
+        numbers = yield from ask(read_shards(first))
+        if self._wanted > numbers[-1]:
+            yield from self._prepare(numbers[-1])
+            numbers = yield from ask(declare_shards(first, self._wanted))
+        *before, number = numbers
+        if number > self._wanted > 1 and not self._has_told:
+            self._has_told = True
+            logger.info(
+                "queue %s/%s has %d shards, so shards=%d is not heeded here",
+                *(self._name, self._run, number, self._wanted),
+            )
+        self._before = tuple(before)
+        self._grow(number)
+
+    def _prepare(self, number: int) -> Flow[None]:
+        """Have new shards paused and closed as the first one is, before they count."""
+        first = self.all[0]
+        pauses = yield from ask(read_pauses(first))
+        is_ended = yield from ask(is_input_ended(first))
+        for shard in range(number, self._wanted):
+            keys = self.all[shard]
+            names = [*pauses.tasks]
+            for name in [None, *names] if pauses.queue_since_ms is not None else names:
+                yield from ask(pause(keys, name))
+            if is_ended:
+                yield from ask(end_input(keys, ended=True))
+
+    def _grow(self, number: int) -> None:
+        # From what was seen: another thread may do the same meanwhile.
+        known = self.all
+        shards = range(len(known), number)
+        self.all = known + tuple(
+            QueueKeys(self._name, self._run, one) for one in shards
+        )
+        self.are_several = len(self.all) > 1
+        most = self._whole.max_length
+        if most:
+            part = math.ceil(most / len(self.all))
+            self.settings = replace(self._whole, max_length=part)

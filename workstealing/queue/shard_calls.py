@@ -1,0 +1,82 @@
+"""What is asked of the shards of a queue: how many there are, and what waits in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workstealing.queue.keys import QueueKeys, queue_scripts
+from workstealing.queue.placement import MOST_SHARDS
+from workstealing.queue.producer_calls import read_outcomes
+from workstealing.queue.replies import number, text
+from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import Call, Flow, RedisCommand, ask
+
+__all__ = (
+    "Glimpse",
+    "declare_shards",
+    "glimpse",
+    "has_ids",
+    "has_unique_keys",
+    "read_shards",
+)
+
+_script = queue_scripts(__package__)
+# Outcomes are read to know that they are there.
+_IDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """What a worker of another shard sees of one."""
+
+    waiting: int
+    """Tasks that a worker would find there, at least."""
+    members: int
+    """Workers that live."""
+    is_overdue: bool
+    """Nobody has done its upkeep for a while."""
+
+
+def declare_shards(first: QueueKeys, wanted: int) -> Call[tuple[int, ...]]:
+    """Have at least so many shards; return all numbers that there were."""
+    script = _script("declare_shards")
+    return Call(script, script.keys(first), script.arguments(wanted=wanted), _numbers)
+
+
+def read_shards(first: QueueKeys) -> RedisCommand[tuple[int, ...]]:
+    """Return all numbers of shards that there were; the last is that of today."""
+    return RedisCommand(("HGET", first.control, "shards"), _numbers)
+
+
+def glimpse(keys: QueueKeys, settings: QueueSettings) -> Call[Glimpse]:
+    """Look at a shard from outside."""
+    script = _script("glimpse")
+    return Call(
+        script,
+        script.keys(keys),
+        script.arguments(upkeep_ms=settings.upkeep_ms),
+        lambda reply: Glimpse(int(reply[0]), int(reply[1]), bool(reply[2])),
+    )
+
+
+def has_ids(keys: QueueKeys, ids: Sequence[str]) -> Flow[list[bool]]:
+    """Tell of which tasks a shard knows anything."""
+    found: list[bool] = []
+    for start in range(0, len(ids), _IDS):
+        seen = yield from ask(read_outcomes(keys, ids[start : start + _IDS]))
+        found += (one.verdict != "unknown" for one in seen)
+    return found
+
+
+def has_unique_keys(keys: QueueKeys, unique: Sequence[str]) -> Flow[list[bool]]:
+    """Tell which unique keys are taken in a shard."""
+    command = RedisCommand(("HMGET", keys.uniques, *unique), list[Any])
+    return [one is not None for one in (yield from ask(command))]
+
+
+def _numbers(reply: Any) -> tuple[int, ...]:
+    """Read numbers that anybody may have written there; one shard if there are none."""
+    known = [number(one) or 0 for one in text(reply or b"").split()]
+    return tuple(min(one, MOST_SHARDS) for one in known if one > 0) or (1,)
