@@ -45,9 +45,9 @@ def test_recruiters_of_several_processes_share_a_job(
 
     assert [answer.name for answer in answers if answer] == [
         "RECRUITED",
-        "EMPTY",
-        "EMPTY",
-    ]
+        "CONFLICT",
+        "CONFLICT",
+    ], "a turn that another process has is not a slice that found nothing"
     assert slices == ["a"]
     fleet.close()
 

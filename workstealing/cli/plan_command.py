@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from workstealing.cli.consoles import open_console
+from workstealing.cli.observed_plan_page import print_observed_plan
+from workstealing.cli.options import clear_errors
 from workstealing.cli.plan_plot import plot_plan
 from workstealing.cli.tables import TextTable, print_page
 from workstealing.errors import ConfigurationError, MissingExtra
@@ -29,35 +32,30 @@ __all__ = ("plan_command",)
 # What a Recruiter allows by default.
 _SHARE = 0.01
 _DEADLINE = 0.05
+_WITH_OBSERVED = ("observed", "url", "stale", "as_json")
 
 
 @click.command("plan")
 @click.option(
     "--calls-day",
     type=float,
-    required=True,
     help="Enlist calls per second of all processes together, during the day.",
 )
 @click.option(
     "--calls-night",
     type=float,
-    required=True,
     help="The same, in the quietest hours.",
 )
 @click.option(
     "--processes",
     type=int,
-    required=True,
     help="Number of processes that make these calls.",
 )
-@click.option(
-    "--garbage", type=float, required=True, help="New items of garbage per second."
-)
-@click.option("--batch", type=int, required=True, help="Items that one slice can take.")
+@click.option("--garbage", type=float, help="New items of garbage per second.")
+@click.option("--batch", type=int, help="Items that one slice can take.")
 @click.option(
     "--stale",
     type=float,
-    required=True,
     help="Longest acceptable gap between slices, in seconds.",
 )
 @click.option(
@@ -102,12 +100,48 @@ _DEADLINE = 0.05
     metavar="FILE.png",
     help="Plot the backlog over time, computed and simulated.",
 )
-def plan_command(as_json: bool, plot: Path | None, **numbers: Any) -> None:
+@click.option(
+    "--observed",
+    is_flag=True,
+    help="Go by what recruiters have published in the last hour; of the numbers, only"
+    " --stale may be given.",
+)
+@click.option(
+    "--redis",
+    "url",
+    metavar="URL",
+    help="With --observed: where they publish.  [default: WORKSTEALING_URL, REDIS_URL"
+    " or the embedded server]",
+)
+@click.pass_context
+def plan_command(
+    context: click.Context,
+    /,
+    as_json: bool,
+    plot: Path | None,
+    observed: bool,
+    url: str | None,
+    **numbers: Any,
+) -> None:
     """Compute the rate that a job needs.
 
     It is the smallest rate that keeps gaps short and the backlog bounded in the
     quietest hours. The same work with every= instead of rate= is shown next to it.
+    The six numbers without a default are needed.
+
+    With --observed it says for each job of a fleet which pace is in force, what was
+    seen of it, which pace would be planned, and why.
     """
+    if observed:
+        _check_only_observed(context)
+        with clear_errors():
+            print_observed_plan(url, numbers["stale"], as_json=as_json)
+        return
+    if url is not None:
+        raise click.UsageError("--redis needs --observed")
+    for parameter in context.command.params:
+        if parameter.name in numbers and numbers[parameter.name] is None:
+            raise click.MissingParameter(ctx=context, param=parameter)
     try:
         made = plan(**numbers)
     except ConfigurationError as error:
@@ -124,6 +158,17 @@ def plan_command(as_json: bool, plot: Path | None, **numbers: Any) -> None:
             raise click.ClickException(str(error)) from error
         except ConfigurationError as error:
             raise click.UsageError(_as_typed(str(error), numbers)) from error
+
+
+def _check_only_observed(context: click.Context) -> None:
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        is_given = source is not ParameterSource.DEFAULT
+        if is_given and parameter.name not in _WITH_OBSERVED:
+            raise click.UsageError(
+                f"{parameter.opts[0]} is not for --observed, which goes by what was"
+                " seen"
+            )
 
 
 def _as_typed(message: str, numbers: dict[str, Any]) -> str:

@@ -1,18 +1,16 @@
 """What `workstealing top` shows: views of one queue, each chosen by a key.
 
-To add a view: a function that lays out a frame, and a line in `VIEWS`; what it shows is
-a field of `TopFrame`, read by `TopReader` in `top_command.py`.
+To add a view: a function that lays out a frame, and a line in `_VIEWS`; what it shows
+is a field of `TopFrame`, read in `top_command.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rich.text import Text
-
-from workstealing._printing import on_one_line
 from workstealing.cli.colours import ALARM, GOOD, unless_zero
+from workstealing.cli.live_frames import LiveFrame
 from workstealing.cli.queue_tables import (
     alarm_lines,
     places_table,
@@ -21,7 +19,7 @@ from workstealing.cli.queue_tables import (
     workers_table,
 )
 from workstealing.cli.tables import Curve, PagePart, TextTable
-from workstealing.inspecting import QueueHistory, QueueStat, Rates, TaskRow
+from workstealing.inspecting import QueueHistory, QueueStat, Rates, TaskRow, TaskStat
 from workstealing.inspecting.formatting import (
     duration,
     duration_ms,
@@ -32,7 +30,7 @@ from workstealing.inspecting.formatting import (
 from workstealing.inspecting.stat_rows import oldest_age, totals_text, upkeep_ages
 from workstealing.tasks.context import Progress
 
-__all__ = ("VIEWS", "TopFrame", "View", "progress_bar", "top_page", "whole_page")
+__all__ = ("TITLES", "TopFrame", "progress_bar", "top_parts")
 
 _NONE = "-"
 _BAR = 10
@@ -40,7 +38,7 @@ _MOST_WORKERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class TopFrame:
+class TopFrame(LiveFrame):
     """What is known of a queue at one moment."""
 
     name: str
@@ -51,45 +49,20 @@ class TopFrame:
     history: QueueHistory | None = None
     running: tuple[TaskRow, ...] = ()
     """Some of the tasks that run."""
-    problem: str = ""
-    """Why the queue cannot be read now; empty if it can."""
-    silent_ms: int = 0
-    """How long it has been unreadable."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """One view of a queue."""
-
-    key: str
-    title: str
-    lay_out: Callable[[TopFrame, QueueStat], list[PagePart]]
-
-
-def top_page(frame: TopFrame, view: View) -> list[PagePart]:
-    """Lay out a frame as one view shows it."""
-    if frame.stat is None:
-        return [f"{frame.name}: {frame.problem}"]
-    return [*_heading(frame, frame.stat), *view.lay_out(frame, frame.stat)]
-
-
-def whole_page(frame: TopFrame) -> list[PagePart]:
-    """Lay out a frame with all there is, for a pipe."""
+def top_parts(frame: TopFrame, keys: Sequence[str]) -> list[PagePart]:
+    """Lay out a frame as the views of these keys show it; in a pipe, as all do."""
     if frame.stat is None:
         return [f"{frame.name}: {frame.problem}"]
     parts = _heading(frame, frame.stat)
-    for view in VIEWS:
-        parts += view.lay_out(frame, frame.stat)
+    for key in keys:
+        parts += _VIEWS[key][1](frame, frame.stat)
     return parts
 
 
 def _heading(frame: TopFrame, seen: QueueStat) -> list[PagePart]:
-    parts = queue_heading(seen)
-    if frame.problem:
-        silent = duration_ms(frame.silent_ms)
-        words = f"REDIS UNREACHABLE for {silent}, last numbers below: {frame.problem}"
-        parts.append(Text(on_one_line(words), style=ALARM))
-    return [*parts, *alarm_lines(seen)]
+    return [*queue_heading(seen), *frame.unreachable(), *alarm_lines(seen)]
 
 
 def _overview(frame: TopFrame, seen: QueueStat) -> list[PagePart]:
@@ -116,10 +89,10 @@ def _rates_table(rates: Rates | None) -> TextTable:
 
 
 def _curves(history: QueueHistory | None) -> list[PagePart]:
-    if history is None or not any(one.done + one.failed for one in history.minutes):
+    if history is None or not any(one.done + one.failed for one in history.stretches):
         return []
-    done = [one.done for one in history.minutes]
-    failed = [one.failed for one in history.minutes]
+    done = [one.done for one in history.stretches]
+    failed = [one.failed for one in history.stretches]
     # Notes of the same length, so that a minute is in the same column of both.
     longest = max(len(_extent(done)), len(_extent(failed)))
     return [
@@ -178,11 +151,11 @@ def _names(frame: TopFrame, _: QueueStat) -> list[PagePart]:
     history = frame.history
     if history is None or not history.tasks:
         return ["no task has ended in the last hour"]
-    numbers = ("done", "failed", "per min", "p50", "p95")
+    numbers = ("done", "failed", "per min", "p50", "p95", "wait p50", "wait p95")
     paint = {"failed": unless_zero(ALARM)}
     table = TextTable(("task", *numbers), right=numbers, paint=paint)
-    busy = [n for n, one in enumerate(history.minutes) if one.done + one.failed]
-    minutes = len(history.minutes) - busy[0] if busy else 1
+    busy = [n for n, one in enumerate(history.stretches) if one.done + one.failed]
+    minutes = len(history.stretches) - busy[0] if busy else 1
     for task in history.tasks:
         table.add(
             task.task,
@@ -191,9 +164,17 @@ def _names(frame: TopFrame, _: QueueStat) -> list[PagePart]:
             one_decimal(task.done / minutes),
             duration(task.quantile_ms(0.5) / 1000),
             duration(task.quantile_ms(0.95) / 1000),
+            *_waits(task),
         )
     table.footer.append(f"in the last {minutes} min, of 60 at most")
     return [table]
+
+
+def _waits(task: TaskStat) -> tuple[str, str]:
+    if not any(task.waits):
+        return _NONE, _NONE
+    p50, p95 = map(task.wait_quantile_ms, (0.5, 0.95))
+    return duration(p50 / 1000), duration(p95 / 1000)
 
 
 def _workers(_: TopFrame, seen: QueueStat) -> list[PagePart]:
@@ -216,10 +197,11 @@ def _upkeep(_: TopFrame, seen: QueueStat) -> list[PagePart]:
     return parts
 
 
-VIEWS = (
-    View("1", "queue", _overview),
-    View("2", "running", _running),
-    View("3", "names", _names),
-    View("4", "workers", _workers),
-    View("5", "upkeep", _upkeep),
-)
+_VIEWS: dict[str, tuple[str, Callable[[TopFrame, QueueStat], list[PagePart]]]] = {
+    "1": ("queue", _overview),
+    "2": ("running", _running),
+    "3": ("names", _names),
+    "4": ("workers", _workers),
+    "5": ("upkeep", _upkeep),
+}
+TITLES = {key: title for key, (title, _) in _VIEWS.items()}

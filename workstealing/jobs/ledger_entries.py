@@ -1,10 +1,14 @@
 """How the ledger of side work is laid out in Redis.
 
 Each process adds what it has counted since the last time to a hash of five minutes,
-which is kept for an hour: a field for each job on each host, one for each host, and one
-for each target whose breaker it saw open. So the ledger grows with jobs and hosts, not
-with processes, and what nobody publishes any more is gone by itself. The stretch is
-that of the writer's clock: it names a hash, and nothing is decided by it.
+which is kept for an hour: a field for each job on each host, another for those that
+ended slices with work left, one for each host, one for each target whose breaker it saw
+open, and one that says since when somebody counts. So the ledger grows with jobs and
+hosts, not with processes, and what nobody publishes any more is gone by itself. The
+stretch is that of the writer's clock: it names a hash, and nothing is decided by it.
+
+What an older release does not know is a field of a new kind, which it ignores: numbers
+are added up by their places, so a field never gets more of them.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from workstealing._forking import reset_in_children
 from workstealing.jobs.job_keys import text
 from workstealing.jobs.redis_job import call_script
 from workstealing.queue.replies import number
@@ -26,14 +31,19 @@ __all__ = (
     "HOST_NUMBERS",
     "JOB_NUMBERS",
     "KEPT_SECONDS",
+    "MORE_NUMBERS",
+    "OPEN_NUMBERS",
     "OUTCOMES",
+    "SPAN_NUMBERS",
+    "STRETCH_SECONDS",
     "LedgerEntry",
     "StatsDelta",
     "add_entries",
     "read_entries",
 )
 
-_STRETCH_SECONDS = 300
+STRETCH_SECONDS = 300
+"""What one hash is about."""
 KEPT_SECONDS = 3600
 """How far back the ledger goes."""
 OUTCOMES = tuple(Outcome)
@@ -41,6 +51,12 @@ JOB_NUMBERS = len(OUTCOMES) + 5
 """Of a job: its outcomes, rounds, microseconds, overruns, the longest, last worked."""
 HOST_NUMBERS = 6
 """Of a host: calls, ms of its processes, faults, failed setups, debt, last seen."""
+MORE_NUMBERS = 3
+"""Of a job with work left: slices that ended so, and two that are not used."""
+OPEN_NUMBERS = 3
+"""Of an open target: processes that saw it, ms that it stays open, last seen."""
+SPAN_NUMBERS = 2
+"""Of a stretch: ms before its end when counting began, last seen."""
 
 _MOST_FIELDS = 1000
 _MOST_JOBS = 100
@@ -50,14 +66,16 @@ _LONGEST_ERROR = 200
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A field of the ledger: of a job, a host, or an open target."""
+    """A field of the ledger."""
 
     kind: str
-    """`job`, `host` or `open`"""
+    """`job`, `more`, `host`, `open` or `span`"""
     name: str
     host: str
     numbers: tuple[int, ...]
     facts: dict[str, Any]
+    stretch: int = 0
+    """The number of the stretch that it was read from."""
 
 
 class StatsDelta:
@@ -67,6 +85,8 @@ class StatsDelta:
         self._now = now
         self._seen: dict[str, tuple[int, ...]] = {}
         self._added_at = now()
+        # A child that is forked much later has counted nothing in the meantime.
+        reset_in_children(self, StatsDelta._reset_after_fork)
 
     def entries(self, stats: RecruiterStats, host: str) -> list[LedgerEntry]:
         """Return what to add to the ledger; what is not added is lost."""
@@ -77,13 +97,23 @@ class StatsDelta:
         calls, faults, failures = self._since("", counted)
         debt_ms = round(stats.debt * 1000)
         numbers = (calls, passed_ms, faults, failures, debt_ms, 0)
-        found = [LedgerEntry("host", "", host, numbers, {})]
+        found = [
+            LedgerEntry("span", "", "", (_ms_to_end() + passed_ms, 0), {}),
+            LedgerEntry("host", "", host, numbers, {}),
+        ]
         for name, job in list(stats.jobs.items())[:_MOST_JOBS]:
             found.append(self._of_job(name, job, host))
+            (left,) = self._since(f"{name}\tmore", (job.unfinished,))
+            if left:
+                found.append(LedgerEntry("more", name, host, (left, 0, -1), {}))
         for target, seconds in list(stats.open_targets.items())[:_MOST_TARGETS]:
             name, left_ms = target.replace("\t", " "), round(seconds * 1000)
             found.append(LedgerEntry("open", name, host, (1, left_ms, 0), {}))
         return found
+
+    def _reset_after_fork(self) -> None:
+        self._seen = {}
+        self._added_at = self._now()
 
     def _of_job(self, name: str, job: JobStats, host: str) -> LedgerEntry:
         counted = (
@@ -94,6 +124,8 @@ class StatsDelta:
         )
         ago = job.last_productive
         facts: dict[str, Any] = {"rate": job.rate, "every": job.every}
+        if job.of_fleet:
+            facts["of_fleet"] = True
         if job.last_error:
             facts["error"] = job.last_error[:_LONGEST_ERROR]
         numbers = (
@@ -106,7 +138,7 @@ class StatsDelta:
     def _since(self, name: str, counted: tuple[int, ...]) -> tuple[int, ...]:
         before = self._seen.get(name)
         self._seen[name] = counted
-        # A forked child, or a job that was installed again, counts from zero.
+        # A job that was installed again counts from zero.
         if before is None or any(
             one < other for one, other in zip(counted, before, strict=True)
         ):
@@ -126,7 +158,7 @@ def add_entries(entries: Iterable[LedgerEntry]) -> Call[int]:
         "ledger_add",
         {"stretch": key},
         int,
-        kept_ms=(KEPT_SECONDS + _STRETCH_SECONDS) * 1000,
+        kept_ms=(KEPT_SECONDS + STRETCH_SECONDS) * 1000,
         most=_MOST_FIELDS,
         entries=flat,
     )
@@ -140,15 +172,15 @@ def read_entries() -> Call[tuple[int, bool, list[LedgerEntry]]]:
     """
     last = _stretch_now()
     # The clock of another host may be a little ahead.
-    wanted = range(last + 1, last - KEPT_SECONDS // _STRETCH_SECONDS, -1)
+    wanted = range(last + 1, last - KEPT_SECONDS // STRETCH_SECONDS, -1)
 
     def parse(reply: Any) -> tuple[int, bool, list[LedgerEntry]]:
         found: list[LedgerEntry] = []
         is_all = True
-        for stretch in reply[1:]:
-            pairs = dict(zip(stretch[::2], stretch[1::2], strict=True))
+        for stretch, flat in zip(wanted, reply[1:], strict=True):
+            pairs = dict(zip(flat[::2], flat[1::2], strict=True))
             is_all = is_all and len(pairs) < _MOST_FIELDS
-            found += _entries(pairs)
+            found += _entries(pairs, stretch)
         return int(reply[0]), is_all, found
 
     call: Call[tuple[int, bool, list[LedgerEntry]]] = call_script(
@@ -157,13 +189,13 @@ def read_entries() -> Call[tuple[int, bool, list[LedgerEntry]]]:
     return call
 
 
-def _entries(pairs: Mapping[Any, Any]) -> Iterable[LedgerEntry]:
+def _entries(pairs: Mapping[Any, Any], stretch: int) -> Iterable[LedgerEntry]:
     for field, value in pairs.items():
         kind, _, rest = text(field).partition("\t")
         host, _, name = rest.partition("\t")
         written, _, facts = text(value).partition("\n")
         numbers = tuple(number(one) or 0 for one in written.split())
-        yield LedgerEntry(kind, name, host, numbers, _facts(facts))
+        yield LedgerEntry(kind, name, host, numbers, _facts(facts), stretch)
 
 
 def _facts(written: str) -> dict[str, Any]:
@@ -176,7 +208,11 @@ def _facts(written: str) -> dict[str, Any]:
 
 
 def _stretch_now() -> int:
-    return int(time.time() // _STRETCH_SECONDS)
+    return int(time.time() // STRETCH_SECONDS)
+
+
+def _ms_to_end() -> int:
+    return round((STRETCH_SECONDS - time.time() % STRETCH_SECONDS) * 1000)
 
 
 def _key(stretch: int) -> str:

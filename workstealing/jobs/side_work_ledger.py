@@ -7,149 +7,34 @@ line, dashboard and Prometheus show the same values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
+from workstealing.jobs.fleet_side_work import (
+    FleetHost,
+    FleetJob,
+    FleetSideWork,
+    OpenTarget,
+)
 from workstealing.jobs.ledger_entries import (
     HOST_NUMBERS,
     JOB_NUMBERS,
+    MORE_NUMBERS,
+    OPEN_NUMBERS,
     OUTCOMES,
+    SPAN_NUMBERS,
+    STRETCH_SECONDS,
     LedgerEntry,
     read_entries,
 )
 from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob
 from workstealing.queue.steps import Flow, ask
-from workstealing.telemetry.events import Outcome
 
-__all__ = (
-    "REFUSALS",
-    "AsyncSideWorkLedger",
-    "FleetHost",
-    "FleetJob",
-    "FleetSideWork",
-    "OpenTarget",
-    "SideWorkLedger",
-    "read_fleet",
-)
+__all__ = ("AsyncSideWorkLedger", "SideWorkLedger")
 
-REFUSALS = (Outcome.BUSY, Outcome.OPEN, Outcome.BUDGET, Outcome.STORE)
 # Longer than two publications: what was open then may be closed by now.
 _OPEN_MS = 30_000
-_MOSTLY = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class FleetJob:
-    """One job over the last hour: of the whole fleet, or of one host."""
-
-    name: str
-    host: str
-    """Empty: of all hosts."""
-    rate: float | None
-    every: float | None
-    outcomes: Mapping[Outcome, int]
-    rounds: int
-    seconds: float
-    longest: float
-    """The longest slice, in seconds."""
-    overran: int
-    process_seconds: float
-    """How long the processes that have it ran, added up."""
-    calls: int
-    """Moments that these processes offered."""
-    last_productive_ms: int | None
-    """When a slice last worked, by the server's clock; None if none did."""
-    last_error: str
-
-    @property
-    def drawn(self) -> int:
-        """How often it was drawn, however that ended."""
-        return sum(self.outcomes.values())
-
-    @property
-    def worked(self) -> int:
-        """How many slices worked."""
-        return self.outcomes[Outcome.RECRUITED]
-
-    @property
-    def refused(self) -> int:
-        """How often it was drawn and not begun, to protect a host."""
-        return sum(self.outcomes[outcome] for outcome in REFUSALS)
-
-    @property
-    def share(self) -> float:
-        """The part of the processes' time that it took."""
-        return self.seconds / self.process_seconds if self.process_seconds else 0.0
-
-    @property
-    def verdict(self) -> str:
-        """Say what somebody should look at; empty if nothing."""
-        drawn, begun = self.drawn, self.drawn - self.refused
-        if not drawn:
-            return "never drawn: its rate is too low for this traffic"
-        if self.refused >= _MOSTLY * drawn:
-            why = max(REFUSALS, key=lambda outcome: self.outcomes[outcome])
-            return f"starving: mostly refused ({why})"
-        if self.outcomes[Outcome.ERROR] > begun / 2:
-            return "failing: most slices raise"
-        if not self.worked and self.outcomes[Outcome.EMPTY]:
-            return "does nothing: no slice found work"
-        return ""
-
-
-@dataclass(frozen=True, slots=True)
-class FleetHost:
-    """One host of the fleet, over the last hour."""
-
-    name: str
-    calls: int
-    """Moments that its processes offered."""
-    process_seconds: float
-    """How long they ran, added up."""
-    seen_ms: int
-    """When one of them published last."""
-    seconds: float
-    """What side work took of that."""
-    faults: int
-    setup_failures: int
-
-    @property
-    def share(self) -> float:
-        """The part of its processes' time that side work took."""
-        return self.seconds / self.process_seconds if self.process_seconds else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class OpenTarget:
-    """A target that failed, and that a host leaves alone."""
-
-    target: str
-    host: str
-    seen_ms: int
-    """When a process last said so."""
-
-
-@dataclass(frozen=True, slots=True)
-class FleetSideWork:
-    """What all recruiters that publish did in the last hour."""
-
-    now_ms: int
-    jobs: tuple[FleetJob, ...]
-    """Of all hosts; those that took most time first."""
-    by_host: tuple[FleetJob, ...]
-    """The same by job and host."""
-    hosts: tuple[FleetHost, ...]
-    open_targets: tuple[OpenTarget, ...]
-    is_all: bool
-    """False if there are more jobs and hosts than the ledger has room for."""
-
-    @property
-    def share(self) -> float:
-        """The part of all processes' time that side work took."""
-        ran = sum(host.process_seconds for host in self.hosts)
-        return sum(host.seconds for host in self.hosts) / ran if ran else 0.0
 
 
 class SideWorkLedger(RedisJob):
@@ -160,7 +45,7 @@ class SideWorkLedger(RedisJob):
 
     def read(self) -> FleetSideWork:
         """Return the side work of the last hour."""
-        return self._driver.run(read_fleet())
+        return self._driver.run(_read_fleet())
 
 
 class AsyncSideWorkLedger(AsyncRedisJob):
@@ -171,27 +56,29 @@ class AsyncSideWorkLedger(AsyncRedisJob):
 
     async def read(self) -> FleetSideWork:
         """Return the side work of the last hour."""
-        return await self._driver.run(read_fleet())
+        return await self._driver.run(_read_fleet())
 
 
-def read_fleet() -> Flow[FleetSideWork]:
+def _read_fleet() -> Flow[FleetSideWork]:
     """Read the ledger, and sum it up."""
     now_ms, is_all, entries = yield from ask(read_entries())
-    per_host = _grouped(entries, "job", JOB_NUMBERS)
-    host_entries = _grouped(entries, "host", HOST_NUMBERS)
-    by_host = [
-        _job(some, host_entries.get((host, ""), []))
-        for (host, _), some in per_host.items()
+    ledger = _Ledger(now_ms, entries)
+    by_host: list[FleetJob] = []
+    by_name: dict[str, list[LedgerEntry]] = {}
+    for (host, name), some in ledger.fields("job", JOB_NUMBERS).items():
+        by_host.append(ledger.job(some, host))
+        by_name.setdefault(name, []).extend(some)
+    jobs = [
+        ledger.job(sorted(some, key=lambda one: -one.stretch), "")
+        for some in by_name.values()
     ]
-    names = dict.fromkeys(job.name for job in by_host)
-    jobs = [_sum([job for job in by_host if job.name == name]) for name in names]
     hosts = [
         _host(host, some, [job for job in by_host if job.host == host])
-        for (host, _), some in host_entries.items()
+        for (host, _), some in ledger.fields("host", HOST_NUMBERS).items()
     ]
     opened = [
         OpenTarget(name, host, max(one.numbers[-1] for one in some))
-        for (host, name), some in _grouped(entries, "open", 3).items()
+        for (host, name), some in ledger.fields("open", OPEN_NUMBERS).items()
     ]
     is_open = [one for one in opened if now_ms - one.seen_ms < _OPEN_MS]
     return FleetSideWork(
@@ -204,61 +91,78 @@ def read_fleet() -> Flow[FleetSideWork]:
     )
 
 
-def _grouped(
-    entries: Sequence[LedgerEntry], kind: str, numbers: int
-) -> dict[tuple[str, str], list[LedgerEntry]]:
-    """Bring the stretches of each field together; leave out what is none of ours."""
-    found: dict[tuple[str, str], list[LedgerEntry]] = {}
-    for one in entries:
-        if one.kind == kind and len(one.numbers) == numbers:
+class _Ledger:
+    """The entries of an hour, the latest first; what is none of ours is left out."""
+
+    def __init__(self, now_ms: int, entries: Sequence[LedgerEntry]) -> None:
+        self._now_ms = now_ms
+        self._entries = entries
+        self._hosts = {
+            (one.host, one.stretch): one for one in self._of("host", HOST_NUMBERS)
+        }
+        self._spans = {one.stretch: one for one in self._of("span", SPAN_NUMBERS)}
+        self._left = {
+            (one.name, one.host, one.stretch): one.numbers[0]
+            for one in self._of("more", MORE_NUMBERS)
+        }
+
+    def fields(
+        self, kind: str, numbers: int
+    ) -> dict[tuple[str, str], list[LedgerEntry]]:
+        """Bring the stretches of each host and name together."""
+        found: dict[tuple[str, str], list[LedgerEntry]] = {}
+        for one in self._of(kind, numbers):
             found.setdefault((one.host, one.name), []).append(one)
-    return found
+        return found
 
+    def job(self, found: Sequence[LedgerEntry], host: str) -> FleetJob:
+        """Sum up the entries of a job, on one host or on all of them."""
+        latest = found[0]
+        *sums, _, _ = map(sum, zip(*(one.numbers for one in found), strict=True))
+        rounds, micros, overran = sums[len(OUTCOMES) :]
+        # Only while it had the job: a host was there before it, or is there after it.
+        had = [self._hosts.get((one.host, one.stretch)) for one in found]
+        ran = [one.numbers for one in had if one is not None]
+        worked_ms = max(one.numbers[-1] for one in found)
+        errors = (str(one.facts["error"]) for one in found if "error" in one.facts)
+        return FleetJob(
+            name=latest.name,
+            host=host,
+            hosts=len({one.host for one in found}),
+            rate=_pace(latest.facts.get("rate")),
+            every=_pace(latest.facts.get("every")),
+            of_fleet=latest.facts.get("of_fleet") is True,
+            outcomes=dict(zip(OUTCOMES, sums, strict=False)),
+            unfinished=sum(
+                self._left.get((one.name, one.host, one.stretch), 0) for one in found
+            ),
+            rounds=rounds,
+            seconds=micros / 1e6,
+            longest=max(one.numbers[-2] for one in found) / 1e6,
+            overran=overran,
+            process_seconds=sum(numbers[1] for numbers in ran) / 1000,
+            wall_seconds=sum(map(self._seconds, {one.stretch for one in found})),
+            calls=sum(numbers[0] for numbers in ran),
+            last_productive_ms=worked_ms or None,
+            last_error=next(errors, ""),
+        )
 
-def _job(stretches: Sequence[LedgerEntry], host: Sequence[LedgerEntry]) -> FleetJob:
-    latest = stretches[0]
-    *sums, _, _ = map(sum, zip(*(one.numbers for one in stretches), strict=True))
-    rounds, micros, overran = sums[len(OUTCOMES) :]
-    worked_ms = max(one.numbers[-1] for one in stretches)
-    return FleetJob(
-        name=latest.name,
-        host=latest.host,
-        rate=_pace(latest.facts.get("rate")),
-        every=_pace(latest.facts.get("every")),
-        outcomes=dict(zip(OUTCOMES, sums, strict=False)),
-        rounds=rounds,
-        seconds=micros / 1e6,
-        longest=max(one.numbers[-2] for one in stretches) / 1e6,
-        overran=overran,
-        process_seconds=sum(one.numbers[1] for one in host) / 1000,
-        calls=sum(one.numbers[0] for one in host),
-        last_productive_ms=worked_ms or None,
-        last_error=next(
-            (str(one.facts["error"]) for one in stretches if "error" in one.facts), ""
-        ),
-    )
+    def _of(self, kind: str, numbers: int) -> Iterator[LedgerEntry]:
+        return (
+            one
+            for one in self._entries
+            if one.kind == kind and len(one.numbers) == numbers
+        )
 
-
-def _sum(parts: Sequence[FleetJob]) -> FleetJob:
-    first = parts[0]
-    worked = [job.last_productive_ms for job in parts if job.last_productive_ms]
-    return FleetJob(
-        name=first.name,
-        host="",
-        rate=first.rate,
-        every=first.every,
-        outcomes={
-            outcome: sum(job.outcomes[outcome] for job in parts) for outcome in OUTCOMES
-        },
-        rounds=sum(job.rounds for job in parts),
-        seconds=sum(job.seconds for job in parts),
-        longest=max(job.longest for job in parts),
-        overran=sum(job.overran for job in parts),
-        process_seconds=sum(job.process_seconds for job in parts),
-        calls=sum(job.calls for job in parts),
-        last_productive_ms=max(worked, default=None),
-        last_error=next((job.last_error for job in parts if job.last_error), ""),
-    )
+    def _seconds(self, stretch: int) -> float:
+        """Return for how much of a stretch somebody has counted."""
+        whole_ms = STRETCH_SECONDS * 1000
+        end_ms = (stretch + 1) * whole_ms
+        # Without a span, it was written by a release that did not say so.
+        began_before_ms, seen_ms = whole_ms, self._now_ms
+        if stretch in self._spans:
+            began_before_ms, seen_ms = self._spans[stretch].numbers
+        return min(whole_ms, max(0, began_before_ms - (end_ms - seen_ms))) / 1000
 
 
 def _host(

@@ -10,12 +10,12 @@ its recruiter, and the detour by a second object would cost it 15 % more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from inspect import iscoroutinefunction
 from threading import RLock
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from workstealing._forking import reset_in_children
 from workstealing._printing import escaping_logger
@@ -24,7 +24,7 @@ from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import AmbiguousPace, ConfigurationError
 from workstealing.recruiting.fleet_pace import FleetTurns, PerFleet
-from workstealing.recruiting.job import Every, Pace, PerTime, pace
+from workstealing.recruiting.job import Every, Pace, PerCall, PerTime, pace
 from workstealing.recruiting.job_sources import (
     Setup,
     Setups,
@@ -38,16 +38,27 @@ from workstealing.recruiting.protection import Breaker, SliceGuard, StoreGate
 from workstealing.recruiting.roster import InstalledJob, Roster
 from workstealing.recruiting.slice import Slice
 from workstealing.recruiting.stats import RecruiterStats
-from workstealing.telemetry.events import Outcome, SetupFailed, SliceRefused
+from workstealing.telemetry.events import (
+    Outcome,
+    RateAdapted,
+    SetupFailed,
+    SliceRefused,
+)
 from workstealing.telemetry.observers import FanOut, Observer, Throttle
 
-__all__ = ("RecruiterCore",)
+if TYPE_CHECKING:
+    from workstealing.recruiting.adapting import Adapt, RateAdapter
+
+__all__ = ("LEDGER_JOB", "RecruiterCore")
 
 logger = escaping_logger(__name__)
 
 Self = TypeVar("Self", bound="RecruiterCore")
 Function = TypeVar("Function", bound=Callable[..., Any])
 T = TypeVar("T")
+
+LEDGER_JOB = "ledger"
+"""The job that publishes what the others do."""
 
 _DEFAULT_BREAKER = Breaker()
 # With a store gate, at least every 64th call reports its round trip to it.
@@ -64,6 +75,8 @@ class RecruiterCore:
         share: the part of wall time that side work may take in this process.
         breaker: how long a failing target is left alone.
         gate: do less while the store is slow, going by `enlist(rtt=…)`.
+        adapt: let rates follow what slices find, within these bounds: for all jobs with
+            `rate=`, or by their names.
         observers: get an event for every slice.
         chance: where randomness comes from.
         clock: where time comes from.
@@ -84,6 +97,7 @@ class RecruiterCore:
         share: float | None = 0.01,
         breaker: Breaker | None = _DEFAULT_BREAKER,
         gate: StoreGate | None = None,
+        adapt: Adapt | Mapping[str, Adapt] | None = None,
         observers: Iterable[Observer] = (),
         chance: Chance = SYSTEM_CHANCE,
         clock: Clock = SYSTEM_CLOCK,
@@ -102,6 +116,7 @@ class RecruiterCore:
         self._roster = Roster()
         longest_stride = _LONGEST_STRIDE_WITH_GATE if gate else None
         self._lottery = Lottery(self._roster, chance, longest_stride)
+        self._adapter = None if adapt is None else _adapter(adapt)
         self._setups = Setups()
         self._observers = FanOut(observers, clock)
         self._is_observed = bool(self._observers)
@@ -157,6 +172,8 @@ class RecruiterCore:
             takes_coroutines=self._takes_coroutines,
         )
         with self._lock:
+            if self._adapter is not None:
+                self._adapter.check(name, installed.pace)
             self._roster.add(installed)
             self._lottery.schedule(installed, self._clock.monotonic())
             self._redraw()
@@ -193,6 +210,8 @@ class RecruiterCore:
         with self._lock:
             self._guard.forget(self._roster[name])
             self._roster.remove(name)
+            if self._adapter is not None:
+                self._adapter.forget(name)
             self._redraw()
 
     def set_rate(
@@ -206,6 +225,9 @@ class RecruiterCore:
         """Change how often a job is wanted, from the next call on."""
         new = self._pace(rate, every, of)
         with self._lock:
+            if self._adapter is not None:
+                self._adapter.check(name, new)
+                self._adapter.forget(name)
             self._roster.set_pace(name, new)
             self._lottery.schedule(self._roster[name], self._clock.monotonic())
             self._redraw()
@@ -264,7 +286,7 @@ class RecruiterCore:
         module = import_module("workstealing.jobs.stats_publisher")
         name = "AsyncStatsPublisher" if self._takes_coroutines else "StatsPublisher"
         publisher = getattr(module, name)(redis, self.stats)
-        self.install(publisher, "ledger", every=every)
+        self.install(publisher, LEDGER_JOB, every=every)
 
     def would_dismiss(self) -> bool:
         """Dismiss this call if no job is drawn for it; if False, call `enlist()` next.
@@ -368,6 +390,7 @@ class RecruiterCore:
                 # It knows by now when the next turn is.
                 self._lottery.schedule(job, self._clock.monotonic())
             changes = self._guard.settle(ended)
+            adapted = self._adapted(job) if self._adapter is not None else None
             calls = self._unreported_calls() if self._is_observed else 0
         if ended.outcome is Outcome.ERROR and ended.error is not None:
             self._log(f"job {job.name!r}", ended.error)
@@ -375,6 +398,27 @@ class RecruiterCore:
             for change in changes:
                 self._observers.observe(change)
             self._observers.observe(ended.event(calls))
+        if adapted is not None:
+            self._report(adapted)
+
+    def _adapted(self, job: InstalledJob) -> RateAdapted | None:
+        """Change the rate of a job, if its slices speak for it."""
+        assert self._adapter is not None
+        if job not in self._roster:
+            return None
+        room = self._roster.room(job.name)
+        change = self._adapter.change(job, room, self._clock.monotonic())
+        if change is not None:
+            self._roster.set_pace(job.name, PerCall(change.after))
+            self._redraw()
+        return change
+
+    def _report(self, change: RateAdapted) -> None:
+        words = "the rate of job %r went from %.3g to %.3g: %s"
+        numbers = (change.job, change.before, change.after, change.why)
+        self._write(logger.info, words, *numbers)
+        if self._is_observed:
+            self._observers.observe(change)
 
     def _setups_due(self) -> list[Setup]:
         """Return the setup functions to run now, before any lottery.
@@ -447,8 +491,12 @@ class RecruiterCore:
         self._log("enlist()", error)
 
     def _log(self, subject: str, error: BaseException) -> None:
+        now = self._clock.monotonic()
+        self._write(self._throttle.report, logger, subject, error, now)
+
+    def _write(self, log: Callable[..., object], *words: object) -> None:
         try:
-            self._throttle.report(logger, subject, error, self._clock.monotonic())
+            log(*words)
         except BaseException as nested:
             if self._is_for_host(nested):
                 raise
@@ -468,3 +516,10 @@ class RecruiterCore:
         self._lottery.forget_calls()
         self._reported_calls = 0
         self._redraw()
+
+
+def _adapter(adapt: Adapt | Mapping[str, Adapt]) -> RateAdapter:
+    # Few want it, and the formulas of plans take a while to import.
+    from workstealing.recruiting.adapting import RateAdapter
+
+    return RateAdapter(adapt)

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from workstealing.chance import Chance
 from workstealing.clock import Clock
-from workstealing.errors import ConfigurationError
-from workstealing.recruiting.job import Duty, PerTime
+from workstealing.errors import ConfigurationError, Conflict
+from workstealing.recruiting.job import PerTime
 
 __all__ = ("FleetTurns", "PerFleet")
 
@@ -67,18 +67,18 @@ class PerFleet(PerTime):
             )
         seconds = _TURN * self.every
 
-        def has_turn(free_in: float) -> bool:
+        def note(free_in: float) -> None:
             self._turn.free_at = self.clock.monotonic() + (free_in or seconds)
-            return not free_in
+            if free_in:
+                # Not a slice that found nothing: most processes of a fleet end here.
+                raise Conflict(f"another process has the turn of job {job!r}")
 
         def run() -> Any:
-            if not has_turn(self.turns.take(job, seconds)):
-                return Duty.DISMISSED
+            note(self.turns.take(job, seconds))
             return recruited()
 
         async def run_async() -> Any:
-            if not has_turn(await self.turns.take(job, seconds)):
-                return Duty.DISMISSED
+            note(await self.turns.take(job, seconds))
             return await recruited()
 
         return run_async if is_coroutine else run

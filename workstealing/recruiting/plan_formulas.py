@@ -27,6 +27,7 @@ __all__ = (
     "Visit",
     "check_positive",
     "drain",
+    "fill_of_slices",
     "gap_kept",
     "interval_for_slices",
     "longest_gap",
@@ -168,6 +169,18 @@ def slices_for_throughput(garbage: float, batch: int) -> float:
     """Return the slices per second that work off *garbage* without being full."""
     check_positive(garbage=garbage, batch=batch)
     return garbage / (batch * HIGHEST_FILL)
+
+
+def fill_of_slices(unfinished: float) -> float:
+    """Return how full slices are, 0.0 to 1.0, if this share ends with work left.
+
+    With a root r and batches of b items, r**b of the slices find a whole batch, and
+    the mean of r, r**2, … r**b is how full they are; this is its limit for large b.
+    Batches of a few items are a little less full.
+    """
+    if not 0.0 < unfinished < 1.0:
+        return 1.0 if unfinished >= 1.0 else 0.0
+    return (unfinished - 1.0) / math.log(unfinished)
 
 
 def interval_for_slices(slices: float, calls: float, processes: int) -> float:

@@ -128,7 +128,8 @@ class InstalledJob:
         """Return a snapshot of what was counted."""
         rate = self.pace.rate if isinstance(self.pace, PerCall) else None
         every = self.pace.every if isinstance(self.pace, PerTime) else None
-        return self.counts.snapshot(rate, every, now)
+        of_fleet = isinstance(self.pace, PerFleet)
+        return self.counts.snapshot(rate, every, now, of_fleet=of_fleet)
 
 
 class Roster:
@@ -171,20 +172,26 @@ class Roster:
         job.set_pace(pace)
         job.due_at = math.inf
 
+    def room(self, name: str) -> float:
+        """Return the rate that the other jobs leave to one."""
+        return max(0.0, 1.0 - math.fsum(self._other_rates(name)))
+
     def _check_total(self, name: str, pace: Pace) -> None:
         if not isinstance(pace, PerCall):
             return
-        others = [
-            job.pace.rate
-            for job in self._jobs.values()
-            if job.name != name and isinstance(job.pace, PerCall)
-        ]
-        total = math.fsum((*others, pace.rate))
+        total = math.fsum((*self._other_rates(name), pace.rate))
         if total > 1.0 + _TOLERANCE:
             raise RateExceeded(
                 f"with {name!r} at {pace.rate} the rates add up to {total:.6g}, above"
                 " 1.0: lower a rate, or use every= for jobs that need no share of calls"
             )
+
+    def _other_rates(self, name: str) -> list[float]:
+        return [
+            job.pace.rate
+            for job in self._jobs.values()
+            if job.name != name and isinstance(job.pace, PerCall)
+        ]
 
 
 def slice_of(job: Any) -> tuple[Recruited, bool]:

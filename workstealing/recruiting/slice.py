@@ -66,6 +66,7 @@ class Slice:
         "overran",
         "rounds",
         "seconds",
+        "unfinished",
         "worked",
     )
 
@@ -86,6 +87,7 @@ class Slice:
         self.deadline = None if limit is None else now + limit
         self.rounds = 0
         self.worked = False
+        self.unfinished = False
         self.over = False
         self.seconds = 0.0
         self.overran = False
@@ -115,7 +117,8 @@ class Slice:
         duty = _read(self.job.name, answer)
         if duty is not Duty.DISMISSED:
             self.worked = True
-        if duty is not Duty.MORE or self.deadline is None:
+        self.unfinished = duty is Duty.MORE
+        if not self.unfinished or self.deadline is None:
             return False
         now = self.clock.monotonic()
         self._longest = max(self._longest, now - self._round_began_at)
@@ -142,6 +145,7 @@ class Slice:
             self.outcome = Outcome.RECRUITED
         if error is None:
             return False
+        self.unfinished = False
         if isinstance(error, self._passing) or is_stop_request(error):
             self.outcome = Outcome.INTERRUPTED
             return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workstealing._stop_requests import is_stop_request
-from workstealing.telemetry.events import Outcome
+from workstealing.telemetry.events import REFUSALS, Outcome
 
 if TYPE_CHECKING:
     from workstealing.recruiting.slice import Slice
@@ -24,6 +24,7 @@ class JobCounts:
     seconds: float = 0.0
     longest: float = 0.0
     overran: int = 0
+    unfinished: int = 0
     productive_at: float | None = None
     last_error: str | None = None
 
@@ -38,12 +39,15 @@ class JobCounts:
         self.seconds += ended.seconds
         self.longest = max(self.longest, ended.seconds)
         self.overran += ended.overran
+        self.unfinished += ended.unfinished
         if ended.worked:
             self.productive_at = ended.ended_at
         if ended.outcome is Outcome.ERROR:
             self.last_error = _described(ended.error)
 
-    def snapshot(self, rate: float | None, every: float | None, now: float) -> JobStats:
+    def snapshot(
+        self, rate: float | None, every: float | None, now: float, *, of_fleet: bool
+    ) -> JobStats:
         """Return the counts as of now, with the age of the last productive slice."""
         productive_at = self.productive_at
         return JobStats(
@@ -56,6 +60,8 @@ class JobCounts:
             overran=self.overran,
             last_productive=None if productive_at is None else now - productive_at,
             last_error=self.last_error,
+            unfinished=self.unfinished,
+            of_fleet=of_fleet,
         )
 
 
@@ -75,6 +81,10 @@ class JobStats:
     last_productive: float | None
     """Seconds since a slice last worked, to alert on; None if none ever did."""
     last_error: str | None
+    unfinished: int = 0
+    """Slices whose last word was `Duty.MORE`: they ended with work left."""
+    of_fleet: bool = False
+    """Whether *every* is about all processes together."""
 
     @property
     def recruited(self) -> int:
@@ -139,12 +149,10 @@ _TITLES = (
     *("job", "rate", "drawn", "recruited", "empty", "errors", "refused"),
     *("mean", "longest", "worked", "last error"),
 )
-# Drawn, and not begun.
-_REFUSED = (Outcome.BUSY, Outcome.OPEN, Outcome.BUDGET, Outcome.STORE)
 
 
 def _cells(job: JobStats) -> tuple[str, ...]:
-    refused = sum(job.outcomes[outcome] for outcome in _REFUSED)
+    refused = sum(job.outcomes[outcome] for outcome in REFUSALS)
     ran = job.drawn - refused
     ago = job.last_productive
     return (

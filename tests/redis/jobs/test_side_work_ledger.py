@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
-from workstealing import AsyncRecruiter, Duty, Recruiter
+from workstealing import AsyncRecruiter, Duty, Fleet, Recruiter
 from workstealing.jobs import AsyncSideWorkLedger, SideWorkLedger
 from workstealing.jobs.ledger_entries import LedgerEntry, StatsDelta, add_entries
 from workstealing.telemetry.events import Outcome
@@ -118,25 +120,105 @@ def test_an_open_breaker_is_seen_by_the_fleet(client: Redis) -> None:
     archive = next(job for job in seen.jobs if job.name == "archive")
     assert archive.refused == archive.outcomes[Outcome.OPEN] == 1
     assert "the archive is away" in archive.last_error
-    assert archive.verdict == "failing: most slices raise"
+    assert archive.verdict.words == "failing: 1 of 1 slice raised"
 
 
-@pytest.mark.parametrize(
-    ("outcome", "number", "verdict"),
-    [
-        (Outcome.RECRUITED, 0, "never drawn: its rate is too low for this traffic"),
-        (Outcome.RECRUITED, 3, ""),
-        (Outcome.EMPTY, 3, "does nothing: no slice found work"),
-        (Outcome.BUDGET, 3, "starving: mostly refused (budget)"),
-    ],
-)
-def test_a_job_that_needs_a_look_says_why(
-    client: Redis, outcome: Outcome, number: int, verdict: str
+def test_slices_that_end_with_work_left_are_published(client: Redis) -> None:
+    recruiter = Recruiter(share=None, deadline=None)
+    recruiter.install(lambda: Duty.MORE, "sweep", rate=0.5)
+    recruiter.install(lambda: Duty.RECRUITED, "trim", rate=0.5)
+    recruiter.publish(client)
+    for name in ("sweep", "sweep", "trim", "ledger", "sweep", "ledger"):
+        recruiter.run_now(name)
+
+    seen = SideWorkLedger(client).read()
+
+    left = {job.name: job.unfinished for job in seen.jobs}
+    assert left == {"sweep": 3, "trim": 0, "ledger": 0}
+
+
+def test_a_job_of_the_fleet_is_told_from_one_of_each_process(client: Redis) -> None:
+    recruiter = Recruiter(share=None, deadline=5.0)
+    fleet = Fleet(client, "ledger-test")
+    recruiter.install(lambda: None, "report", every=600, of=fleet)
+    recruiter.install(lambda: None, "tick", every=600)
+    recruiter.publish(client)
+    for name in ("report", "report", "report", "tick", "ledger"):
+        recruiter.run_now(name)
+
+    jobs = {job.name: job for job in SideWorkLedger(client).read().jobs}
+
+    assert (jobs["report"].of_fleet, jobs["tick"].of_fleet) == (True, False)
+    assert (jobs["report"].drawn, jobs["report"].slices) == (3, 1)
+    assert jobs["report"].yielded == 1.0, "a turn that is taken is no empty slice"
+
+
+def test_processes_that_count_at_the_same_time_make_calls_of_one_time(
+    client: Redis,
 ) -> None:
-    counts = tuple(number if one is outcome else 0 for one in Outcome)
-    _add(client, [LedgerEntry("job", "sweep", "a", (*counts, 0, 0, 0, 0, -1), {})])
+    """Two processes of 20 s each, that have run side by side, are 20 s of a fleet."""
+    for host in ("a", "b"):
+        now = 1000.0
+        delta = StatsDelta(lambda: now)  # noqa: B023 - called in this round
+        recruiter = _recruiter()
+        for _ in range(400):
+            recruiter.enlist()
+        now += 20.0
+        _add(client, delta.entries(recruiter.stats(), host))
 
-    assert SideWorkLedger(client).read().jobs[0].verdict == verdict
+    (sweep,) = SideWorkLedger(client).read().jobs
+
+    assert sweep.hosts == 2
+    assert sweep.process_seconds == 40.0
+    assert sweep.wall_seconds == pytest.approx(20.0, abs=2.0)
+    assert sweep.calls_per_second == pytest.approx(40.0, rel=0.1)
+
+
+def test_a_job_is_measured_against_the_time_in_which_it_was_there(
+    client: Redis,
+) -> None:
+    """A host that ran for long before it got a job does not make the job starve."""
+    recruiter = Recruiter(share=None)
+    entries = StatsDelta().entries(recruiter.stats(), "a")
+    _add(client, [_with_process_ms(one, 250_000) for one in entries])
+    (key,) = client.scan_iter("ws:{side-work}:*", count=1000)
+    number = int(key.rpartition(b":")[2])
+    client.rename(key, key.replace(b"%d" % number, b"%d" % (number - 3)))
+    recruiter.install(lambda: None, "tick", every=1.0)
+    entries = StatsDelta().entries(recruiter.stats(), "a")
+    _add(client, [_with_process_ms(one, 5_000) for one in entries])
+
+    seen = SideWorkLedger(client).read()
+
+    assert seen.jobs[0].process_seconds == 5.0
+    assert seen.hosts[0].process_seconds == 255.0
+
+
+def test_a_child_that_is_forked_late_has_not_run_for_long() -> None:
+    now = 1000.0
+    delta = StatsDelta(lambda: now)
+    now += 86_400.0
+    child = os.fork()
+    if not child:
+        now += 2.0
+        entries = delta.entries(_recruiter().stats(), "a")
+        (ran_ms,) = (one.numbers[1] for one in entries if one.kind == "host")
+        os._exit(ran_ms != 2000)
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_what_an_older_release_has_written_is_read(client: Redis) -> None:
+    recruiter = _recruiter()
+    recruiter.run_now("sweep")
+    entries = StatsDelta().entries(recruiter.stats(), "a")
+    _add(client, [one for one in entries if one.kind in ("job", "host")])
+
+    (sweep,) = SideWorkLedger(client).read().jobs
+
+    assert (sweep.worked, sweep.unfinished, sweep.of_fleet) == (1, 0, False)
+    assert 0 <= sweep.wall_seconds <= 300
 
 
 def test_foreign_entries_are_left_out(client: Redis) -> None:
@@ -170,3 +252,10 @@ async def test_asyncio_publishes_and_reads_the_same(
 
 def _add(client: Redis, entries: list[LedgerEntry]) -> None:
     SideWorkLedger(client)._driver.call(add_entries(entries))
+
+
+def _with_process_ms(entry: LedgerEntry, ms: int) -> LedgerEntry:
+    if entry.kind != "host":
+        return entry
+    calls, _, *others = entry.numbers
+    return replace(entry, numbers=(calls, ms, *others))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workstealing.cli.tables import plain_lines
-from workstealing.cli.top_views import VIEWS, TopFrame, top_page, whole_page
+from workstealing.cli.top_views import TITLES, TopFrame, top_parts
 from workstealing.inspecting import (
-    MinuteStat,
+    HistoryStretch,
     QueueHistory,
     QueueStat,
     QueueTotals,
@@ -75,9 +75,9 @@ def _stat(
 def _lines(frame: TopFrame, view: str = "") -> list[str]:
     """Return the lines of one view, or of all of them."""
     if not view:
-        return list(plain_lines(whole_page(frame)))
-    (chosen,) = (one for one in VIEWS if one.title == view)
-    return list(plain_lines(top_page(frame, chosen)))
+        return list(plain_lines(top_parts(frame, tuple(TITLES))))
+    (chosen,) = (key for key, title in TITLES.items() if title == view)
+    return list(plain_lines(top_parts(frame, (chosen,))))
 
 
 def _running(task_id: str, told: Progress | None) -> TaskRow:
@@ -133,7 +133,7 @@ def test_the_view_of_workers_has_live_ones_first() -> None:
 
 
 def test_the_last_hour_is_a_curve_of_what_was_done_and_what_failed() -> None:
-    minutes = tuple(MinuteStat(n, 70 * n, int(n == 9)) for n in range(10))
+    minutes = tuple(HistoryStretch(n, 70 * n, int(n == 9)) for n in range(10))
     history = QueueHistory(minutes, ())
 
     lines = _lines(_frame(_stat(), history=history), "queue")
@@ -145,13 +145,17 @@ def test_the_last_hour_is_a_curve_of_what_was_done_and_what_failed() -> None:
 def test_names_of_tasks_have_rates_failures_and_durations() -> None:
     histogram = [0] * 18
     histogram[4] = 600
-    task = TaskStat("resize@1", 590, 10, 600 * 12, tuple(histogram))
-    minutes = tuple(MinuteStat(n, 59 * (n > 0), n > 0) for n in range(11))
+    waits = [0] * 24
+    waits[4] = 10
+    known = tuple(histogram), 10 * 12, tuple(waits)
+    task = TaskStat("resize@1", 590, 10, 600 * 12, *known)
+    minutes = tuple(HistoryStretch(n, 59 * (n > 0), n > 0) for n in range(11))
 
     lines = _lines(_frame(_stat(), history=QueueHistory(minutes, (task,))), "names")
 
     assert lines[-2].split() == [
         *("resize@1", "590", "10", "59.0"),
+        *("12", "ms", "15.6", "ms"),
         *("12", "ms", "15.6", "ms"),
     ]
     assert lines[-1] == "in the last 10 min, of 60 at most"
@@ -182,7 +186,7 @@ def test_upkeep_is_shown_duty_by_duty() -> None:
 
 
 def test_every_view_has_a_key_of_its_own() -> None:
-    assert len({view.key for view in VIEWS} - {"q", "j", "k"}) == len(VIEWS)
+    assert not set(TITLES) & {"q", "j", "k"}
 
 
 def test_rates_are_dashes_until_they_are_known() -> None:

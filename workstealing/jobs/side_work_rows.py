@@ -1,0 +1,75 @@
+"""How the side work of a fleet is put into words, for the command line and the web."""
+
+from __future__ import annotations
+
+from workstealing.inspecting.formatting import duration_ms, percent, plural
+from workstealing.jobs.fleet_side_work import FleetJob, FleetSideWork
+from workstealing.recruiting.observed_plan import Proposal
+from workstealing.telemetry.events import REFUSALS
+
+__all__ = (
+    "NOBODY",
+    "NOT_ALL",
+    "pace_text",
+    "planned_text",
+    "productive_text",
+    "refusals_text",
+    "seen_ago",
+    "summary_text",
+    "yield_text",
+)
+
+NOBODY = "No recruiter has published anything in the last hour."
+NOT_ALL = "There are more jobs and hosts than the ledger has room for."
+
+
+def summary_text(seen: FleetSideWork) -> str:
+    """Say what all of it costs."""
+    return (
+        f"The last hour of {plural(len(seen.hosts), 'host')}: side work took"
+        f" {percent(seen.share)} of the processes' time."
+    )
+
+
+def pace_text(
+    rate: float | None, every: float | None, *, of_fleet: bool = False
+) -> str:
+    """Name a pace: `0.003 of calls`, `every 30 s`, `every 30 s of the fleet`."""
+    if rate is not None:
+        return f"{rate:g} of calls"
+    if every is None:
+        return ""
+    return f"every {every:g} s of the fleet" if of_fleet else f"every {every:g} s"
+
+
+def planned_text(job: FleetJob, proposal: Proposal) -> str:
+    """Name the pace that would be planned, if that can be told."""
+    if not proposal.is_known:
+        return "?"
+    if proposal.factor == 1.0:
+        return "as it is"
+    rate, every = proposal.changed(job.rate), proposal.changed_every(job.every)
+    return pace_text(rate, every, of_fleet=job.of_fleet)
+
+
+def refusals_text(job: FleetJob) -> str:
+    """Name the reasons of refusals: `12 budget, 3 open`."""
+    counts = [(job.outcomes[outcome], str(outcome)) for outcome in REFUSALS]
+    return ", ".join(f"{count:,} {why}" for count, why in counts if count) or "0"
+
+
+def yield_text(job: FleetJob) -> str:
+    """Say which part of the slices found work."""
+    return percent(job.yielded) if job.seen.judged else ""
+
+
+def productive_text(job: FleetJob, now_ms: int) -> str:
+    """Say when a slice last worked."""
+    if job.last_productive_ms is None:
+        return "not lately"
+    return seen_ago(job.last_productive_ms, now_ms)
+
+
+def seen_ago(at_ms: int, now_ms: int) -> str:
+    """Say how long ago something was."""
+    return f"{duration_ms(max(0, now_ms - at_ms))} ago"
