@@ -1,4 +1,4 @@
-"""The sites that `benchmarks.web` serves: one page at `/with` us and at `/none`.
+"""The sites of `benchmarks.web` and `brief`: one page at `/with` us and at `/none`.
 
 The page is a list of a hundred lines that waits for nothing: little work for a page.
 Both are one application in one process. Two processes of one program, and even two
@@ -12,12 +12,19 @@ import os
 from html import escape
 from typing import Any
 
-from workstealing import AsyncRecruiter, Recruiter
+from workstealing import (
+    AsyncBriefTasks,
+    AsyncRecruiter,
+    AsyncTaskQueue,
+    BriefTasks,
+    Recruiter,
+    TaskQueue,
+)
 from workstealing.jobs import AsyncVolatileHash, VolatileHash
 
-__all__ = ("RATE", "asgi_site", "flask_site")
+__all__ = ("asgi_site", "flask_site")
 
-RATE = 0.003
+_RATES = {"sessions": 0.003, "brief": 0.01}
 
 _LINES = [f"line {number} of <a> list & more" for number in range(100)]
 
@@ -30,9 +37,8 @@ def flask_site() -> Any:
 
     app = Flask("site")
     app.get("/<way>")(lambda way: _page())  # noqa: ARG005
-    recruiter = Recruiter()
-    sessions = VolatileHash(os.environ["SITE_REDIS"], "sessions")
-    recruiter.install(sessions, "sessions", rate=RATE)
+    recruiter = Recruiter(share=float(os.environ["SITE_SHARE"]))
+    recruiter.install(_job(), "job", rate=_RATES[os.environ["SITE_JOB"]])
     ways = {"/none": app.wsgi_app}
     FlaskEnlist(app, recruiter=recruiter)
     ways["/with"] = app.wsgi_app
@@ -56,9 +62,8 @@ def asgi_site() -> Any:
         return HTMLResponse(_page())
 
     app = Starlette(routes=[Route("/{way}", page)])
-    recruiter = AsyncRecruiter()
-    sessions = AsyncVolatileHash(os.environ["SITE_REDIS"], "sessions")
-    recruiter.install(sessions, "sessions", rate=RATE)
+    recruiter = AsyncRecruiter(share=float(os.environ["SITE_SHARE"]))
+    recruiter.install(_async_job(), "job", rate=_RATES[os.environ["SITE_JOB"]])
     ways: Any = {
         "/none": app,
         "/with": StarletteEnlistMiddleware(app, recruiter=recruiter),
@@ -68,6 +73,32 @@ def asgi_site() -> Any:
         await ways[scope["path"]](scope, receive, send)
 
     return site
+
+
+def _job() -> Any:
+    redis = os.environ["SITE_REDIS"]
+    if os.environ["SITE_JOB"] == "sessions":
+        return VolatileHash(redis, "sessions")
+    queue = TaskQueue("brief", redis)
+    queue.task(name="visit", brief=True)(_visited)
+    return BriefTasks(queue)
+
+
+def _async_job() -> Any:
+    redis = os.environ["SITE_REDIS"]
+    if os.environ["SITE_JOB"] == "sessions":
+        return AsyncVolatileHash(redis, "sessions")
+    queue = AsyncTaskQueue("brief", redis)
+
+    @queue.task(name="visit", brief=True)
+    async def visit(page: str) -> str:
+        return _visited(page)
+
+    return AsyncBriefTasks(queue)
+
+
+def _visited(page: str) -> str:
+    return f"{page} was visited"
 
 
 def _page() -> str:

@@ -1,9 +1,10 @@
-"""What a process asks of Redis that runs short tasks in its spare moments."""
+"""The call to Redis of a process that runs short tasks in its spare moments."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
@@ -20,15 +21,19 @@ _script = queue_scripts(__package__)
 
 @dataclass(frozen=True, slots=True)
 class BriefExchanged:
-    """What came of an exchange in a spare moment."""
+    """The result of an exchange in a spare moment."""
 
     task: Delivery | None
     ability: str
-    """What it takes to run the task, as `name@version`."""
+    """The name and version of the task, as `name@version`."""
     refused: tuple[str, ...]
-    """Tasks that it reported without holding their locks any more."""
+    """Tasks that it reported on when it no longer held their locks."""
     loads: tuple[tuple[str, int], ...]
     """Some workers and the lengths of their deques, if it was given nothing."""
+    now_ms: int
+    """When it took place, by the clock of the server."""
+    is_cancelled: bool = False
+    """Somebody asked to cancel the task: it is not to be run."""
 
 
 def brief_exchange(
@@ -43,8 +48,8 @@ def brief_exchange(
 ) -> Call[BriefExchanged]:
     """Report, and take one task that has one of some abilities; none, to report only.
 
-    It is looked for in the inboxes, then at the back of the *victim*'s deque. A task
-    that *overran* and goes back is left to workers.
+    It is looked for in the inboxes and lines, then at the back of the *victim*'s deque.
+    A task that *overran* and goes back is left to workers.
     """
     flat: list[Argument] = [*abilities]
     for report in reports:
@@ -69,22 +74,24 @@ def brief_exchange(
             fitting=len(abilities),
             abilities=flat,
         ),
-        _exchanged,
+        partial(_exchanged, shard=keys.shard),
         is_raw=True,
         replicas=settings.replicas if reports else 0,
     )
 
 
-def _exchanged(reply: Any) -> BriefExchanged:
-    task, ability, refused, loads = reply
+def _exchanged(reply: Any, shard: int) -> BriefExchanged:
+    task, ability, refused, loads, now_ms, is_cancelled = reply
     delivery = None
     if task:
         task_id, token = texts(task[:2])
-        delivery = Delivery(task_id, token, task[2], raw(task[3]))
+        delivery = Delivery(task_id, token, task[2], raw(task[3]), shard=shard)
     flat = texts(loads)
     return BriefExchanged(
         delivery,
         text(ability),
         texts(refused),
         tuple((flat[i], int(float(flat[i + 1]))) for i in range(0, len(flat), 2)),
+        now_ms,
+        bool(is_cancelled),
     )

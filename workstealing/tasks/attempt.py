@@ -32,6 +32,8 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     envelope: bytes
     argument: bytes | None = None
     """Of a step: what those before it returned, as JSON, once it was read."""
+    shard: int = 0
+    """Where it is from."""
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):

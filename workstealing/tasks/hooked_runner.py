@@ -96,16 +96,18 @@ class HookedRunner(TaskRunner):
         with self._carried.set_to(attempt.envelope.context):
             super().tell_of_report(attempt, report)
 
-    def _raised(self, attempt: Attempt, error: BaseException) -> Report:
+    def note_error(self, attempt: Attempt, error: BaseException) -> None:
+        """Keep the error that an attempt ends with, for its hooks."""
         self._story_of(attempt).error = error
-        return super()._raised(attempt, error)
 
-    def _tell(self, attempt: Attempt, report: Report, complete: Complete) -> None:
-        super()._tell(attempt, report, complete)
+    def tell(self, attempt: Attempt, report: Report, complete: Complete) -> None:
+        """Tell hooks, too, that it is tried again or given up."""
+        super().tell(attempt, report, complete)
         _perform(self._story_of(attempt).judged(report), None, complete)
 
-    async def _tell_async(self, attempt: Attempt, report: Report) -> None:
-        await super()._tell_async(attempt, report)
+    async def tell_async(self, attempt: Attempt, report: Report) -> None:
+        """Do so in an event loop, which must not wait."""
+        await super().tell_async(attempt, report)
         await _perform_async(self._story_of(attempt).judged(report), None, attempt)
 
     def _story_of(self, attempt: Attempt) -> _HookStory:

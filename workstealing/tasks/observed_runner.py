@@ -49,9 +49,9 @@ class ObservedRunner(TaskRunner):
             self._emit_unbegun(delivery, prepared)
         return prepared
 
-    def _refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
+    def refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
         """Report and emit a step whose argument is gone."""
-        report = super()._refused_unfed(delivery, error)
+        report = super().refused_unfed(delivery, error)
         self._emit_unbegun(delivery, report)
         return report
 
@@ -104,9 +104,10 @@ class ObservedRunner(TaskRunner):
             run.end(report)
         return report
 
-    def _ended(self, attempt: Attempt, error: BaseException) -> Report | None:
+    def ending_of(self, attempt: Attempt, error: BaseException) -> Report | None:
+        """Report an attempt that ended with an error, and keep the error to emit it."""
         self._observed[id(attempt)].error = error
-        return super()._ended(attempt, error)
+        return super().ending_of(attempt, error)
 
     def _begin(self, attempt: Attempt) -> _ObservedRun:
         run = _ObservedRun(self._observers, attempt, self._worker, self._time_ns)

@@ -26,6 +26,7 @@ class EnvelopePreview(msgspec.Struct, frozen=True):
     version: int = 0
     priority: int = NORMAL
     at: int = 0
+    due: int = 0
     deadline: int | None = None
     after: After | None = None
 
@@ -74,6 +75,6 @@ def reason_of(outcome: TaskOutcome) -> str:
 
 _NEAR = 500
 _DECODE = msgspec.json.Decoder(EnvelopePreview).decode
-_FIELD = re.compile(r'"(name|version|priority|at|deadline)"\s*:\s*"?([^",}]+)')
+_FIELD = re.compile(r'"(name|version|priority|at|due|deadline)"\s*:\s*"?([^",}]+)')
 _STATE = re.compile(r'^\{"(state)":"(\w+)"')
 _ENDING = re.compile(r'"(task|worker|ended|took|attempt)":"?([^",}]+)')

@@ -1,21 +1,19 @@
-"""Runs attempts, sync or awaited, and turns how each ended into a report.
+"""Runs attempts, sync or awaited.
 
-This is the only place that does. Slots bring a function that calls the task: inline,
-interruptibly, or in an event loop. What cannot be run is never dropped: a bad envelope
-or payload is a dead letter with its reason, and so is what is not genuine or not
-permitted; a task that this process does not know is routed to a worker that does.
+Slots bring a function that calls the task: inline, interruptibly, or in an event loop.
+How each attempt ended becomes a report (`reports.py`). What cannot be run is never
+dropped: a bad envelope or payload is a dead letter with its reason, and so is what is
+not genuine or not permitted; a task that this process does not know is routed to a
+worker that does.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
@@ -25,10 +23,8 @@ from workstealing._forking import reset_in_children
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.errors import (
-    BadSignature,
     ConfigurationError,
     RedisError,
-    ResultInvalid,
     StopWork,
     UnknownTask,
     WorkStealingError,
@@ -41,7 +37,6 @@ from workstealing.tasks.attempt import (
     Report,
     Unfed,
     Unroutable,
-    Verdict,
 )
 from workstealing.tasks.context import (
     ExecutionContext,
@@ -51,16 +46,12 @@ from workstealing.tasks.context import (
     leave,
 )
 from workstealing.tasks.definition import TaskDefinition
-from workstealing.tasks.envelope import LATEST_MS, After, Envelope
+from workstealing.tasks.envelope import After
 from workstealing.tasks.member_result import with_argument
 from workstealing.tasks.outcome import (
     MAX_RESULT,
-    ErrorReport,
-    TaskOutcome,
-    moment_text,
-    refusal_of,
 )
-from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, RetryAfter, Snooze
+from workstealing.tasks.reports import AttemptReports, reason_of
 
 __all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
 
@@ -78,7 +69,7 @@ Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 class AttemptOutput(Protocol):
     """Where attempts leave what they say while they run."""
 
-    def argument(self, after: After) -> bytes:
+    def argument(self, task: Delivery, after: After) -> bytes:
         """Read what a step takes of those before it; `RedisError` if none can tell."""
         ...
 
@@ -133,9 +124,7 @@ class TaskRunner:
         self._admission = admission
         self._worker = worker
         self._queue = queue
-        self._chance = chance
         self._output = output
-        self._max_result = max_result
         self._reraised = reraised
         self._resources = resources
         self._time_ns = time_ns or time.time_ns
@@ -143,8 +132,15 @@ class TaskRunner:
         # To ask for the number after each task would be a system call.
         self._is_forked = False
         reset_in_children(self, TaskRunner._find_itself_forked)
-        self.ended: deque[tuple[str, int, bool]] = deque(maxlen=_MOST_ENDED)
-        """What ended, for who counts it: name, nanoseconds, whether it failed."""
+        self.reports = AttemptReports(
+            worker,
+            chance,
+            self.note_error,
+            max_result=max_result,
+            reraised=reraised,
+            time_ns=self._time_ns,
+        )
+        """Turns how an attempt ended into a report, and notes what ended."""
 
     def execute(
         self,
@@ -168,7 +164,7 @@ class TaskRunner:
         except self._reraised:
             raise
         except BaseException as error:  # noqa: BLE001 - a slot must survive its tasks
-            return self.escaped(delivery, error)
+            return self.reports.escaped(delivery, error)
 
     async def execute_async(
         self, delivery: Delivery, call: Callable[[Attempt], Awaitable[Any]]
@@ -188,7 +184,7 @@ class TaskRunner:
         except self._reraised:
             raise
         except BaseException as error:  # noqa: BLE001 - a slot must survive its tasks
-            return self.escaped(delivery, error)
+            return self.reports.escaped(delivery, error)
 
     def run(
         self,
@@ -203,7 +199,7 @@ class TaskRunner:
                 if not output.may_begin(attempt):
                     return None
             except RedisError as error:
-                return self._not_begun(attempt.task, error)
+                return self.reports.not_begun(attempt.task, error)
         control = control_of(attempt.context)
         control.attempt, control.output = attempt, output
         token = enter(attempt.context)
@@ -217,15 +213,15 @@ class TaskRunner:
             end_if_forked(self._pid)
             raise
         except BaseException as error:  # noqa: BLE001 - it is the task's own
-            report = self._ended(attempt, error)
+            report = self.ending_of(attempt, error)
         else:
-            report = self._returned(attempt, value)
+            report = self.reports.returned(attempt, value)
         finally:
             leave(token)
         if self._is_forked:
             end_if_forked(self._pid)
         if _is_news(report, attempt):
-            self._tell(attempt, report, complete)
+            self.tell(attempt, report, complete)
         if control.has_notes:
             output.settle(attempt, report)
         return report
@@ -240,7 +236,7 @@ class TaskRunner:
                 if not await asyncio.to_thread(output.may_begin, attempt):
                     return None
             except RedisError as error:
-                return self._not_begun(attempt.task, error)
+                return self.reports.not_begun(attempt.task, error)
         control = control_of(attempt.context)
         control.attempt, control.output = attempt, output
         token = enter(attempt.context)
@@ -254,14 +250,14 @@ class TaskRunner:
             end_if_forked(self._pid)
             raise
         except BaseException as error:  # noqa: BLE001 - it is the task's own
-            report = self._ended(attempt, error)
+            report = self.ending_of(attempt, error)
         else:
-            report = self._returned(attempt, value)
+            report = self.reports.returned(attempt, value)
         finally:
             leave(token)
         end_if_forked(self._pid)
         if _is_news(report, attempt):
-            await self._tell_async(attempt, report)
+            await self.tell_async(attempt, report)
         if control.has_notes:
             await asyncio.to_thread(output.settle, attempt, report)
         return report
@@ -278,7 +274,7 @@ class TaskRunner:
             )
             if envelope.deadline:
                 if envelope.deadline <= now_ms:
-                    return self._expired(delivery, envelope, began_ns)
+                    return self.reports.expired(delivery, envelope, began_ns)
                 deadline = _moment(envelope.deadline)
             definition = admission.registry.find(envelope.name, envelope.version)
             if admission.policy is not None:
@@ -296,8 +292,10 @@ class TaskRunner:
             return Unroutable(delivery, f"{envelope.name}@{envelope.version}")
         except KeyboardInterrupt:
             raise
+        except self._reraised:
+            raise
         except BaseException as error:  # noqa: BLE001 - classes of a payload raise all
-            return self._refused(delivery, error, began_ns)
+            return self.reports.refused(delivery, error, began_ns)
         context = ExecutionContext(
             delivery.id,
             envelope.name,
@@ -321,46 +319,39 @@ class TaskRunner:
         """Make a step ready to run, with what those before it returned."""
         delivery = step.task
         try:
-            argument = self._output.argument(step.after)
+            argument = self._output.argument(step.task, step.after)
         except RedisError as error:
-            return self._not_begun(delivery, error)
+            return self.reports.not_begun(delivery, error)
         except WorkStealingError as error:
-            return self._refused_unfed(delivery, error)
+            return self.refused_unfed(delivery, error)
         fed = self.prepare(msgspec.structs.replace(delivery, argument=argument))
         assert not isinstance(fed, Unfed), "it has its argument"
         return fed
 
-    def _refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
+    def refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
         """Report a step whose argument is gone."""
-        return self._refused(delivery, error, time.time_ns())
+        return self.reports.refused(delivery, error, time.time_ns())
 
     def cancelled(
         self, delivery: Delivery, reason: str = "before it was begun"
     ) -> Report:
         """Report a task that was cancelled before it was begun."""
-        now_ns = self._time_ns()
-        return self._report(
-            delivery, "cancelled", now_ns, state="cancelled", reason=reason
-        )
+        return self.reports.cancelled(delivery, reason)
 
     def stopped(self, attempt: Attempt, reason: str) -> Report | None:
         """Report that it was made to stop; None if another worker has the task."""
-        task, context = attempt.task, attempt.context
-        is_heeded = context.cancelled and not attempt.is_overdue
-        if attempt.runs_once and (context.lease_lost or not is_heeded):
-            # Also after a lost lease: if nobody else has noticed yet,
-            # the task would come back.
-            return self._unknown(attempt)
-        if context.lease_lost:
-            return None
-        if attempt.is_overdue:
-            return self._raised(attempt, _too_long(attempt))
-        if not context.cancelled and not attempt.is_interrupted:
-            # Nobody asked it to: handed back, it would do the same again and again.
-            return self._raised(attempt, StopWork(reason))
-        if not context.cancelled:
-            return Report(task.id, task.token, "back")
-        return self._cancelled(attempt, reason)
+        return self.reports.stopped(attempt, reason)
+
+    def ending_of(self, attempt: Attempt, error: BaseException) -> Report | None:
+        """Report an attempt that ended with an error; None: another worker has it."""
+        if isinstance(error, StopWork):
+            return self.stopped(attempt, str(error))
+        if attempt.is_interrupted and isinstance(error, asyncio.CancelledError):
+            return self.stopped(attempt, "it was told to stop")
+        return self.reports.raised(attempt, error)
+
+    def note_error(self, attempt: Attempt, error: BaseException) -> None:
+        """Learn of the error that an attempt ends with; for runners with hooks."""
 
     def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
         """Tell, in its place, what comes of an attempt that ends with its process."""
@@ -369,23 +360,7 @@ class TaskRunner:
     def tell_of_report(self, attempt: Attempt, report: Report | None) -> None:
         """Tell what comes of an attempt whose own thread will not, or too late."""
         if _is_news(report, attempt):
-            self._tell(attempt, report, asyncio.run)
-
-    def escaped(self, delivery: Delivery, error: BaseException) -> Report:
-        """Report a task whose slot failed, so that nothing better can be said of it."""
-        kind = type(error).__name__
-        logger.error(
-            "task %s failed outside its own code; its slot continues",
-            delivery.id,
-            error=error,
-        )
-        return self._report(
-            delivery,
-            "dead",
-            self._time_ns(),
-            state="dead",
-            reason=f"unexpected {kind} while running the task or reporting its error",
-        )
+            self.tell(attempt, report, asyncio.run)
 
     def _opened(self, definition: TaskDefinition) -> dict[str, Any]:
         if self._resources is None:
@@ -395,7 +370,7 @@ class TaskRunner:
             )
         return self._resources(definition.signature.resources)
 
-    def _tell(
+    def tell(
         self,
         attempt: Attempt,
         report: Report,  # noqa: ARG002 - for hooks, which it has not
@@ -404,7 +379,7 @@ class TaskRunner:
         """Tell everybody who wants to know that it is tried again or given up."""
         self._tell_listener(attempt)
 
-    async def _tell_async(
+    async def tell_async(
         self,
         attempt: Attempt,
         report: Report,  # noqa: ARG002 - for hooks, which it has not
@@ -426,198 +401,9 @@ class TaskRunner:
                 "on_give_up of task %s (%s) failed; nobody was told: %s",
                 attempt.task.id,
                 attempt.definition.ability,
-                _reason(error),
+                reason_of(error),
                 error=error,
             )
-
-    def _not_begun(self, task: Delivery, error: RedisError) -> Report:
-        # Whether the reply was lost or the call, the task was not begun.
-        logger.warning(
-            "task %s was not started and goes back to the queue: %s", task.id, error
-        )
-        return Report(task.id, task.token, "back")
-
-    def _ended(self, attempt: Attempt, error: BaseException) -> Report | None:
-        if isinstance(error, StopWork):
-            return self.stopped(attempt, str(error))
-        if attempt.is_interrupted and isinstance(error, asyncio.CancelledError):
-            return self.stopped(attempt, "it was told to stop")
-        return self._raised(attempt, error)
-
-    def _expired(self, delivery: Delivery, envelope: Envelope, began_ns: int) -> Report:
-        late = moment_text(envelope.deadline or 0)
-        return self._report(
-            delivery,
-            "expired",
-            began_ns,
-            state="expired",
-            reason=f"it was not to be begun after {late}",
-            task=f"{envelope.name}@{envelope.version}",
-        )
-
-    def _returned(self, attempt: Attempt, value: Any) -> Report:
-        definition = attempt.definition
-        try:
-            result = definition.signature.encode_result(value)
-            if len(result) > self._max_result:
-                raise ResultInvalid(
-                    f"the result has {len(result):,} bytes, and the queue takes"
-                    f" {self._max_result:,}: store it elsewhere and return where, or"
-                    " raise max_result="
-                )
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - classes of a result raise all
-            return self._raised(attempt, error)
-        if logger.is_enabled(logging.INFO):
-            took_ms = (self._time_ns() - attempt.began_ns) / 1e6
-            logger.info(
-                "task %s (%s) done in %.0f ms",
-                attempt.task.id,
-                definition.ability,
-                took_ms,
-            )
-        # As `_report` does, which costs a microsecond more: nearly all tasks end here.
-        task, now_ns = attempt.task, self._time_ns()
-        took_ns = now_ns - attempt.began_ns
-        self.ended.append((definition.ability, took_ns, False))
-        outcome = TaskOutcome(
-            result=msgspec.Raw(result),
-            task=definition.ability,
-            worker=self._worker,
-            ended=now_ns // 1_000_000,
-            took=took_ns // 1_000_000 if took_ns > 0 else 0,
-            attempt=task.attempt,
-        )
-        return Report(task.id, task.token, "done", outcome.encode())
-
-    def _raised(self, attempt: Attempt, error: BaseException) -> Report:
-        task, definition = attempt.task, attempt.definition
-        if isinstance(error, Snooze) and attempt.restart == "always":
-            return self._snoozed(attempt, error)
-        policy = definition.retry
-        if attempt.envelope.retries is not None:
-            policy = replace(policy, retries=attempt.envelope.retries)
-        took_ns = self._time_ns() - attempt.began_ns
-        self.ended.append((definition.ability, took_ns, True))
-        verdict = policy.verdict(error, task.attempt, self._chance)
-        if attempt.restart != "always" and isinstance(verdict, RetryAfter):
-            verdict = NoRetry(f'restart="{attempt.restart}"')
-        if isinstance(verdict, RetryAfter) and self._expires_within(attempt, verdict):
-            # As expired it would hide the error that it ended with.
-            verdict = NoRetry("it expires before it could be tried again")
-        if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
-            return self._cancelled(attempt, "not tried again: " + _reason(error))
-        if isinstance(verdict, RetryAfter):
-            delay_ms = max(1, round(min(verdict.seconds * 1000, LATEST_MS / 2)))
-            logger.warning(
-                "task %s (%s) failed in attempt %d, retrying in %.3g s: %s",
-                task.id,
-                definition.ability,
-                task.attempt,
-                delay_ms / 1000,
-                _reason(error),
-            )
-            report = self._report(
-                task,
-                "retry",
-                attempt.began_ns,
-                state="failed",
-                error=ErrorReport.of(error).shortened(),
-            )
-            return msgspec.structs.replace(report, delay_ms=delay_ms)
-        logger.error(
-            "task %s (%s) failed permanently (%s): %s",
-            task.id,
-            definition.ability,
-            verdict.reason,
-            _reason(error),
-            error=error,
-        )
-        control = control_of(attempt.context)
-        control.given_up = f"{_reason(error)} ({verdict.reason})"
-        return self._report(
-            task,
-            "failed",
-            attempt.began_ns,
-            state="failed",
-            error=ErrorReport.of(error),
-            reason=verdict.reason,
-        )
-
-    def _expires_within(self, attempt: Attempt, retry: RetryAfter) -> bool:
-        deadline_ms = attempt.envelope.deadline
-        if not deadline_ms:
-            return False
-        return self._time_ns() / 1e6 + retry.seconds * 1000 >= deadline_ms
-
-    def _snoozed(self, attempt: Attempt, snooze: Snooze) -> Report:
-        if attempt.context.cancelled:
-            return self._cancelled(attempt, "not run again: " + _reason(snooze))
-        task, seconds = attempt.task, snooze.seconds(self._time_ns() / 1e9)
-        # At least one: without a delay it would be the next task again, and again.
-        delay_ms = max(1, round(min(seconds * 1000, LATEST_MS / 2)))
-        logger.info(
-            "task %s (%s) is run again in %.3g s: %s",
-            task.id,
-            attempt.definition.ability,
-            delay_ms / 1000,
-            _reason(snooze),
-        )
-        return Report(task.id, task.token, "back", delay_ms=delay_ms)
-
-    def _cancelled(self, attempt: Attempt, reason: str) -> Report:
-        return self._report(
-            attempt.task,
-            "cancelled",
-            attempt.began_ns,
-            state="cancelled",
-            reason=reason,
-            task=attempt.definition.ability,
-        )
-
-    def _refused(
-        self, delivery: Delivery, error: BaseException, began_ns: int
-    ) -> Report:
-        verdict: Verdict = "dead"
-        if isinstance(error, BadSignature):
-            verdict = "forged"
-            # Nothing that it says of itself can be trusted, so none of it is logged.
-            logger.warning("task %s is refused: %s", delivery.id, error.problem)
-        return self._report(
-            delivery,
-            verdict,
-            began_ns,
-            state="dead",
-            reason=_reason(error),
-            refusal=refusal_of(error),
-        )
-
-    def _unknown(self, attempt: Attempt) -> Report:
-        why = "it was stopped while it ran"
-        if attempt.is_overdue:
-            why = str(_too_long(attempt))
-        control_of(attempt.context).given_up = f"{OUTCOME_UNKNOWN}: {why}"
-        return self._report(
-            attempt.task,
-            "dead",
-            attempt.began_ns,
-            state="dead",
-            reason=f"{OUTCOME_UNKNOWN}: {why}",
-        )
-
-    def _report(
-        self, delivery: Delivery, verdict: Verdict, began_ns: int, **fields: Any
-    ) -> Report:
-        now_ns = self._time_ns()
-        outcome = TaskOutcome(
-            worker=self._worker,
-            ended=now_ns // 1_000_000,
-            took=max(0, (now_ns - began_ns) // 1_000_000),
-            attempt=delivery.attempt,
-            **fields,
-        )
-        return Report(delivery.id, delivery.token, verdict, outcome.encode())
 
 
 def end_if_forked(pid: int) -> None:
@@ -635,17 +421,6 @@ def _moment(milliseconds: int) -> datetime:
     except OverflowError:
         # A foreign program may write a time that no calendar has.
         return datetime.max.replace(tzinfo=timezone.utc)
-
-
-def _too_long(attempt: Attempt) -> TimeoutError:
-    return TimeoutError(f"it ran for longer than {attempt.timeout:g} s")
-
-
-def _reason(error: BaseException) -> str:
-    described = ErrorReport.of(error)
-    if isinstance(error, WorkStealingError):
-        return described.message
-    return f"{described.type}: {described.message}"
 
 
 def _is_news(report: Report | None, attempt: Attempt) -> TypeGuard[Report]:

@@ -42,6 +42,7 @@ __all__ = (
     "Submission",
     "SubmitOptions",
     "envelope_without_payload",
+    "has_limits",
     "lines_of",
     "new_ids",
 )
@@ -136,6 +137,8 @@ class SubmitOptions:
     """How often it is tried again; as often as the task says unless given."""
     timeout: float | timedelta | None = None
     """Seconds that an attempt may last; as many as the task says unless given."""
+    shard_key: str | None = None
+    """Tasks of one key are in one shard; of a queue without shards it means nothing."""
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -157,6 +160,8 @@ class SubmitOptions:
                 f"fair_key of a submission is the key itself, a text, not"
                 f" {self.fair_key!r}"
             )
+        if self.shard_key is not None:
+            checked_id(self.shard_key, "shard_key")
         if self.fair_weight is not None:
             checked_weight(self.fair_weight)
         for what, flag in (("again", self.again), ("log", self.log)):
@@ -283,6 +288,12 @@ def lines_of(
     if fair_key is not None:
         return [fair_line(priority, fair_key, weight)] * len(payloads), {}
     return [], {}
+
+
+def has_limits(task: TaskInterface) -> bool:
+    """Return whether a task has a limit, which is counted in one place."""
+    names = task.line_names if isinstance(task, TaskDefinition) else None
+    return names is not None and bool(names.numbers)
 
 
 def new_ids(count: int) -> list[str]:

@@ -147,7 +147,7 @@ class WorkerEngine(Generic[S]):
                 self.runner,
                 self.in_flight,
                 driver,
-                internals.keys.bell,
+                lambda: identity.keys.bell,
                 rest,
                 self.lease.renew_seconds,
                 clock,
@@ -182,7 +182,9 @@ class WorkerEngine(Generic[S]):
             chance=chance,
             clock=clock,
             observers=observers,
-            minutes=MinuteRecorder(identity.keys, self.runner.ended, clock),
+            minutes=MinuteRecorder(
+                lambda: identity.keys, self.runner.reports.ended, clock
+            ),
         )
 
     @property

@@ -133,10 +133,10 @@ class Exchanges:
         finally:
             self._under_way = None
 
-    def record_minutes(self, driver: Driver) -> None:
-        """Have all counted that ended, before the worker leaves."""
+    def record_minutes(self, driver: Driver, *, is_last: bool = False) -> None:
+        """Count what ended, every few seconds and before the worker leaves."""
         if self._minutes is not None:
-            self._minutes.record(driver, is_last=True)
+            self._minutes.record(driver, is_last=is_last)
 
     def count_failure(self, sentence: str, error: RedisError) -> None:
         """Count that Redis did not do what it was asked, and log it now and then."""
@@ -204,7 +204,7 @@ class Exchanges:
             # A task may have kept everybody from reading it for long.
             self._lease.renewed(asked.at if is_ahead else None)
             if self._minutes is not None:
-                self._minutes.record(driver)
+                self._minutes.sample_waits(exchanged.tasks, exchanged.now_ms)
         stats.taken += len(exchanged.tasks)
         if exchanged.unfinished >= 0:
             stats.due = exchanged.runnable
@@ -240,6 +240,8 @@ class Exchanges:
         self._stats.lost_leases += 1
         self.is_member = False
         self._in_flight.drop_all()
+        # No report is left that a replica could confirm.
+        self.is_unreplicated = False
         tell_lease_lost(self._slots)
         logger.warning(
             "worker %s lost its lease of %g s, and its tasks to other workers, after"

@@ -12,11 +12,13 @@ from enum import IntEnum
 from workstealing._checks import checked_queue_name, checked_whole
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
+from workstealing.client.shards import Shards
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import ConfigurationError, InvalidName
 from workstealing.pool.work import PoolStats
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.attempt import Delivery
 
 __all__ = (
     "STOP_SECONDS",
@@ -35,11 +37,13 @@ STOP_SECONDS = 25.0
 """How long tasks may go on after a stop: less than most service managers wait."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WorkerIdentity:
-    """A worker of one run of a queue."""
+    """A worker of one run of a queue, and the shard of it that it is in."""
 
+    shards: Shards
     keys: QueueKeys
+    """Those of its shard; only its loop moves it."""
     settings: QueueSettings
     name: str
     """`{pool}.{index}`"""
@@ -54,6 +58,10 @@ class WorkerIdentity:
         abilities = self.description["abilities"]
         assert isinstance(abilities, list)
         return abilities
+
+    def keys_of(self, task: Delivery) -> QueueKeys:
+        """Return the keys of the shard that a task is from."""
+        return self.shards.all[task.shard]
 
     @property
     def lease(self) -> float:
@@ -123,6 +131,7 @@ def identity_of(
     """Describe a worker of this process."""
     parts = internals_of(queue)
     return WorkerIdentity(
+        parts.shards,
         parts.keys,
         parts.settings,
         name,

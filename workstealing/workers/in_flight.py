@@ -21,7 +21,7 @@ reports of slots that fall idle wait for those of quick tasks that still run.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from threading import Condition, Lock
 
@@ -66,6 +66,9 @@ class InFlight:
         # still runs, and how that one ends says nothing about the other.
         self._held: dict[str, str] = {}
         self._reports: list[Report] = []
+        # Of shards that the worker went away from: ids and tokens, and their reports.
+        self._behind: set[tuple[str, str]] = set()
+        self._late: list[Report] = []
         self._unroutable: list[Unroutable] = []
         self._idle = 0
         self._is_asked_for = False
@@ -151,7 +154,7 @@ class InFlight:
                 if left <= 0.0 or self.is_exchange_due():
                     return
                 # While tasks are held it looks often: slots do not call for it.
-                if self._held:
+                if self._held or self._behind:
                     left = min(left, BATCH_SECONDS)
                 if self._idle and self._reports:
                     left = min(left, _TOGETHER_SECONDS)
@@ -185,8 +188,16 @@ class InFlight:
         return bool(self._reports or self._waiting) and age >= BATCH_SECONDS
 
     def is_busy(self) -> bool:
-        """Return whether anything is held."""
-        return bool(self._held)
+        """Return whether anything is held, or was left behind."""
+        return bool(self._held or self._behind)
+
+    def is_waiting_for_tasks(self) -> bool:
+        """Return whether slots are idle, and nothing is in hand for them."""
+        return self._idle > 0 and not self._waiting
+
+    def has_reports(self) -> bool:
+        """Return whether Redis lacks the reports of tasks that have ended."""
+        return bool(self._reports)
 
     def room(self) -> int:
         """Return how many to ask for: 50 ms of work, or one per idle slot."""
@@ -243,6 +254,7 @@ class InFlight:
         with self._mutex:
             # Whoever asks from now on may be too late for this exchange.
             self._is_asked_for = False
+            self._set_aside_late()
             reports, self._reports = self._reports, []
             return reports
 
@@ -287,6 +299,8 @@ class InFlight:
         """Let go of what no slot could run."""
         with self._mutex:
             unroutable, self._unroutable = self._unroutable, []
+            if self._behind:
+                unroutable = [one for one in unroutable if not self._send_back(one)]
             self._let_go([one.task for one in unroutable])
             return unroutable
 
@@ -312,11 +326,71 @@ class InFlight:
     def drop_all(self) -> None:
         """Let go of everything but running tasks: other workers have it."""
         with self._mutex:
+            self._set_aside_late()
             self._waiting.clear()
             self._held.clear()
             self._reports.clear()
             self._unroutable.clear()
             self._is_unsure = False
+
+    # What is left behind in a shard that the worker goes away from.
+
+    def leave_behind(self) -> dict[str, str]:
+        """Hold what runs apart from what is taken from now on; return ids and tokens.
+
+        What is not begun is handed back before.
+        """
+        with self._mutex:
+            held, self._held = self._held, {}
+            self._behind.update(held.items())
+            self._is_unsure = False
+            return held
+
+    def come_back(
+        self, held: Mapping[str, str], reports: Sequence[Report], *, doubts: bool
+    ) -> None:
+        """Hold what was left behind, together with what is taken from now on."""
+        with self._mutex:
+            self._behind.difference_update(held.items())
+            self._held.update(held)
+            self._reports += reports
+            self._is_unsure |= doubts
+
+    def take_late(self) -> list[Report]:
+        """Take out the reports of what was left behind."""
+        with self._mutex:
+            self._set_aside_late()
+            late, self._late = self._late, []
+            return late
+
+    def delivered_late(self, reports: Sequence[Report]) -> None:
+        """Hold no more what Redis has a report of."""
+        with self._mutex:
+            self._behind.difference_update((one.id, one.token) for one in reports)
+
+    def is_behind(self, task_id: str, token: str) -> bool:
+        """Return whether a task is still left behind."""
+        return (task_id, token) in self._behind
+
+    def give_up_behind(self, held: Mapping[str, str]) -> None:
+        """Let go of what others have by now, or what went back to the queue."""
+        with self._mutex:
+            self._behind.difference_update(held.items())
+
+    def _set_aside_late(self) -> None:
+        if self._behind:
+            late = [one for one in self._reports if (one.id, one.token) in self._behind]
+            if late:
+                self._late += late
+                self._reports = [one for one in self._reports if one not in late]
+
+    def _send_back(self, unroutable: Unroutable) -> bool:
+        """Have a task that was left behind go back to the queue, if it was."""
+        task = unroutable.task
+        if (task.id, task.token) not in self._behind:
+            return False
+        self._late.append(Report(task.id, task.token, "back"))
+        return True
 
     def _is_hungry(self) -> bool:
         return self._idle > len(self._waiting)
@@ -334,6 +408,8 @@ class InFlight:
         for task in tasks:
             if held.get(task.id) == task.token:
                 del held[task.id]
+            elif self._behind:
+                self._behind.discard((task.id, task.token))
 
     def _all_waiting(self) -> list[Delivery]:
         taken: list[Delivery] = []

@@ -64,6 +64,9 @@ class InlineSlot:
     def wake(self, number: int) -> None:
         """Do nothing: the next `work()` begins what there is."""
 
+    def has_moved(self) -> None:
+        """Do nothing: the loop itself waits for wake-ups, wherever it is."""
+
     def stop_listening(self) -> None:
         """Do nothing: the loop looks after each task, and a signal handler may ask."""
 
@@ -96,7 +99,7 @@ class InlineSlot:
 
     def rest(self, seconds: float) -> RedisCommand[bool] | None:
         """Have the loop wait for a wake-up with its next exchange: it is one trip."""
-        bell = self._parts.bell
+        bell = self._parts.bell()
         return RedisCommand(("BLPOP", bell, seconds), bool, is_blocking=True)
 
     def close(self) -> None:

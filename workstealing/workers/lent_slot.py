@@ -86,6 +86,10 @@ class LentSlot(InlineSlot):
         """Wait for a wake-up, or until an exchange is due."""
         self._parts.in_flight.wait_until_due(seconds, self._wake_ups.listen)
 
+    def has_moved(self) -> None:
+        """Listen for wake-ups of another shard."""
+        self._wake_ups.move()
+
     def stop_listening(self) -> None:
         """Leave wake-ups to workers that take tasks, and let the loop look at once."""
         self._wake_ups.stop()

@@ -42,6 +42,8 @@ from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
 from workstealing.workers.in_flight import BATCH_SECONDS, InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
+from workstealing.workers.outposts import Outposts
+from workstealing.workers.shard_rounds import ShardRounds
 from workstealing.workers.slots import Slots
 from workstealing.workers.upkeep import emit_rescued, upkeep
 
@@ -73,6 +75,8 @@ _LONGEST_PAUSE = 4.0
 _HAND_BACK_SECONDS = 1.0
 _UNPARK_BATCH = 500
 _LOCK_SECONDS = 1.0
+# Failures in a row after which a worker tries another shard.
+_PATIENCE = 3
 
 
 class WorkerLoop:
@@ -156,6 +160,7 @@ class WorkerLoop:
         self._failures_in_a_row = 0
         self._hand_back_at = -math.inf
         self._read_ahead: Exchanged | None = None
+        self._owed: Exchanged | None = None
         self.stats = LoopStats()
         self._exchanges = Exchanges(
             identity,
@@ -170,6 +175,9 @@ class WorkerLoop:
             minutes=minutes,
         )
         self._handing_back = HandingBack(identity, in_flight, observers)
+        self._outposts = Outposts(identity, in_flight, slots, lease, self.stats, clock)
+        self._rounds = ShardRounds(identity, schedules, chance, clock, observers)
+        self._has_settled = self._has_prepared = False
         self.phase = Phase.WORKING
         """How far along the worker is; set from outside."""
         self.is_empty = False
@@ -194,6 +202,7 @@ class WorkerLoop:
                     self._in_flight.doubt()
                 else:
                     self._pause(error)
+                    self._escape()
         if self._exchanges.is_member:
             self.leave()
 
@@ -258,7 +267,9 @@ class WorkerLoop:
         try:
             self._exchanges.exchange(driver, want=0, keep=0)
             self._handing_back.all_waiting(driver, final=True)
-            self._exchanges.record_minutes(driver)
+            self._exchanges.record_minutes(driver, is_last=True)
+            if self._identity.shards.are_several:
+                self._outposts.leave(driver)
         except RedisError as error:
             logger.warning(
                 "worker %s could not hand back its tasks, which others take over when"
@@ -286,6 +297,9 @@ class WorkerLoop:
 
     def _join(self) -> None:
         identity, call = self._identity, self._driver.call
+        if not self._has_settled:
+            self._move_to(self._driver.run(self._rounds.settle()))
+            self._has_settled = True
         rescued = call(
             worker_calls.join(
                 identity.keys,
@@ -297,38 +311,61 @@ class WorkerLoop:
         )
         if self._observers is not None:
             emit_rescued(self._observers, identity.name, rescued)
+        if identity.shards.are_several and self._has_prepared:
+            # It comes and goes; the upkeep of the shard does the rest.
+            self._exchanges.is_member = True
+            return
         for ability in identity.abilities:
             unparked = _UNPARK_BATCH
             while unparked >= _UNPARK_BATCH:
                 unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
         if self._schedules.has_code:
             self._driver.run(self._schedules.declare())
-        self._exchanges.is_member = True
+        self._exchanges.is_member = self._has_prepared = True
 
     def _turn(self) -> None:
         """Exchange once, and do what comes of it."""
         in_flight, driver, phase = self._in_flight, self._driver, self.phase
+        has_shards = self._identity.shards.are_several
+        if has_shards and self._outposts:
+            self._outposts.tend(driver)
+        if has_shards and self._rounds.is_due and self._goes_elsewhere(is_idle=False):
+            return
         exchanged, self._read_ahead = self._read_ahead, None
         if exchanged is None:
             exchanged = self._exchange()
         if exchanged is None:
             return
-        has_worked = phase is Phase.WORKING and self._steal(exchanged) > 0
-        if not has_worked and in_flight.is_busy():
+        owed, self._owed = self._owed, None
+        has_worked = owed is not None and self._do_duties(driver, owed) > 0
+        if phase is Phase.WORKING and self._steal(exchanged) > 0:
             has_worked = True
+        elif in_flight.is_busy():
+            has_worked = True
+            is_short = not exchanged.tasks and in_flight.is_waiting_for_tasks()
+            is_due = has_shards and is_short and self._rounds.is_due
+            if is_due and self._goes_elsewhere(is_idle=True):
+                return
             self._work()
             if self._exchanges.is_member:
                 self._handing_back.route_unknown(driver)
                 self._handing_back.release(driver, in_flight.release_if_stuck())
-        if self._do_duties(driver, exchanged):
+        if in_flight.has_reports():
+            # Somebody may be waiting for these results; upkeep can wait.
+            self._owed = exchanged
+        elif self._do_duties(driver, exchanged):
             has_worked = True
         # One that is still putting paused tasks aside may find others behind them.
         is_sorting = exchanged.held_back > self._held_back
         self._held_back = exchanged.held_back
         if has_worked or is_sorting:
             self._rests_in_a_row = 0
+            if has_shards:
+                self._rounds.note_work()
         elif self.phase is phase:
-            self._rest(exchanged)
+            is_due = has_shards and (self._rounds.is_due or bool(self._until_empty))
+            if not is_due or not self._goes_elsewhere(is_idle=True):
+                self._rest(exchanged)
 
     def _exchange(self) -> Exchanged | None:
         in_flight = self._in_flight
@@ -392,6 +429,7 @@ class WorkerLoop:
 
     def _do_duties(self, driver: Driver, exchanged: Exchanged) -> int:
         """Do what is due for the whole queue; return how many ticks were fired."""
+        self._exchanges.record_minutes(driver)
         fired = 0
         if exchanged.due_schedules:
             fired = driver.run(self._schedules.fire_due())
@@ -405,13 +443,18 @@ class WorkerLoop:
                 self._observers,
             )
             driver.run(flow)
+            # Shards may have been added.
+            driver.run(identity.shards.known())
         return fired
 
     def _rest(self, exchanged: Exchanged) -> None:
         if self._until_empty:
             is_all = self._until_empty == "all"
             left = exchanged.unfinished if is_all else exchanged.runnable
-            if self._may_end(left <= 0):
+            is_empty = left <= 0
+            if is_empty and self._identity.shards.are_several:
+                is_empty = self._driver.run(self._rounds.are_empty(is_all=is_all))
+            if self._may_end(is_empty):
                 self.is_empty = True
                 return
         try:
@@ -423,6 +466,8 @@ class WorkerLoop:
                 "side work of worker %s failed", self._identity.name, error=error
             )
         seconds = self._rest_seconds
+        if self._identity.shards.are_several:
+            seconds = min(seconds, self._rounds.rest_seconds)
         if choose_victim(exchanged.victims, self._identity.name) is not None:
             # Another thief was quicker; or this one can run nothing of what is there.
             pause = _THEFT_PAUSE * 2.0 ** min(self._rests_in_a_row, 10)
@@ -440,6 +485,53 @@ class WorkerLoop:
         else:
             # Wake-ups are for those who take tasks.
             self._sleep(min(seconds, _QUIET_REST))
+
+    def _goes_elsewhere(self, *, is_idle: bool) -> bool:
+        """Look at other shards, and go to one of them if that is worth it."""
+        if not self._is_open():
+            return False
+        looks_at_all = is_idle and bool(self._until_empty)
+        flow = self._rounds.look(is_idle=is_idle, looks_at_all=looks_at_all)
+        shard = self._driver.run(flow)
+        if shard is None:
+            return False
+        with self._speaking:
+            before = self._identity.keys
+            # Reports first; then all that is not begun goes back.
+            self._exchanges.exchange(self._driver, want=0, keep=0)
+            if self._exchanges.is_member:
+                self._handing_back.all_waiting(self._driver, final=False)
+                self._outposts.leave_behind(before, is_unsure=False)
+                if not self._outposts.has(before.shard):
+                    self._handing_back.all_waiting(self._driver, final=True)
+            self._move_to(shard)
+        return True
+
+    def _escape(self) -> None:
+        """Go to another shard if this one cannot be reached, and others can."""
+        has_shards = self._identity.shards.are_several
+        if not has_shards or self._failures_in_a_row < _PATIENCE:
+            return
+        try:
+            shard = self._driver.run(self._rounds.escape())
+        except RedisError:
+            return
+        if shard is not None and self._is_open():
+            with self._speaking:
+                self._in_flight.release_all()
+                self._outposts.leave_behind(self._identity.keys, is_unsure=True)
+                self._move_to(shard)
+
+    def _move_to(self, shard: int) -> None:
+        """Be in another shard from now on, which is joined next."""
+        identity = self._identity
+        if identity.keys.shard != shard:
+            self._exchanges.is_member = False
+            self._read_ahead = self._waits_for = None
+            self._outposts.come_back(shard)
+            identity.keys = identity.shards.all[shard]
+            self._slots.has_moved()
+            logger.debug("worker %s goes to shard %d", identity.name, shard)
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()

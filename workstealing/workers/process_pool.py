@@ -29,6 +29,7 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.connect import address_for_children
 from workstealing.errors import PoolBroken, RedisError, ResourceFailed
 from workstealing.queue import worker_calls
+from workstealing.queue.keys import QueueKeys
 from workstealing.workers.child_logs import LogReader, parent_levels
 from workstealing.workers.identity import (
     STOP_SECONDS,
@@ -330,8 +331,10 @@ class ProcessPool:
             )
             self._give_up(broken)
         self._pause()
-        if child.index >= self._wanted or self._phase is not Phase.WORKING:
-            for queue in self._queues:
+        is_last = child.index >= self._wanted or self._phase is not Phase.WORKING
+        for queue in self._queues:
+            # The next of its name takes over what it held, unless it is elsewhere.
+            if is_last or internals_of(queue).shards.are_several:
                 self._hand_back_for(child, queue)
 
     def _give_up(self, error: Exception) -> None:
@@ -345,10 +348,18 @@ class ProcessPool:
         self._not_before = time.monotonic() + min(_LONGEST_PAUSE, pause)
 
     def _hand_back_for(self, child: _ChildHandle, queue: TaskQueue) -> None:
-        """Hand back what a dead child held, since no other takes its name again."""
+        """Hand back what a dead child held, wherever that was."""
+        for keys in internals_of(queue).shards.all:
+            self._hand_back_in(keys, child, queue)
+
+    def _hand_back_in(
+        self, keys: QueueKeys, child: _ChildHandle, queue: TaskQueue
+    ) -> None:
         parts, name = internals_of(queue), self._name(child)
-        keys, incarnation = parts.keys, child.incarnation
+        incarnation = child.incarnation
         try:
+            if keys.shard and not parts.driver.call(worker_calls.is_known(keys, name)):
+                return
             if not child.is_killed:
                 # Joining under a name takes over its tasks, and counts the death.
                 heir = identity_of(queue, name)

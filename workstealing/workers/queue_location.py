@@ -16,7 +16,7 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.memory_addresses import is_in_memory
 from workstealing.errors import ConfigurationError
 
-__all__ = ("QueueLocation", "location_of")
+__all__ = ("QueueLocation", "global_of", "location_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,19 @@ def location_of(queue: TaskQueue | AsyncTaskQueue) -> QueueLocation:
             f"{queue!r} is in memory, where other processes cannot reach it: use"
             " kind='threads' or kind='asyncio', or a real server"
         )
+    return global_of(queue, ", or use kind='threads'")
+
+
+def global_of(queue: TaskQueue | AsyncTaskQueue, or_else: str = "") -> QueueLocation:
+    """Find the module in which a queue is a global, wherever its tasks are."""
     for name, module in sorted(sys.modules.items(), key=_rank):
         if name == "__mp_main__" or module is None:
             continue
         for attribute, value in tuple(getattr(module, "__dict__", {}).items()):
             if value is queue:
-                return _checked(name, attribute)
+                return _checked(name, attribute, or_else)
     raise ConfigurationError(
-        f"processes import {queue!r} by its name: make it a global of a module, or use"
-        " kind='threads'"
+        f"processes import {queue!r} by its name: make it a global of a module{or_else}"
     )
 
 
@@ -64,11 +68,11 @@ def _rank(item: tuple[str, object]) -> tuple[bool, int]:
     return name == "__main__", -len(name)
 
 
-def _checked(module: str, attribute: str) -> QueueLocation:
+def _checked(module: str, attribute: str, or_else: str) -> QueueLocation:
     main = sys.modules["__main__"]
     if module == "__main__" and not getattr(main, "__file__", None):
         raise ConfigurationError(
             "processes cannot import what was typed into an interpreter: put the queue"
-            " into a module, or use kind='threads'"
+            f" into a module{or_else}"
         )
     return QueueLocation(module, attribute)

@@ -195,15 +195,19 @@ class Share:
     # What the loop of its queue does.
 
     def look(self) -> int:
-        """Have free slots before asking for tasks; return how many are granted."""
+        """Have free slots before asking for tasks; return how many lack one."""
         shares = self._shares
         with shares.lock:
             if shares.free() > 0:
                 self._hope()
             granted = shares.give()
-            seen = self.granted
+            unfed = self.unfed()
         shares.tell(granted, but=self)
-        return seen
+        return unfed
+
+    def unfed(self) -> int:
+        """Return for how many of its slots no task is in hand."""
+        return self.granted - self.holder.in_hand()
 
     def answered(self, *, brought: bool) -> None:
         """Know that the queue can be reached, and whether it had tasks."""
@@ -215,14 +219,15 @@ class Share:
             granted = shares.give()
         shares.tell(granted, but=self)
 
-    def give_back(self, seen: int) -> None:
-        """Leave to others the slots for which the queue had no task, of those *seen*.
+    def give_back(self, unfed: int) -> None:
+        """Leave slots to others for which an exchange brought no task.
 
-        A slot granted since then was not asked for yet.
+        Not those granted since then: they were not asked for yet. Nor those whose tasks
+        have ended since then: the queue may have more.
         """
         shares = self._shares
         with shares.lock:
-            left = min(seen, self.granted) - self.holder.in_hand()
+            left = min(unfed, self.unfed())
             if left <= 0:
                 return
             self.grant(self.granted - left)

@@ -28,7 +28,7 @@ class WakeUpListener:
 
     Args:
         driver: where to listen; the listener closes it.
-        key: of the list of wake-ups.
+        bell: returns the key of the list of wake-ups, now.
         seconds: to wait at a time.
         woken: what to call then; returns whether there is any use for it.
     """
@@ -36,15 +36,13 @@ class WakeUpListener:
     def __init__(
         self,
         driver: DedicatedDriver,
-        key: str,
+        bell: Callable[[], str],
         seconds: float,
         woken: Callable[[], bool],
     ) -> None:
         self._driver = driver
-        self._command = RedisCommand(
-            ("BLPOP", key, seconds), parse=bool, is_blocking=True
-        )
-        self._pass_on = RedisCommand(("RPUSH", key, "1"), parse=bool)
+        self._bell = bell
+        self._seconds = seconds
         self._woken = woken
         self._is_wanted = Event()
         self._is_over = False
@@ -60,6 +58,10 @@ class WakeUpListener:
         """Listen for a while, if it does not do so already."""
         self._is_wanted.set()
 
+    def move(self) -> None:
+        """Listen no longer where the worker is no more."""
+        self._driver.interrupt()
+
     def stop(self) -> None:
         """End soon; nobody needs to wait for it."""
         self._is_over = True
@@ -73,15 +75,20 @@ class WakeUpListener:
                 self._driver.close()
                 return
             self._is_wanted.clear()
+            key = self._bell()
+            wait = RedisCommand(("BLPOP", key, self._seconds), bool, is_blocking=True)
             try:
-                is_woken = self._driver.call(self._command)
-                # Others may be at rest, and would not hear of it for a while.
-                if is_woken and (self._is_over or not self._woken()):
-                    self._driver.call(self._pass_on)
+                is_woken = self._driver.call(wait)
+                # The worker has ended or gone to another shard, or its slots are busy:
+                # others may be at rest, and would not hear of it for a while.
+                is_elsewhere = self._is_over or key != self._bell()
+                if is_woken and (is_elsewhere or not self._woken()):
+                    self._driver.call(RedisCommand(("RPUSH", key, "1"), parse=bool))
             except Exception as error:  # noqa: BLE001 - it must not end
                 # The loop has noticed too, and says so.
                 logger.debug("cannot listen for wake-ups: %r", error)
-                if not self._is_over:
+                # Unless it was only called back, to listen in another shard.
+                if not self._is_over and key == self._bell():
                     Event().wait(_PAUSE_SECONDS)
 
 

@@ -44,7 +44,7 @@ class SharedInFlight(InFlight):
         self._share = shares.join(self)
         self._place = place
         self._all_empty = all_empty
-        self._seen: int | None = None
+        self._unfed: int | None = None
         self._has_shrunk = False
 
     # What its share asks.
@@ -117,14 +117,14 @@ class SharedInFlight(InFlight):
 
     def room(self) -> int:
         """Return how many to ask for, with all free slots that nobody else wants."""
-        self._seen = self._share.look()
+        self._unfed = self._share.look()
         self._size = self._share.portion()
         return super().room()
 
     def keep(self) -> int:
         """Return how many to have in the deque; none, if others come first."""
-        if self._seen is None:
-            self._seen = self._share.granted
+        if self._unfed is None:
+            self._unfed = self._share.unfed()
         return super().keep() if self._size else 0
 
     def take(self, deliveries: Sequence[Delivery], cancelled: Iterable[str]) -> int:
@@ -132,14 +132,15 @@ class SharedInFlight(InFlight):
         super().take(deliveries, cancelled)
         if deliveries:
             self._all_empty.has_tasks(self._place)
+            self._unfed = (self._unfed or 0) - len(deliveries)
         self._share.answered(brought=bool(deliveries))
         return min(self._idle, len(self._waiting))
 
     def wait_until_due(self, seconds: float, when_hungry: Callable[[], None]) -> None:
         """Give back the slots for which there was no task, then wait."""
-        if self._seen is not None:
-            seen, self._seen = self._seen, None
-            self._share.give_back(seen)
+        if self._unfed is not None:
+            unfed, self._unfed = self._unfed, None
+            self._share.give_back(unfed)
         if super()._is_hungry():
             # These slots were granted when the last exchange was on its way.
             super().make_exchange_due()

@@ -84,6 +84,10 @@ class Slots(Protocol):
         """
         ...
 
+    def has_moved(self) -> None:
+        """Listen for wake-ups of another shard."""
+        ...
+
     def stop_listening(self) -> None:
         """Leave wake-ups to workers that take tasks, and let the loop look at once."""
         ...
@@ -102,8 +106,8 @@ class SlotParts:
     in_flight: InFlight
     driver: Driver
     """Shared by all threads of the process."""
-    bell: str
-    """The key of the list of wake-ups."""
+    bell: Callable[[], str]
+    """Returns the key of the list of wake-ups, of the shard that the worker is in."""
     rest_seconds: float
     renew_seconds: float
     clock: Clock
@@ -191,6 +195,10 @@ class ResizableSlots(ABC, Generic[S]):
         """Leave wake-ups to workers that take tasks, and let the loop look at once."""
         self._wake_ups.stop()
         self._in_flight.make_exchange_due()
+
+    def has_moved(self) -> None:
+        """Listen for wake-ups of another shard."""
+        self._wake_ups.move()
 
     def all(self) -> tuple[S, ...]:
         """Return every slot, including those that leave after their current task."""

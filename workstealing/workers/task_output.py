@@ -7,15 +7,15 @@ error of ours. A task that says nothing costs nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock, time_of_day
-from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import RedisError
 from workstealing.queue import producer_calls, task_output_calls, worker_calls
+from workstealing.queue.steps import Call, RedisCommand
 from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.tasks.context import Progress, TaskNotes, encode_checkpoint
 from workstealing.tasks.envelope import After
@@ -23,25 +23,37 @@ from workstealing.tasks.member_result import argument_of
 from workstealing.tasks.output_capture import Capture, LogRecord
 from workstealing.workers.identity import WorkerIdentity
 
-__all__ = ("TaskOutput",)
+__all__ = ("OutputDriver", "TaskOutput")
 
 logger = BackgroundLogger(__name__)
+
+T = TypeVar("T")
 
 _PROGRESS_EVERY = 0.1
 _OUTCOMES = 100
 
 
+class OutputDriver(Protocol):
+    """What performs the calls of output, such as a `Driver`."""
+
+    def call(self, call: Call[T] | RedisCommand[T]) -> T:
+        """Perform a call and return its answer."""
+        ...
+
+
 class TaskOutput:
     """The output of the tasks of one worker."""
 
-    def __init__(self, driver: Driver, identity: WorkerIdentity, clock: Clock) -> None:
+    def __init__(
+        self, driver: OutputDriver, identity: WorkerIdentity, clock: Clock
+    ) -> None:
         self._driver = driver
         self._identity = identity
         self._clock = clock
 
-    def argument(self, after: After) -> bytes:
+    def argument(self, task: Delivery, after: After) -> bytes:
         """Read what those before a step returned, a hundred at a time."""
-        ids, keys = after.ids, self._identity.keys
+        ids, keys = after.ids, self._identity.keys_of(task)
         found: list[tuple[str, bytes]] = []
         for first in range(0, len(ids), _OUTCOMES):
             part = ids[first : first + _OUTCOMES]
@@ -57,7 +69,7 @@ class TaskOutput:
         identity = self._identity
         return self._driver.call(
             worker_calls.begin(
-                identity.keys,
+                identity.keys_of(attempt.task),
                 identity.name,
                 attempt.task,
                 replicas=identity.settings.replicas,
@@ -71,10 +83,11 @@ class TaskOutput:
     def capture(self, attempt: Attempt) -> Capture:
         """Write what the attempt logs and prints, while the context lasts."""
         driver, identity, task = self._driver, self._identity, attempt.task
+        keys = identity.keys_of(task)
 
         def sink(record: LogRecord) -> bool:
             call = task_output_calls.log(
-                identity.keys, identity.name, task, record.sequence, record.encode()
+                keys, identity.name, task, record.sequence, record.encode()
             )
             return driver.call(call)
 
@@ -84,7 +97,7 @@ class TaskOutput:
         """Drop the progress and checkpoints of a task that has ended."""
         if report is None or report.verdict in ("retry", "back"):
             return
-        keys, task_id = self._identity.keys, attempt.task.id
+        keys, task_id = self._identity.keys_of(attempt.task), attempt.task.id
         try:
             self._driver.call(task_output_calls.drop_notes(keys, task_id))
         except RedisError as error:
@@ -99,7 +112,11 @@ class _RedisNotes:
     __slots__ = ("_clock", "_driver", "_identity", "_shown_at", "_task", "has_notes")
 
     def __init__(
-        self, driver: Driver, identity: WorkerIdentity, task: Delivery, clock: Clock
+        self,
+        driver: OutputDriver,
+        identity: WorkerIdentity,
+        task: Delivery,
+        clock: Clock,
     ) -> None:
         self._driver = driver
         self._identity = identity
@@ -122,7 +139,7 @@ class _RedisNotes:
         task = self._task
         saved = self._driver.call(
             task_output_calls.read_note(
-                self._identity.keys, task.id, task.envelope, "checkpoint"
+                self._identity.keys_of(task), task.id, task.envelope, "checkpoint"
             )
         )
         if saved is None:
@@ -137,10 +154,11 @@ class _RedisNotes:
 
     def _write(self, what: Any, value: bytes) -> bool:
         identity, task = self._identity, self._task
+        keys = identity.keys_of(task)
         self.has_notes = True
         try:
             return self._driver.call(
-                task_output_calls.note(identity.keys, identity.name, task, what, value)
+                task_output_calls.note(keys, identity.name, task, what, value)
             )
         except RedisError as error:
             logger.warning("the %s of task %s was not saved: %s", what, task.id, error)

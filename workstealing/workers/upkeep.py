@@ -9,15 +9,14 @@ recruiter.
 
 from __future__ import annotations
 
+from typing import Any
+
 from workstealing._checks import checked_queue_name
 from workstealing.client.async_task_queue import AsyncTaskQueue
-from workstealing.client.queue_internals import internals_of
+from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.client.task_queue import TaskQueue
-from workstealing.drivers.address import target_of
-from workstealing.drivers.async_driver import AsyncDriverSource
 from workstealing.drivers.connect import async_driver_source, driver_source
-from workstealing.drivers.sync_driver import DriverSource
 from workstealing.queue import pause_calls, upkeep_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
@@ -31,6 +30,7 @@ from workstealing.telemetry.task_events import (
     TasksStolen,
 )
 from workstealing.telemetry.task_observers import TaskObservers
+from workstealing.workers.side_connection import SideConnection
 
 __all__ = ("AsyncWorkStealer", "WorkStealer", "emit_rescued", "upkeep")
 
@@ -52,38 +52,29 @@ class WorkStealer:
     def __init__(self, queue: TaskQueue, *, by: str = "recruit") -> None:
         self._parts = internals_of(queue)
         self._by = checked_queue_name(by, "by")
-        self._source = driver_source(self._parts.source.redis)
+        self._connection = SideConnection(self._parts, driver_source)
         self._has_declared = False
+        self._rounds = _UpkeepRounds(self._parts)
 
     @property
     def target(self) -> str:
         """Name the server; jobs of one server share a breaker."""
-        return target_of(self._current_source().driver.client)
+        return self._connection.target
 
     def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        parts, driver = self._parts, self._current_source().driver
+        parts, driver = self._parts, self._connection.source.driver
         if parts.schedules.has_code and not self._has_declared:
             driver.run(parts.schedules.declare())
             self._has_declared = True
-        flow = upkeep(
-            parts.keys, parts.settings, self._by, parts.schedules, parts.observers
-        )
-        return driver.run(flow)
+        return driver.run(self._rounds.upkeep_of_next(self._by))
 
     def close(self) -> None:
         """Release its connections; it connects again if it is used afterwards.
 
         A client that the queue was given stays open.
         """
-        self._source.close()
-
-    def _current_source(self) -> DriverSource:
-        # A test moves its queue to another server, and back.
-        redis = self._parts.source.redis
-        if self._source.redis is not redis:
-            self._source = driver_source(redis)
-        return self._source
+        self._connection.source.close()
 
 
 class AsyncWorkStealer:
@@ -92,37 +83,51 @@ class AsyncWorkStealer:
     def __init__(self, queue: AsyncTaskQueue, *, by: str = "recruit") -> None:
         self._parts = internals_of(queue)
         self._by = checked_queue_name(by, "by")
-        self._source = async_driver_source(self._parts.source.redis)
+        self._connection = SideConnection(self._parts, async_driver_source)
         self._has_declared = False
+        self._rounds = _UpkeepRounds(self._parts)
 
     @property
     def target(self) -> str:
         """Name the server; jobs of one server share a breaker."""
-        return target_of(self._current_source().driver.client)
+        return self._connection.target
 
     async def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        parts, driver = self._parts, self._current_source().driver
+        parts, driver = self._parts, self._connection.source.driver
         if parts.schedules.has_code and not self._has_declared:
             await driver.run(parts.schedules.declare())
             self._has_declared = True
-        flow = upkeep(
-            parts.keys, parts.settings, self._by, parts.schedules, parts.observers
-        )
-        return await driver.run(flow)
+        return await driver.run(self._rounds.upkeep_of_next(self._by))
 
     async def close(self) -> None:
         """Release its connections; it connects again if it is used afterwards.
 
         A client that the queue was given stays open.
         """
-        await self._source.close()
+        await self._connection.source.close()
 
-    def _current_source(self) -> AsyncDriverSource:
-        redis = self._parts.source.redis
-        if self._source.redis is not redis:
-            self._source = async_driver_source(redis)
-        return self._source
+
+class _UpkeepRounds:
+    """The upkeep of the shards of a queue, each in its turn."""
+
+    def __init__(self, parts: QueueInternals[Any]) -> None:
+        self._parts = parts
+        self._has_asked = False
+
+    def upkeep_of_next(self, by: str) -> Flow[Duty]:
+        """Do a bounded part of what is due in the next shard."""
+        parts = self._parts
+        shards = parts.shards
+        if shards.are_several or not self._has_asked:
+            yield from shards.known()
+            self._has_asked = True
+        keys = shards.all[shards.next_turn()]
+        return (
+            yield from upkeep(
+                keys, parts.settings, by, parts.schedules, parts.observers
+            )
+        )
 
 
 def upkeep(

@@ -151,7 +151,10 @@ class WorkerPool:
         return self._workers
 
     def quiet(self) -> None:
-        """Take no more tasks, hand back waiting ones; running ones go on. Final."""
+        """Take no more tasks, hand back waiting ones; running ones go on. Final.
+
+        Processes hear of it a moment later, and may begin a task until then.
+        """
         self._running().quiet()
 
     def reload(self) -> None:

@@ -114,6 +114,7 @@ def _commands(site: str, fd: int) -> dict[str, list[str]]:
         "gunicorn-gevent": [*gunicorn, *gevent],
         "gunicorn-gevent-hooks": [*gunicorn, *gevent, *hooks],
         "gunicorn-hooks": [*gunicorn, *hooks],
+        "gunicorn-preload": [*gunicorn, "--preload"],
         "gunicorn-threads": [*gunicorn, "--threads", "2"],
         "granian-asgi": [*granian, "asgi", site],
         "granian-wsgi": [*granian, "wsgi", site],

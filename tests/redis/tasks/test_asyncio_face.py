@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker
-from workstealing.client import queue_internals
+from workstealing.client import queue_outcomes
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
     InputEnded,
@@ -130,7 +130,7 @@ async def test_many_waits_at_once_share_one_subscription_and_are_pushed_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Whoever only looked would come too late.
-    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_outcomes, "_LOOK_SECONDS", 3600.0)
     handles = [await tasks.wait.submit() for _ in range(10)]
     waits = [asyncio.create_task(handle.result(timeout=20)) for handle in handles]
     await until(
@@ -157,7 +157,7 @@ async def test_waits_whose_subscription_is_cut_make_another(
     redis_client: Redis,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_outcomes, "_LOOK_SECONDS", 3600.0)
 
     def channels() -> set[bytes]:
         return set(redis_client.pubsub_channels(internals_of(queue).keys.channel("*")))

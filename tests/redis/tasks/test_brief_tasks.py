@@ -26,6 +26,7 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError, TaskFailed
 from workstealing.queue.brief_calls import brief_exchange
 from workstealing.queue.worker_calls import exchange, join
+from workstealing.tasks.attempt import Report
 from workstealing.tasks.outcome import State
 
 Make = Callable[..., TaskQueue]
@@ -110,19 +111,88 @@ def test_only_tasks_that_may_are_taken(queue: TaskQueue, spare: BriefTasks) -> N
     @queue.task(name="long")
     def long() -> None: ...
 
-    @queue.task(name="limited", brief=True, limit=Limit(concurrency=1))
-    def limited() -> None: ...
-
     @queue.task(name="brief", brief=True)
     def brief() -> str:
         return "ran"
 
-    held = [long.submit(), limited.submit()]
+    held = long.submit()
     handle = brief.submit()
-    drain(recruiter_of(spare), queue, left=2)
+    drain(recruiter_of(spare), queue, left=1)
 
     assert handle.result(timeout=5) == "ran"
-    assert [each.state().state for each in held] == [State.WAITING, State.WAITING]
+    assert held.state().state is State.WAITING
+
+
+def test_tasks_with_limits_and_fair_keys_are_taken_in_their_turn(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    ran: list[str] = []
+
+    @queue.task(name="limited", brief=True, limit=Limit(concurrency=1))
+    def limited() -> None:
+        ran.append("limited")
+
+    @queue.task(name="fair", brief=True, fair_key="customer")
+    def fair(customer: str) -> None:
+        ran.append(customer)
+
+    for _ in range(3):
+        limited.submit()
+    for customer in ("ann", "ann", "ann", "bob"):
+        fair.submit(customer)
+    drain(recruiter_of(spare), queue)
+
+    assert ran.count("limited") == 3
+    of_customers = [who for who in ran if who != "limited"]
+    assert of_customers.index("bob") < 2, "bob need not wait for all of ann's"
+    assert keys_left(queue) == NOTHING
+
+
+def test_a_limit_without_room_holds_back_brief_tasks(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="limited", brief=True, limit=Limit(concurrency=1))
+    def limited() -> str:
+        return "ran"
+
+    first, second = limited.submit(), limited.submit()
+    internals = internals_of(queue)
+    call = brief_exchange(internals.keys, internals.settings, "other.0", ["limited@1"])
+    taken = internals.driver.call(call).task
+    assert taken is not None
+    recruiter = recruiter_of(spare)
+    assert recruiter.enlist() is Duty.DISMISSED
+
+    back = brief_exchange(
+        internals.keys,
+        internals.settings,
+        "other.0",
+        [],
+        reports=[Report(taken.id, taken.token, "back")],
+    )
+    internals.driver.call(back)
+    drain(recruiter, queue)
+    assert [first.result(timeout=5), second.result(timeout=5)] == ["ran", "ran"]
+
+
+def test_a_line_that_begins_with_a_long_task_keeps_its_turn(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    ran: list[str] = []
+
+    @queue.task(name="long", fair_key="customer")
+    def long(customer: str) -> None:
+        ran.append("long")
+
+    @queue.task(name="brief", brief=True, fair_key="customer")
+    def brief(customer: str) -> None:
+        ran.append("brief")
+
+    long.submit("ann")
+    brief.submit("bob")
+    assert recruiter_of(spare).enlist() is Duty.DISMISSED
+    Worker(queue).run(until_empty=True)
+    assert ran == ["long", "brief"]
 
 
 def test_an_empty_queue_is_no_work(queue: TaskQueue, spare: BriefTasks) -> None:

@@ -55,7 +55,7 @@ def test_every_option_of_a_queue_is_a_keyword_with_a_type(kind: Any) -> None:
     assert list(parameters) == [
         *("name", "redis", "run", "lease", "retention", "max_outcomes"),
         *("max_dead", "dead_retention"),
-        *("max_length", "max_payload", "max_result", "replicas"),
+        *("max_length", "max_payload", "max_result", "replicas", "shards"),
         *("registry", "policy", "secret", "keyring", "release"),
         *("middleware", "carry", "clock", "observers"),
     ]

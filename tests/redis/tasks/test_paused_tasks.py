@@ -123,7 +123,7 @@ def test_every_view_says_what_is_paused(make_queue: Make) -> None:
     assert [(one.task, one.tasks) for one in stat.pauses] == [("echo", 1)]
     (row,) = inspector.ls("paused")
     assert (row.id, row.state, row.note) == ("one", State.PAUSED, "task echo is paused")
-    assert "not begun: task echo is paused since" in str(inspector.why("one"))
+    assert "not begun: task echo has been paused since" in str(inspector.why("one"))
     tree = repr(inspector.tree())
     assert "1 put aside" in tree
     assert "task echo is paused since" in tree

@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from workstealing import TaskQueue, Worker
-from workstealing.client import queue_internals
+from workstealing.client import queue_outcomes
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
     ResultInvalid,
@@ -63,7 +63,7 @@ def test_an_outcome_is_pushed_to_whoever_waits(
     queue: TaskQueue, crew: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whoever only looked would come too late.
-    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_outcomes, "_LOOK_SECONDS", 3600.0)
     release = Event()
 
     @queue.task
@@ -84,7 +84,7 @@ def test_an_outcome_is_pushed_to_whoever_waits(
 def test_more_callers_than_are_told_find_the_outcome_by_looking(
     queue: TaskQueue, crew: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_internals, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(queue_outcomes, "_LOOK_SECONDS", 0.1)
     release = Event()
 
     @queue.task

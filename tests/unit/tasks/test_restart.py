@@ -87,7 +87,7 @@ def test_the_stricter_of_two_wishes_counts() -> None:
 def test_one_that_raised_is_not_tried_again(restart: Any, error: Exception) -> None:
     runner, attempt = attempt_at(restart=restart)
 
-    report = runner._raised(attempt, error)
+    report = runner.reports.raised(attempt, error)
 
     assert outcome(report).state == "failed"
     assert restart in outcome(report).reason
@@ -97,14 +97,14 @@ def test_its_caller_can_forbid_it_too() -> None:
     runner, attempt = attempt_at("never")
 
     assert attempt.runs_once
-    assert outcome(runner._raised(attempt, ValueError())).state == "failed"
+    assert outcome(runner.reports.raised(attempt, ValueError())).state == "failed"
 
 
 def test_by_default_it_is_tried_again() -> None:
     runner, attempt = attempt_at()
 
     assert not attempt.runs_once
-    assert runner._raised(attempt, ValueError()).verdict == "retry"
+    assert runner.reports.raised(attempt, ValueError()).verdict == "retry"
 
 
 def test_one_that_was_stopped_comes_back() -> None:

@@ -25,7 +25,9 @@ class Scene:
         runner: Any = self
         driver: Any = self
         self.slot = InlineSlot(
-            SlotParts("w.0", runner, self.in_flight, driver, "bell", 1, 1, self.clock),
+            SlotParts(
+                "w.0", runner, self.in_flight, driver, lambda: "bell", 1, 1, self.clock
+            ),
         )
         self.take(*ids)
 

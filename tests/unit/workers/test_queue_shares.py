@@ -58,16 +58,16 @@ class Queue:
         if self.is_woken and self._scene.shares.free() > 0:
             self.is_woken = False
             self.share.heard()
-        seen = self.share.look()
+        unfed = self.share.look()
         if self.is_away:
             self.share.could_not_reach()
             return
-        brought = min(max(0, seen - self.hand), self.waiting)
+        brought = min(max(0, unfed), self.waiting)
         self.waiting -= brought
         self.hand += brought
         self.share.answered(brought=brought > 0)
         self.begin()
-        self.share.give_back(seen)
+        self.share.give_back(unfed - brought)
 
     def begin(self) -> None:
         while self.slots and self.hand:

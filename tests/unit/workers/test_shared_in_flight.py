@@ -13,9 +13,15 @@ from workstealing.workers.shared_in_flight import SharedInFlight
 class Scene:
     """The workers of two queues with one slot, or more; a test plays their loops."""
 
-    def __init__(self, size: int = 1, weights: tuple[float, float] = (1, 1)) -> None:
+    def __init__(
+        self,
+        size: int = 1,
+        weights: tuple[float, float] = (1, 1),
+        *,
+        strict: bool = False,
+    ) -> None:
         self.clock = ManualClock(100.0)
-        self.shares = QueueShares(weights, strict=False, clock=self.clock)
+        self.shares = QueueShares(weights, strict=strict, clock=self.clock)
         empty = AllEmpty(2)
         self.batchings = [Batching(), Batching()]
         self.first, self.second = (
@@ -68,6 +74,22 @@ def test_a_slot_without_a_task_goes_to_the_other_queue_before_the_loop_rests() -
 
     assert scene.second.is_exchange_due()
     assert scene.ask(scene.second) == 1
+
+
+def test_a_slot_whose_task_ends_before_the_loop_rests_stays_with_its_queue() -> None:
+    scene = Scene(strict=True)
+    scene.ask(scene.first)
+    scene.first.take(tasks("a"), ())
+    task = scene.first.begin()
+    assert task is not None
+    scene.first.finish(task, report(task), 0.001)
+
+    scene.rest(scene.first)
+
+    # The exchange brought all that it was asked for, so there may be more.
+    assert scene.ask(scene.second) == 0
+    assert scene.first.is_exchange_due()
+    assert scene.ask(scene.first) > 0
 
 
 def test_a_slot_that_is_released_calls_the_queue_whose_turn_it_is() -> None:

@@ -1,12 +1,10 @@
---- needs: unusual, caller, orphans, settle, suspects, paused, take, history, envelope_name
---- needs: first_write, wake_workers
---- needs rarely: promote, load
+--- needs: unusual, caller, settle, take, envelope_name, first_write, wake_workers
+--- needs rarely: orphans, suspects, paused, history, obstacles, take_turns, permits, promote, load
 -- The exchange of a process that runs short tasks in a spare moment: deliver its reports, and
--- take one task that fits. It comes from the front of an inbox, or from the back of the deque
--- of a worker that has many. The process is known by its lease alone: it is no member, has no
--- deque, and gets no share of the inboxes. If it dies, upkeep treats it as a dead worker.
---
--- Tasks that wait in lines, for limits or for fairness, are left to workers.
+-- take one task that fits. It comes from the front of an inbox, from the line whose turn it is,
+-- or from the back of the deque of a worker that has many. The process is known by its lease
+-- alone: it is no member, has no deque, and gets no share of the inboxes. If it dies, upkeep
+-- treats it as a dead worker.
 --
 -- KEY inboxes[3]      list  urgent, normal, low
 -- KEY task            hash  id -> envelope
@@ -18,12 +16,13 @@
 -- KEY later           zset  id -> when it is due
 -- KEY dead            zset  id -> when it was given up
 -- KEY workers         zset  worker -> end of its lease
+-- KEY members         hash  worker -> incarnation|description
 -- KEY loads           zset  worker -> length of its deque
 -- KEY victim_deque    list  of the worker that it may steal from
 -- KEY running         hash  id -> begun at; of this worker
 -- KEY control         hash  token
 -- KEY stats           hash  counts
--- KEY history         hash  id -> attempts:deaths:steals
+-- KEY history         hash  id -> attempts:deaths:steals:events, then failures
 -- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY cancelled       hash  id -> how often an inbox names it that was cancelled
 -- KEY parked          hash  id -> ability that it waits for
@@ -38,6 +37,8 @@
 -- KEY permits         hash  limit key -> how many tasks hold a permit
 -- KEY permit_holders  hash  id -> limit keys that it holds permits of
 -- KEY refills         zset  limit key, or a limit after a tab -> when it has room
+-- KEY limits          hash  limit -> its numbers; then those of the code, if others
+-- KEY rates           zset  limit key -> when its bucket is full
 -- KEY bell            list  wake-ups for idle workers
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
@@ -51,6 +52,7 @@
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
 -- KEY thefts          stream  victim, thief, tasks; the last 200 thefts
 -- KEY too_long        hash  id -> when a spare moment was too short for it
+-- KEY biographies     hash  id -> what befell a task that has ended, as in history
 -- ARG worker         str   a name that no other process has
 -- ARG lease_ms       int
 -- ARG want           int   1, or 0 to report only
@@ -65,25 +67,34 @@
 --                          outcome, ms
 --
 -- Reply: the task as id, token, attempt, envelope, or nothing; what ability it takes; refused;
--- loads as worker, length, … if it was given nothing.
+-- loads as worker, length, … if it was given nothing; the time; whether somebody asked to cancel
+-- the task.
 
 local refused, reports_at = {}, abilities_at + fitting
 if #ARGV >= reports_at then settle(reports_at, #ARGV, refused) end
+local returned = 0
 -- What it was given and never heard of.
-local returned = return_running(math.huge, unknown)
+if redis.call('EXISTS', running) == 1 then returned = return_running(math.huge, unknown) end
+if returned > 0 then becomes_odd() end
 for i = reports_at, #ARGV, 5 do
   if ARGV[i + 2] == 'back' then returned = returned + 1 end
 end
 if returned > 0 then wake_workers(returned) end
 if overran ~= '' then
   local kept_ms = 24 * 3600 * 1000
-  redis.call('HSET', too_long, overran, now)
+  first_write('HSET', too_long, overran, now)
   redis.call('PEXPIRE', too_long, kept_ms)
 end
 
 local is_fitting = {}
 for i = abilities_at, abilities_at + fitting - 1 do is_fitting[ARGV[i]] = true end
 local is_any_too_long = redis.call('EXISTS', too_long) == 1
+
+-- A task that somebody died with may end this process too: workers are there to be ended.
+local function is_for_workers(id)
+  if is_any_too_long and redis.call('HEXISTS', too_long, id) == 1 then return true end
+  return is_odd and suspect_among({id}) and redis.call('EXISTS', members) == 1
+end
 
 -- How far it looks for a task that fits, in ids and in bytes of their envelopes.
 local most_ids, may_read, ability = 20, 256 * 1024, ''
@@ -94,18 +105,32 @@ local function fits(id)
   may_read = may_read - #envelope
   local name, version = envelope_name(envelope)
   ability = name and name .. '@' .. version
-  return is_fitting[ability or ''] and not suspect_among({id})
-    and not (is_any_too_long and redis.call('HEXISTS', too_long, id) == 1)
+  return is_fitting[ability or ''] and not is_for_workers(id)
 end
 
-local function take_from_front(inbox)
+local function begins_with_fitting(line)
+  local first = first_of(lines, line, 1)[1]
+  return not first or fits(string.sub(first, #line + 19))
+end
+
+-- Take the first task of an inbox that fits; tell whether there was one, be it put aside.
+local function take_first(inbox)
   for n, id in ipairs(redis.call('LRANGE', inbox, 0, most_ids - 1)) do
     if fits(id) then
       local before = redis.call('LPOP', inbox, n)
       for i = n - 1, 1, -1 do redis.call('LPUSH', inbox, before[i]) end
       accept({id}, false, inbox)
-      return
+      return true
     end
+  end
+  return false
+end
+
+local function take_from_front(inbox)
+  if is_odd then drop_cancelled(inbox) end
+  if is_odd and is_any_name_paused() then set_paused_aside(inbox, false) end
+  for _ = 1, most_ids do
+    if room == 0 or not take_first(inbox) then return end
   end
 end
 
@@ -117,8 +142,11 @@ local function take_from_back()
       local behind = redis.call('RPOP', victim_deque, #ids - n + 1)
       for i = #behind - 1, 1, -1 do redis.call('RPUSH', victim_deque, behind[i]) end
       redis.call('HDEL', lock, id)
-      local attempts, deaths, steals, failures = read_history(redis.call('HGET', history, id))
-      redis.call('HSET', history, id, write_history(attempts, deaths, steals + 1, failures))
+      local attempts, deaths, steals, failures, events =
+        read_history(redis.call('HGET', history, id))
+      events = add_events(events, {event('s', now, worker, victim)})
+      redis.call('HSET', history, id,
+        write_history(attempts, deaths, steals + 1, failures, events))
       becomes_odd()
       redis.call('HINCRBY', stats, 'stolen', 1)
       redis.call('XADD', thefts, 'MAXLEN', 200, '*', 'victim', victim, 'thief', worker, 'tasks', 1)
@@ -129,18 +157,30 @@ local function take_from_back()
   end
 end
 
-if want > 0 and next(is_fitting) and not is_queue_paused() then
+if want > 0 and next(is_fitting) and not (is_odd and is_queue_paused()) then
   local most_promoted = 100
   if is_odd and promote(now, most_promoted) > 0 then becomes_odd() end
-  for _, inbox in ipairs(inboxes) do
-    if room > 0 then take_from_front(inbox) end
+  local has_lines = is_there(placed)
+  if has_lines then renew_rates(now, most_promoted) end
+  -- As of workers, one in sixteen begins with low tasks, and one with normal ones; lines and
+  -- inboxes take turns. The millisecond is as good as a draw.
+  local lines_come_first = has_lines and math.floor(now / 16) % 2 == 0
+  for _, n in ipairs(({{3, 1, 2}, {2, 1, 3}})[now % 16 + 1] or {1, 2, 3}) do
+    if lines_come_first then take_turns(n - 1, begins_with_fitting) end
+    if room > 0 then take_from_front(inboxes[n]) end
+    if has_lines and room > 0 then take_turns(n - 1, begins_with_fitting) end
   end
   if room > 0 and victim ~= '' then take_from_back() end
 end
-if #tasks > 0 then
-  first_write('ZADD', workers, now + lease_ms, worker)
-  redis.call('HINCRBY', stats, 'brief', 1)
-  return {tasks, ability, refused, {}}
+-- What a limit has room for now, by a report or by time, may be for workers.
+local unblocked = is_odd and number_unblocked() or 0
+if unblocked > 0 then wake_workers(unblocked) end
+
+if #tasks == 0 then
+  redis.call('ZREM', workers, worker)
+  return {tasks, '', refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, 0}
 end
-redis.call('ZREM', workers, worker)
-return {tasks, '', refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES')}
+first_write('ZADD', workers, now + lease_ms, worker)
+redis.call('HINCRBY', stats, 'brief', 1)
+local is_cancelled = is_there(cancelling) and redis.call('SISMEMBER', cancelling, tasks[1]) or 0
+return {tasks, ability, refused, {}, now, is_cancelled}

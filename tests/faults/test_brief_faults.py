@@ -1,0 +1,142 @@
+"""A host that runs brief tasks while Redis is away, hangs, is full or read-only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from workstealing import (
+    AsyncBriefTasks,
+    AsyncRecruiter,
+    AsyncTaskQueue,
+    BriefTasks,
+    Duty,
+    ExecutionContext,
+    Recruiter,
+    TaskQueue,
+)
+from workstealing.client.queue_internals import internals_of
+from workstealing.testing import Server, wait_until
+
+
+class Host:
+    """Enlists until a task has begun, and lets a fault happen in the middle of it."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.queue = TaskQueue(name, url, lease=60)
+        self.fault: Callable[[], object] = bool
+        self.waited: list[float] = []
+        self.begun = 0
+
+        @self.queue.task(name="visit", brief=True, retries=3)
+        def visit(context: ExecutionContext) -> str:
+            self.begun += 1
+            self.fault()
+            for step in range(20):
+                began_at = time.monotonic()
+                context.save(step)
+                self.waited.append(time.monotonic() - began_at)
+            return "done"
+
+        self.visit = visit
+        self.spare = BriefTasks(self.queue)
+        self.recruiter = Recruiter(share=None, breaker=None)
+        self.recruiter.install(self.spare, "tasks", rate=1.0)
+
+    def enlist_until(self, condition: Callable[[], object], what: str) -> None:
+        wait_until(lambda: self.enlist() and condition(), 60, what)
+
+    def enlist(self) -> bool:
+        self.recruiter.enlist()
+        return True
+
+    def check_drained(self, handle: Any) -> None:
+        self.fault = bool
+        self.enlist_until(lambda: not self.queue.counts().unfinished, "the end")
+        assert handle.result(timeout=5) == "done"
+        assert self.queue.counts().stats["done"] == 1
+        self.spare.close()
+        self.queue.close()
+
+
+def test_a_server_that_hangs_in_mid_task_is_waited_for_once_per_slice(
+    tcp_server: Server, make_proxy: Callable[[Server], Any], key_prefix: str
+) -> None:
+    proxy = make_proxy(tcp_server)
+    host = Host(proxy.url, key_prefix)
+    handle = host.visit.submit()
+    host.fault = lambda: proxy.swallow(True)
+    host.enlist_until(lambda: host.begun, "the task to begin")
+
+    # How long is not asserted: after one call that waited in vain, none was sent.
+    assert len(host.waited) == 20
+    proxy.swallow(False)
+    proxy.cut_all()
+    host.check_drained(handle)
+    assert host.begun == 1, "what was done is reported later"
+
+
+@pytest.mark.parametrize("fault", ["away", "read-only", "full"])
+def test_a_host_sees_nothing_of_a_server_that_fails_in_mid_task(
+    fault: str, tcp_server: Server, key_prefix: str
+) -> None:
+    host = Host(tcp_server.url, key_prefix)
+    handle = host.visit.submit()
+    admin: Any = internals_of(host.queue).driver.client
+
+    def happen() -> None:
+        if fault == "away":
+            tcp_server.kill()
+        elif fault == "read-only":
+            admin.replicaof("127.0.0.1", "1")
+        else:
+            admin.config_set("maxmemory", 1)
+
+    host.fault = happen
+    host.enlist_until(lambda: host.begun, "the task to begin")
+    host.fault = bool
+    for _ in range(3):
+        assert host.recruiter.enlist() in (Duty.DISMISSED, Duty.RECRUITED)
+    if fault == "away":
+        tcp_server.restart()
+    elif fault == "read-only":
+        admin.replicaof("NO", "ONE")
+    else:
+        admin.config_set("maxmemory", 0)
+    host.check_drained(handle)
+
+
+async def test_an_asyncio_host_sees_nothing_of_a_server_that_hangs(
+    tcp_server: Server, make_proxy: Callable[[Server], Any], key_prefix: str
+) -> None:
+    proxy = make_proxy(tcp_server)
+    queue = AsyncTaskQueue(key_prefix, proxy.url, lease=60)
+    begun: list[int] = []
+
+    @queue.task(name="visit", brief=True)
+    async def visit() -> str:
+        begun.append(1)
+        proxy.swallow(True)
+        return "done"
+
+    await visit.submit()
+    spare = AsyncBriefTasks(queue)
+    recruiter = AsyncRecruiter(share=None, breaker=None)
+    recruiter.install(spare, "tasks", rate=1.0)
+    deadline = time.monotonic() + 60
+    while not begun and time.monotonic() < deadline:
+        await recruiter.enlist()
+    for _ in range(3):
+        await recruiter.enlist()
+    proxy.swallow(False)
+    proxy.cut_all()
+    looking = TaskQueue(key_prefix, tcp_server.url)
+    while looking.counts().unfinished and time.monotonic() < deadline:
+        await recruiter.enlist()
+    assert looking.counts().stats["done"] == 1
+    looking.close()
+    await spare.close()
+    await queue.close()

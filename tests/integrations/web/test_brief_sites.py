@@ -1,0 +1,68 @@
+"""A site without workers that runs its own tasks, and whose processes are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pytest
+
+from workstealing import TaskQueue
+from workstealing.testing import Server, wait_until
+
+TASKS, FATAL = 150, (40, 90)
+
+
+@pytest.mark.parametrize("server", ["gunicorn", "gunicorn-preload", "gunicorn-threads"])
+def test_a_site_whose_processes_are_killed_loses_no_task_and_ends_none_twice(
+    server: str,
+    serve: Callable[..., Any],
+    redis_server: Server,
+    key_prefix: str,
+) -> None:
+    queue = TaskQueue(key_prefix, redis_server.url, lease=2)
+
+    @queue.task(name="visit", brief=True)
+    def visit(number: int, is_fatal: bool) -> int:
+        raise AssertionError("only the site runs it")
+
+    handles = [visit.submit(number, number in FATAL) for number in range(TASKS)]
+    site = serve(server, "brief_site", REDIS=redis_server.url, QUEUE=key_prefix)
+
+    def begun(number: int) -> list[int]:
+        told = (line.split(":") for line in site.diary())
+        return [int(pid) for task, pid in told if int(task) == number]
+
+    def is_begun(number: int) -> bool:
+        ask_for_page(site)
+        return bool(begun(number))
+
+    for number in FATAL:
+        wait_until(partial(is_begun, number), 60, f"task {number} to begin")
+        os.kill(begun(number)[0], signal.SIGKILL)
+
+    def is_drained() -> bool:
+        ask_for_page(site)
+        return not queue.counts().unfinished
+
+    wait_until(is_drained, 60, "all tasks to be done")
+    assert [each.result(timeout=5) for each in handles] == list(range(TASKS))
+    runs = Counter(int(line.split(":")[0]) for line in site.diary())
+    assert runs == Counter([*range(TASKS), *FATAL]), "what was fatal began once more"
+    stats = queue.counts().stats
+    assert stats["done"] == TASKS
+    assert stats["reassigned"] == len(FATAL)
+    assert stats["brief"] >= TASKS + len(FATAL)
+    queue.close()
+
+
+def ask_for_page(site: Any) -> None:
+    """Ask, and do not wait for the end of a connection that a task may keep open."""
+    with suppress(ConnectionError), site.connect() as connection:
+        connection.sendall(b"GET /page HTTP/1.1\r\nHost: site\r\n\r\n")
+        connection.recv(1024)

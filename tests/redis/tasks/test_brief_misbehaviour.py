@@ -1,0 +1,363 @@
+"""What a brief task, its host or an operator may do to a spare moment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from workstealing import (
+    AsyncBriefTasks,
+    AsyncRecruiter,
+    AsyncTaskQueue,
+    BriefTasks,
+    Duty,
+    ExecutionContext,
+    Recruiter,
+    TaskQueue,
+    Worker,
+    WorkStealer,
+)
+from workstealing.client.queue_internals import internals_of
+from workstealing.errors import TaskFailed
+from workstealing.tasks.outcome import State
+from workstealing.testing import wait_until
+
+Make = Callable[..., TaskQueue]
+
+
+@pytest.fixture
+def queue(make_queue: Make, redis_client: Any) -> TaskQueue:
+    # Side work waits 50 ms for a reply, which is too short on a busy machine.
+    return make_queue(redis_client, lease=1.0)
+
+
+@pytest.fixture
+def make_spare() -> Iterator[Callable[..., BriefTasks]]:
+    made: list[BriefTasks] = []
+
+    def make(queue: TaskQueue) -> BriefTasks:
+        made.append(BriefTasks(queue))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def spare(queue: TaskQueue, make_spare: Callable[..., BriefTasks]) -> BriefTasks:
+    return make_spare(queue)
+
+
+def recruiter_of(job: Any, **options: Any) -> Recruiter:
+    recruiter = Recruiter(**{"share": None, "deadline": 5.0, **options})
+    recruiter.install(job, "tasks", rate=1.0)
+    return recruiter
+
+
+def locks_of(queue: TaskQueue) -> int:
+    internals = internals_of(queue)
+    client: Any = internals.driver.client
+    return int(client.hlen(internals.keys.lock))
+
+
+def test_a_task_that_exits_fails_and_its_host_goes_on(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="exit", brief=True)
+    def leave() -> None:
+        sys.exit(3)
+
+    class Strange(BaseException):
+        pass
+
+    @queue.task(name="strange", brief=True)
+    def strange() -> None:
+        raise Strange("nobody derives from that")
+
+    handles = [leave.submit(), strange.submit()]
+    recruiter = recruiter_of(spare)
+    assert [recruiter.enlist(), recruiter.enlist()] == [Duty.RECRUITED] * 2
+    for handle, error in zip(handles, ("SystemExit", "Strange"), strict=True):
+        with pytest.raises(TaskFailed, match=error):
+            handle.result(timeout=5)
+
+
+def test_a_task_that_forks_is_reported_once(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="fork", brief=True)
+    def fork() -> str:
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+        return "the parent" if child else "the child"
+
+    handle = fork.submit()
+    me = os.getpid()
+    assert recruiter_of(spare).enlist() is Duty.RECRUITED
+    assert os.getpid() == me
+    assert handle.result(timeout=5) == "the parent"
+    assert queue.counts().stats["done"] == 1
+
+
+def test_a_coroutine_that_ignores_its_cancellation_is_not_run_beside_itself(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="deaf", brief=True)
+    async def deaf(context: ExecutionContext) -> int:
+        begun.append(context.attempt)
+        for _ in range(100):
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                continue
+        return 0
+
+    handle = deaf.submit()
+    recruiter = recruiter_of(spare, deadline=0.1)
+    recruiter.enlist()
+    recruiter.enlist()
+
+    assert begun == [1]
+    assert handle.state().state is State.RUNNING, "until its lease has ended"
+    assert locks_of(queue) == 1
+
+
+async def test_an_asyncio_host_leaves_behind_a_coroutine_that_ignores_it(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+    begun: list[int] = []
+    is_over = asyncio.Event()
+
+    @queue.task(name="deaf", brief=True)
+    async def deaf() -> None:
+        begun.append(1)
+        while not is_over.is_set():
+            try:
+                await is_over.wait()
+            except asyncio.CancelledError:
+                continue
+
+    handle = await deaf.submit()
+    recruiter = AsyncRecruiter(share=None, deadline=0.1)
+    spare = AsyncBriefTasks(queue)
+    recruiter.install(spare, "tasks", rate=1.0)
+    for _ in range(3):
+        await recruiter.enlist()
+    assert begun == [1]
+    assert (await handle.state()).state is State.RUNNING
+    is_over.set()
+    await spare.close()
+
+
+async def test_a_cancelled_host_leaves_behind_a_coroutine_that_ignores_it(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+    begun: list[int] = []
+    has_begun, is_over = asyncio.Event(), asyncio.Event()
+
+    @queue.task(name="deaf", brief=True)
+    async def deaf() -> None:
+        begun.append(1)
+        has_begun.set()
+        while not is_over.is_set():
+            try:
+                await is_over.wait()
+            except asyncio.CancelledError:
+                continue
+
+    handle = await deaf.submit()
+    spare = AsyncBriefTasks(queue)
+    host = asyncio.create_task(spare.recruited())
+    await has_begun.wait()
+    host.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await host
+    await spare.recruited()
+    assert begun == [1]
+    assert (await handle.state()).state is State.RUNNING
+    is_over.set()
+    await spare.close()
+
+
+def test_a_plain_function_that_hangs_is_handed_back_at_the_hard_deadline(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="endless", brief=True)
+    def endless(context: ExecutionContext) -> int:
+        begun.append(context.attempt)
+        while len(begun) == 1:
+            time.sleep(0.001)
+        return context.attempt
+
+    handle = endless.submit()
+    recruiter = recruiter_of(spare, deadline=0.1, hard_deadline=0.2)
+    recruiter.enlist()
+    recruiter.enlist()
+    assert begun == [1]
+    assert handle.state().state is State.WAITING
+    Worker(queue).run(until_empty=True)
+    assert handle.result(timeout=5) == 1, "no attempt was counted"
+
+
+def test_what_was_cancelled_is_not_tried_again(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="stubborn", brief=True, retries=3)
+    def stubborn(context: ExecutionContext) -> None:
+        begun.append(context.attempt)
+        queue.handle(context.id).cancel()
+        raise ValueError("again")
+
+    handle = stubborn.submit()
+    recruiter = recruiter_of(spare)
+    wait_until(
+        lambda: recruiter.enlist() and handle.state().state is State.CANCELLED,
+        20,
+        "the task to be cancelled",
+    )
+    assert begun == [1]
+
+
+def test_cancelled_tasks_at_the_front_do_not_stop_the_others(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="brief", brief=True)
+    def brief() -> str:
+        return "ran"
+
+    for handle in [brief.submit() for _ in range(30)]:
+        handle.cancel()
+    last = brief.submit()
+    recruiter_of(spare).enlist()
+    assert last.result(timeout=5) == "ran"
+
+
+def test_what_a_process_died_with_is_run_by_another_if_there_is_no_worker(
+    queue: TaskQueue, make_spare: Callable[..., BriefTasks]
+) -> None:
+    @queue.task(name="fatal", brief=True)
+    def fatal(is_fatal: bool) -> str:
+        if is_fatal and os.getpid() != me:
+            os._exit(1)
+        return "ran"
+
+    me = os.getpid()
+    handle = fatal.submit(True)
+    child = os.fork()
+    if not child:
+        recruiter_of(BriefTasks(queue)).enlist()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+    recruiter = Recruiter(share=None, deadline=5.0)
+    recruiter.install(make_spare(queue), "tasks", rate=0.5)
+    recruiter.install(WorkStealer(queue), "upkeep", rate=0.5)
+    wait_until(
+        lambda: recruiter.enlist() and handle.state().state is State.DONE,
+        30,
+        "another process to run it",
+    )
+    assert handle.result(timeout=5) == "ran"
+    assert queue.counts().stats["reassigned"] == 1
+
+
+def test_what_a_process_died_with_is_left_to_workers_if_there_are_any(
+    make_queue: Make, redis_client: Any, make_spare: Callable[..., BriefTasks]
+) -> None:
+    queue = make_queue(redis_client)
+
+    @queue.task(name="fatal", brief=True)
+    def fatal() -> str:
+        return "ran"
+
+    handle = fatal.submit()
+    internals = internals_of(queue)
+    keys, client = internals.keys, redis_client
+    client.hset(keys.history, handle.id, "0:1:0")
+    client.hset(keys.members, "some.0", "1|{}")
+    recruiter = recruiter_of(make_spare(queue))
+    assert recruiter.enlist() is Duty.DISMISSED
+    client.hdel(keys.members, "some.0")
+    assert recruiter.enlist() is Duty.RECRUITED
+    assert handle.result(timeout=5) == "ran"
+
+
+def test_several_threads_share_one_recruiter(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="brief", brief=True)
+    def brief(number: int) -> int:
+        return number
+
+    handles = [brief.submit(number) for number in range(60)]
+    recruiter, errors = recruiter_of(spare, deadline=0.05), []
+
+    def serve() -> None:
+        try:
+            while queue.counts().unfinished:
+                recruiter.enlist()
+                spare.recruited()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=serve) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    assert [each.result(timeout=5) for each in handles] == list(range(60))
+    assert queue.counts().stats["done"] == 60
+
+
+def test_a_forked_child_works_under_a_name_of_its_own(
+    make_queue: Make, make_spare: Callable[..., BriefTasks]
+) -> None:
+    queue = make_queue()
+
+    @queue.task(name="who", brief=True)
+    async def who(context: ExecutionContext) -> str:
+        await asyncio.sleep(0)
+        return context.worker
+
+    spare = make_spare(queue)
+    recruiter = recruiter_of(spare)
+    first = who.submit()
+    wait_until(
+        lambda: recruiter.enlist() and first.state().state is State.DONE, 20, "it"
+    )
+    second = who.submit()
+    child = os.fork()
+    if not child:
+        try:
+            wait_until(
+                lambda: recruiter.enlist() and second.state().state is State.DONE,
+                20,
+                "it",
+            )
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    third = who.submit()
+    wait_until(
+        lambda: recruiter.enlist() and third.state().state is State.DONE, 20, "it"
+    )
+    names = [each.result(timeout=5) for each in (first, second, third)]
+    assert names[0] == names[2] != names[1]

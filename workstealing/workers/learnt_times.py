@@ -1,0 +1,49 @@
+"""How long tasks and exchanges take in this process, as far as it has learnt."""
+
+from __future__ import annotations
+
+from math import exp
+
+__all__ = ("LearntTimes",)
+
+# Kept for an exchange, until it is known how long one takes.
+_FIRST_EXCHANGE = 0.002
+# After so many seconds, about a third of what was learnt is left.
+_MEMORY_SECONDS = 15.0
+
+
+class LearntTimes:
+    """What to expect, in seconds.
+
+    A task that took long is believed at once; of exchanges, it is the average that
+    counts. Both fade: after a moment in which the machine or Redis was slow nothing
+    would fit, so nothing would be tried, and nobody would learn that it is over.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, tuple[float, float]] = {}
+        self._exchange: tuple[float, float] | None = None
+
+    def exchanged(self, seconds: float, now: float) -> None:
+        """Learn how long an exchange took."""
+        before = self.exchange(now)
+        self._exchange = (before + 0.1 * (seconds - before), now)
+
+    def exchange(self, now: float) -> float:
+        """Return what an exchange is expected to take."""
+        known = self._exchange
+        return _FIRST_EXCHANGE if known is None else _faded(known, now)
+
+    def took(self, ability: str, seconds: float, now: float) -> None:
+        """Learn how long a task took."""
+        self._tasks[ability] = (max(seconds, self.task(ability, 0.0, now)), now)
+
+    def task(self, ability: str, unknown: float, now: float) -> float:
+        """Return what a task is expected to take; *unknown* if there was none yet."""
+        known = self._tasks.get(ability)
+        return unknown if known is None else _faded(known, now)
+
+
+def _faded(learnt: tuple[float, float], now: float) -> float:
+    seconds, learnt_at = learnt
+    return seconds * exp((learnt_at - now) / _MEMORY_SECONDS)

@@ -1,0 +1,228 @@
+"""When a worker goes from one shard of its queue to another.
+
+A worker is a member of one shard at a time. So its connections and waits are as many as
+without shards. It has a home, the shard with the fewest members when it starts. Once a
+second, and when it runs out of tasks, it looks at a few others: at those without a
+member, and at two more.
+
+- A shard without a member that has tasks is served first, also by a busy worker; of
+  several workers in one shard, about one goes.
+- A worker that finds nothing goes where most tasks wait for each member, and home when
+  there are none anywhere.
+- A shard that has nobody at all becomes the home of one of several workers that rest.
+- The upkeep of a shard without members is done by those who look.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from zlib import crc32
+
+from workstealing.chance import Chance
+from workstealing.client.queue_schedules import QueueSchedules
+from workstealing.clock import Clock
+from workstealing.errors import RedisError
+from workstealing.queue.inspection_calls import Counts, counts
+from workstealing.queue.merged_counts import ended_since, merged_counts
+from workstealing.queue.shard_calls import Glimpse, glimpse
+from workstealing.queue.steps import Flow, ask
+from workstealing.telemetry.task_observers import TaskObservers
+from workstealing.workers.identity import WorkerIdentity
+from workstealing.workers.upkeep import upkeep
+
+__all__ = ("ShardRounds", "choose_home", "choose_shard")
+
+_LOOK_SECONDS = 1.0
+_AWAY_SECONDS = 10.0
+_MOST_DOUBLINGS = 4
+_FRUITLESS_SECONDS = 5.0
+# Of the others, how many are looked at: two choices are nearly as good as all.
+_SAMPLE = 2
+
+
+class ShardRounds:
+    """What one worker knows of the shards that it is not in.
+
+    Args:
+        identity: which worker, and where it is.
+        schedules: those of the queue, for upkeep.
+        chance: which shards to look at, and who goes.
+        clock: when it looked last.
+        observers: are told what upkeep does.
+    """
+
+    def __init__(
+        self,
+        identity: WorkerIdentity,
+        schedules: QueueSchedules,
+        chance: Chance,
+        clock: Clock,
+        observers: TaskObservers | None,
+    ) -> None:
+        self._identity = identity
+        self._schedules = schedules
+        self._chance = chance
+        self._clock = clock
+        self._observers = observers
+        self._home = 0
+        self._look_at = -math.inf
+        self._deserted: frozenset[int] = frozenset()
+        self._unseen: set[int] = set()
+        self._not_before: dict[int, float] = {}
+        self._failures: dict[int, int] = {}
+        self._counted: Counts | None = None
+        self._number = 1
+        self._is_content = self._has_worked = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look at others."""
+        return self._clock.monotonic() >= self._look_at
+
+    @property
+    def rest_seconds(self) -> float:
+        """How long a worker may rest that found nothing."""
+        if self._is_content and not self._deserted:
+            return math.inf
+        return max(0.001, self._look_at - self._clock.monotonic())
+
+    def note_work(self) -> None:
+        """Look at others again when there is nothing more to do here."""
+        self._is_content = False
+        self._has_worked = True
+
+    def settle(self) -> Flow[int]:
+        """Choose a home, where the fewest workers are."""
+        shards = yield from self._identity.shards.known()
+        if len(shards) > 1:
+            pool, _, index = self._identity.name.rpartition(".")
+            first = (crc32(pool.encode()) + int(index)) % len(shards)
+            seen = yield from self._glimpses(range(len(shards)))
+            self._home = choose_home(seen, first, len(shards))
+            self._note(seen, len(shards))
+        return self._home
+
+    def look(self, *, is_idle: bool, looks_at_all: bool = False) -> Flow[int | None]:
+        """Look at other shards; return the one to go to, if it is worth it."""
+        number = len((yield from self._identity.shards.known()))
+        if number > self._number:
+            self._unseen.update(range(self._number, number))
+        here = self._identity.keys.shard
+        self._look_at = self._clock.monotonic() + _LOOK_SECONDS
+        wanted = set(range(number))
+        if not looks_at_all:
+            others = [one for one in wanted if one != here]
+            drawn = (self._chance.random() for _ in range(_SAMPLE))
+            some = {others[int(one * len(others))] for one in drawn}
+            wanted = {here, self._home} | self._deserted | self._unseen | some
+        seen = yield from self._glimpses(sorted(wanted))
+        self._note(seen, number)
+        if is_idle and here != self._home and not self._has_worked:
+            # Whatever waits here, this worker could not take it.
+            self._not_before[here] = self._clock.monotonic() + _FRUITLESS_SECONDS
+        going = choose_shard(
+            seen, here, self._home, is_idle=is_idle, draw=self._chance.random()
+        )
+        if going is not None and is_idle and not seen[going].waiting:
+            self._home = going
+        self._is_content = is_idle and going is None
+        self._has_worked = self._has_worked and going is None
+        return going
+
+    def are_empty(self, *, is_all: bool) -> Flow[bool]:
+        """Tell whether no shard has anything left, at one moment at least."""
+        parts: list[Counts] = []
+        for keys in self._identity.shards.all:
+            part = yield from ask(counts(keys))
+            parts.append(part)
+        seen, before = merged_counts(parts), self._counted
+        left = seen.unfinished if is_all else seen.runnable
+        self._counted = seen if left <= 0 else None
+        return left <= 0 and not ended_since(before, seen)
+
+    def escape(self) -> Flow[int | None]:
+        """Return another shard that can be reached, if the one that it is in cannot."""
+        here = self._identity.keys.shard
+        self._not_before[here] = self._clock.monotonic() + _AWAY_SECONDS
+        number = len(self._identity.shards.all)
+        start = int(self._chance.random() * number)
+        for turn in range(number):
+            seen = yield from self._glimpses([(start + turn) % number])
+            for shard in seen:
+                return shard
+        return None
+
+    def _glimpses(self, shards: range | list[int]) -> Flow[dict[int, Glimpse]]:
+        identity, found = self._identity, dict[int, Glimpse]()
+        for shard in shards:
+            if self._clock.monotonic() < self._not_before.get(shard, -math.inf):
+                continue
+            keys = identity.shards.all[shard]
+            try:
+                seen = yield from ask(glimpse(keys, identity.settings))
+                if seen.is_overdue and not seen.members:
+                    yield from upkeep(
+                        keys,
+                        identity.settings,
+                        "worker",
+                        self._schedules,
+                        self._observers,
+                    )
+                    seen = yield from ask(glimpse(keys, identity.settings))
+            except RedisError:
+                # Its node is away, and may be that of others that are next. To wait
+                # for it keeps from work: it is tried ever less often.
+                failures = self._failures[shard] = self._failures.get(shard, 0) + 1
+                away = _AWAY_SECONDS * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
+                self._not_before[shard] = self._clock.monotonic() + away
+                break
+            found[shard] = seen
+            self._failures.pop(shard, None)
+        return found
+
+    def _note(self, seen: Mapping[int, Glimpse], number: int) -> None:
+        self._number = number
+        self._unseen.difference_update(seen)
+        empty = {shard for shard, one in seen.items() if not one.members}
+        self._deserted = (self._deserted - seen.keys()) | empty
+
+
+def choose_home(seen: Mapping[int, Glimpse], first: int, shards: int) -> int:
+    """Return the shard with the fewest members; of equals, the next after the first.
+
+    Workers that start together see the same numbers, and begin at different shards.
+    """
+    return min(
+        seen,
+        key=lambda one: (seen[one].members, (one - first) % shards),
+        default=first,
+    )
+
+
+def choose_shard(
+    seen: Mapping[int, Glimpse], here: int, home: int, *, is_idle: bool, draw: float
+) -> int | None:
+    """Return the shard to go to; None: stay.
+
+    Args:
+        seen: shards that were looked at just now; maybe the one that it is in, too.
+        here: where it is.
+        home: where it belongs.
+        is_idle: whether there is nothing to do where it is.
+        draw: between 0 and 1; so that not all go to one shard at once.
+    """
+    others = {shard: one for shard, one in seen.items() if shard != here}
+    waiting = {shard: one for shard, one in others.items() if one.waiting}
+    members = max(1, seen[here].members if here in seen else 1)
+    deserted = [shard for shard, one in waiting.items() if not one.members]
+    if deserted and (is_idle or draw < 1 / members):
+        return max(deserted, key=lambda one: waiting[one].waiting)
+    if not is_idle:
+        return None
+    if waiting:
+        return max(waiting, key=lambda one: waiting[one].waiting / waiting[one].members)
+    empty = [shard for shard, one in others.items() if not one.members]
+    if empty and members > 1 and draw < 1 / members:
+        return empty[int(draw * members * len(empty))]
+    return home if home in others else None
