@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import uvicorn
@@ -26,7 +27,7 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.dashboard import AccessGuard, DashboardData, create_app
 from workstealing.inspecting import Inspector
 from workstealing.queue.minute_calls import BOUNDS_MS, NUMBERS
-from workstealing.queue.worker_calls import record_minute
+from workstealing.queue.worker_calls import exchange, join, record_minute, steal
 from workstealing.tasks.retry import RetryPolicy
 from workstealing.testing import wait_until
 
@@ -43,6 +44,8 @@ _USUAL = {
     "mails.send@1": (130, 85, 400),
 }
 _SECONDS = 30
+# However long the pictures take: what runs must run on all of them.
+_LONGEST = 900.0
 
 
 class DemoShop:
@@ -69,7 +72,7 @@ class DemoShop:
             assert context is not None
             context.progress(done, 1100, f"pass 1 of 1, {video}")
             self._begun.append(video)
-            self._go_on.wait(_SECONDS)
+            self._go_on.wait(_LONGEST)
             return video
 
         @queue.task(name="media.caption")
@@ -86,7 +89,7 @@ class DemoShop:
         @queue.task(name="mails.send", limit=Limit(concurrency=1, name="smtp"))
         def send(to: str) -> None:
             logging.getLogger("mails").info("to %s", to)
-            self._go_on.wait(_SECONDS)
+            self._go_on.wait(_LONGEST)
 
         @queue.task(name="media.resize")
         def resize(path: str, width: int = 120) -> str:
@@ -111,6 +114,18 @@ class DemoShop:
         resize.options(id="later-1", delay=3000).submit("dog.png")
         resize.submit_many([(f"{n}.png",) for n in range(36)])
         wait_until(self._is_logged, _SECONDS, "the logs")
+        self._steal()
+
+    def _steal(self) -> None:
+        """Let two more workers, played by hand, share what waits."""
+        parts = internals_of(self.queue)
+        settings = replace(parts.settings, lease_ms=600_000)
+        described = {"abilities": ["media.resize@1"], "host": "web", "pid": 4711}
+        for name in ("web2.0", "web3.0"):
+            parts.driver.call(join(parts.keys, settings, name, "1", described))
+        taken = exchange(parts.keys, settings, "web2.0", "1", want=3, keep=18)
+        parts.driver.call(taken)
+        parts.driver.call(steal(parts.keys, "web2.0", "web3.0"))
 
     def _is_logged(self) -> bool:
         return Inspector(self.queue).log_tail("holiday-5").total >= 2

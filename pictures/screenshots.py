@@ -23,9 +23,9 @@ FOLDER = Path(__file__).parent.parent / "docs/images"
 THEMES = (LIGHT.name, DARK.name)
 # The page, and the size of the window.
 SHOTS = {
-    "dashboard-home": ("home", 900, 340),
-    "dashboard-queue": ("queue", 900, 1040),
-    "dashboard-dead": ("dead", 900, 620),
+    "dashboard-home": ("home", 1080, 330),
+    "dashboard-queue": ("queue", 1080, 900),
+    "dashboard-dead": ("dead", 1080, 640),
     "dashboard-task": ("task", 900, 745),
     "dashboard-phone": ("queue", 390, 844),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from textwrap import indent
 from typing import Any
 
 __all__ = ("escape_record", "escaping_logger", "on_one_line", "printable")
@@ -34,20 +35,48 @@ def escaping_logger(name: str) -> logging.Logger:
 
 
 def escape_record(record: logging.LogRecord) -> bool:
-    """Escape what a record says; a traceback keeps its lines. Is a filter of logging.
+    """Escape what a record says. Is a filter of logging.
 
-    A traceback without control characters is left to the formatters of the user.
+    A traceback keeps its lines; those of a message stand in from the margin. One that
+    needs none of this is left to the formatters of the user.
     """
     if isinstance(record.args, tuple):
         record.args = tuple(map(_escaped, record.args))
     if record.exc_info and not record.exc_text:
         try:
-            text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+            parts = traceback.format_exception(*record.exc_info)
         except Exception:  # noqa: BLE001 - it is the user's __str__
             return True
-        if (safe := printable(text)) != text:
-            record.exc_text = safe
+        if (safe := _safe_traceback(parts)) != "".join(parts):
+            record.exc_text = safe.rstrip("\n")
     return True
+
+
+_HEADER = "Traceback (most recent call last):\n"
+
+
+def _safe_traceback(parts: list[str]) -> str:
+    """Return a traceback in which no message or note begins a line at the margin.
+
+    Python writes a message as one part, and each line of a note as another. Stack
+    entries and groups stand in anyway; what joins two errors begins with an empty line.
+    """
+    safe, in_message = "", False
+    for part in map(printable, parts):
+        if part.startswith("\n") and part != "\n":
+            in_message = False
+            safe += part
+        elif not in_message and (part == _HEADER or part[:1].isspace()):
+            safe += part
+        else:
+            first, end, rest = ("", "", part) if in_message else part.partition("\n")
+            safe += first + end + indent(rest, "    ", _is_at_margin)
+            in_message = True
+    return safe
+
+
+def _is_at_margin(line: str) -> bool:
+    return not line[:1].isspace()
 
 
 def _escaped(argument: Any) -> Any:

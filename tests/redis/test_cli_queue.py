@@ -364,6 +364,7 @@ def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
         "upkeep",
         "bytes",
         "steps",
+        "shards",
     ]
     assert (stat["waiting"], stat["totals"]["done"]) == (1, 1)
 
@@ -668,10 +669,13 @@ def test_pause_and_resume_hold_back_a_queue_and_say_so(cli: QueueCli) -> None:
     name = f"{cli.queue.name}/default"
     assert paused.output == f"{name} is paused; what runs now ends\n"
     assert again.output.startswith(f"{name} is paused already, since 20")
-    assert "PAUSED: the queue is paused since 20" in cli.run("stat").output
+    assert "PAUSED: the queue has been paused since 20" in cli.run("stat").output
     assert "the queue is paused" in cli.run("ls").output
     assert "the queue is paused since 20" in cli.run("tree").output
-    assert "It is not begun: the queue is paused since" in cli.run("why", "one").output
+    assert (
+        "It is not begun: the queue has been paused since"
+        in cli.run("why", "one").output
+    )
     assert cli.run("resume").output == f"{name} is resumed\n"
     late = cli.run("resume")
     assert (late.exit_code, "is not paused" in late.output) == (1, True)

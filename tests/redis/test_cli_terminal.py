@@ -216,6 +216,15 @@ def test_the_log_of_a_task_is_followed_to_its_end(
     assert terminal.ended() == 0
 
 
+def test_a_log_is_broken_between_words(opened: Opened, busy: BusyQueue) -> None:
+    terminal = opened("queue", "logs", "video-1", *busy.where, width=40)
+
+    assert terminal.ended() == 0
+    lines = plain(terminal.output).splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 40
+    assert "audio of holiday.mp4 drifts" in " ".join(" ".join(lines).split())
+
+
 def test_add_with_wait_shows_how_far_the_task_is(opened: Opened, app: Path) -> None:
     (app / "shown.py").write_text(_SHOWN)
     worker = opened("worker", "shown:queue", "--kind", "threads")

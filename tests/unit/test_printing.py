@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 
 import pytest
 
@@ -93,12 +94,12 @@ def test_a_traceback_in_a_log_keeps_its_lines_and_nothing_else(
 
     text = logging.Formatter().format(caplog.records[0])
     assert text.splitlines()[:2] == ["failed", "Traceback (most recent call last):"]
-    assert "ValueError: \\x1b[2J\\r\n12:00:00 ERROR forged\\u202e" in text
+    assert "ValueError: \\x1b[2J\\r\n    12:00:00 ERROR forged\\u202e" in text
     assert all(line.isprintable() for line in text.split("\n"))
 
 
-def test_a_traceback_without_control_characters_is_left_to_the_formatter() -> None:
-    error = ValueError("two\nlines")
+def test_a_traceback_that_is_safe_is_left_to_the_formatter() -> None:
+    error = ValueError("one line")
     info = (ValueError, error, None)
     record = logging.LogRecord("name", logging.ERROR, "", 1, "failed", (), info)
 
@@ -117,3 +118,25 @@ def test_an_error_that_cannot_be_written_does_not_stop_logging(
     logger.warning("failed", exc_info=Mute())
 
     assert caplog.messages == ["failed"]
+
+
+def test_no_message_or_note_of_a_traceback_forges_a_line() -> None:
+    cause = ValueError("first\nFORGED by a cause\n\nFORGED behind a gap")
+    error = KeyError("x")
+    notes = ["a note\nFORGED by a note", "Traceback (\nFORGED too"]
+    vars(error)["__notes__"] = notes
+    try:
+        raise error from cause
+    except KeyError:
+        info = sys.exc_info()
+    record = logging.LogRecord("name", logging.ERROR, "", 1, "failed", (), info)
+
+    assert escape_record(record)
+
+    assert record.exc_text is not None
+    lines = record.exc_text.splitlines()
+    assert not [line for line in lines if line.startswith("FORGED")]
+    assert {"ValueError: first", "    FORGED by a cause", "KeyError: 'x'"} <= {*lines}
+    assert lines.count("Traceback (most recent call last):") == 1
+    joint = "The above exception was the direct cause of the following exception:"
+    assert joint in lines

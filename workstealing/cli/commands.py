@@ -14,6 +14,7 @@ from workstealing.cli.options import clear_errors
 from workstealing.cli.plan_command import plan_command
 from workstealing.cli.queue_command import queue_command
 from workstealing.cli.recruit_command import recruit_command
+from workstealing.cli.rehearse_command import rehearse_command
 from workstealing.cli.schedule_command import schedule_command
 from workstealing.cli.top_command import top_command
 from workstealing.cli.web_command import web_command
@@ -72,7 +73,7 @@ def workstealing() -> None:
 )
 @clear_errors()
 def _node(url: str | None, seed: int) -> None:
-    """Coordinate work stealing: read messages from stdin, write replies to stdout.
+    """Coordinate work stealing over stdin and stdout.
 
     Messages and replies are JSON objects, one per line, such as
     {"type": "check_cluster_state", "msg_id": 1}. A request that cannot be met is
@@ -87,6 +88,7 @@ for _command in (
     plan_command,
     queue_command,
     recruit_command,
+    rehearse_command,
     schedule_command,
     top_command,
     web_command,

@@ -116,7 +116,7 @@ def _cat(**where: Any) -> None:
 )
 @clear_errors()
 def _tree(limit: int, **where: Any) -> None:
-    """Show a queue as folders: inbox, outbox and queues, .lock and .done."""
+    """Show a queue as folders, with .lock and .done marks."""
     queue, words = chosen_queue(**where)
     no_more_words(words)
     for line in tree_lines(Inspector(queue).tree(limit)):
@@ -127,7 +127,7 @@ def _tree(limit: int, **where: Any) -> None:
 @queue_options("ID")
 @clear_errors()
 def _why(**where: Any) -> None:
-    """Explain where a task is, which worker has it, and why it is not running."""
+    """Explain where a task is and why it is not running."""
     queue, words = chosen_queue(**where)
     explained = Inspector(queue).why(single_word(words, "the id of one task"))
     state, console = explained.state.value, open_console()

@@ -60,7 +60,7 @@ _all_option = click.option("--all", "every", is_flag=True, help="All dead letter
 @yes_option
 @clear_errors()
 def cancel_command(every: bool, yes: bool, **where: Any) -> None:
-    """Cancel tasks: waiting ones at once, running ones by asking them to stop.
+    """Cancel waiting tasks; ask running ones to stop.
 
     Give their ids, or choose them by name, state and age, which asks first if there is
     more than one. Prints what happened to each id, or how many there were. A running
@@ -168,7 +168,7 @@ def dead_command(limit: int, **where: Any) -> None:
 @yes_option
 @clear_errors()
 def replay_command(every: bool, yes: bool, **where: Any) -> None:
-    """Return dead letters to the inbox, with all their attempts ahead of them.
+    """Return dead letters to the inbox for a fresh set of attempts.
 
     Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
     the others are replayed all the same.

@@ -63,7 +63,7 @@ def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
 def _set_limit(
     concurrency: int | None, rate: int | None, period: float | None, **where: Any
 ) -> None:
-    """Set other numbers than the code has; they stay until `limits reset`."""
+    """Override the numbers of a limit until `limits reset`."""
     if (concurrency is None) == (rate is None) or (rate is None) != (period is None):
         raise BadInput("give --concurrency, or --rate and --period")
     queue, words = chosen_queue(**where)

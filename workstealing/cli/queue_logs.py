@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from workstealing._printing import printable
+from workstealing.cli.consoles import say
 from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
@@ -43,7 +43,7 @@ def logs_command(follow: bool, **where: Any) -> None:
     for record in records:
         _print_record(record)
     if not records:
-        click.echo(_why_none(Inspector(queue).cat(task_id)), err=True)
+        say(_why_none(Inspector(queue).cat(task_id)), err=True)
 
 
 def _why_none(task: TaskDetail) -> str:
@@ -55,4 +55,4 @@ def _why_none(task: TaskDetail) -> str:
 
 
 def _print_record(record: LogRecord) -> None:
-    click.echo(printable(str(record)))
+    say(str(record))

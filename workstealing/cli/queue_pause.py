@@ -66,7 +66,7 @@ def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
 @_task_option
 @clear_errors()
 def resume_command(task: str | None, **where: Any) -> None:
-    """Begin tasks again, after `queue pause`, in the order in which they waited.
+    """Begin tasks again after `queue pause`, in their old order.
 
     Without --task, names that were paused by themselves stay paused. Exits with 1 if it
     was not paused.

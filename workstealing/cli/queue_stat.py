@@ -111,6 +111,8 @@ def _page(seen: QueueStat) -> list[PagePart]:
         places_table(seen, per_worker=f"{seen.backlog_per_worker:,}"),
         workers_table(seen, _MOST_WORKERS),
     ]
+    if seen.shards:
+        parts.append(_shards(seen))
     if seen.parked_abilities:
         parts.append(_parked_abilities(seen))
     if seen.steps:
@@ -131,6 +133,15 @@ def _priorities(seen: QueueStat) -> str:
     counts = f"Inbox: {urgent:,} urgent, {normal:,} normal, {low:,} low"
     age = oldest_age(seen)
     return f"{counts}; the oldest has been waiting for {age}" if age else counts
+
+
+def _shards(seen: QueueStat) -> TextTable:
+    columns = ("shard", "waiting", "held", "workers", "done")
+    table = TextTable(columns, right=columns)
+    for one in seen.shards:
+        numbers = (one.waiting, one.held, one.living, one.done)
+        table.add(f"{one.shard}", *(f"{number:,}" for number in numbers))
+    return table
 
 
 def _parked_abilities(seen: QueueStat) -> TextTable:

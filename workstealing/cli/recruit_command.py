@@ -31,7 +31,7 @@ __all__ = ("recruit_command",)
     help="Do a round at this interval, until SIGTERM or SIGINT.",
 )
 def recruit_command(where: str, once: bool, every: float | None) -> None:
-    """Do a slice of each job of a recruiter, without lottery or time budget.
+    """Do one slice of each job of a recruiter, without a lottery.
 
     MODULE is searched for in the current folder first. Jobs with rate 0 are left out.
     Prints how each slice ended; with --every, those that found nothing are left out.

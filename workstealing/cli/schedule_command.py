@@ -31,7 +31,7 @@ __all__ = ("schedule_command",)
 
 @click.group("schedule")
 def schedule_command() -> None:
-    """Look at the schedules of a queue; pause, resume, run or remove them.
+    """List, pause, resume, run or remove schedules.
 
     Name the queue by APP:QUEUE (a TaskQueue in a module), or by --queue NAME, which
     imports no code.
@@ -116,7 +116,7 @@ def _run(**where: Any) -> None:
 @queue_options("NAME...")
 @clear_errors()
 def _rm(**where: Any) -> None:
-    """Remove schedules, so that the code that has them does not bring them back.
+    """Remove schedules, and keep the code from restoring them.
 
     A newer release does, if it still has them, and `schedule resume` allows it.
     """

@@ -88,7 +88,7 @@ def web_command(
     read_only_token_file: Path | None,
     hosts: tuple[str, ...],
 ) -> None:
-    """Show the queues of a server in a browser, until Ctrl-C or SIGTERM.
+    """Show the queues of a server in a browser.
 
     All queues found there are shown; dead letters can be replayed or deleted, and tasks
     cancelled. Sign in with the token that is printed.

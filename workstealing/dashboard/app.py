@@ -7,7 +7,8 @@
 | `/tasks?queue=…&run=…&state=dead` | tasks by state, name, worker, error, id, age |
 | `/task?queue=…&run=…&id=…` | one task |
 | `/schedules?queue=…&run=…` | the schedules and limits of one queue |
-| `/workers`, `/worker?queue=…&run=…&name=…` | all workers; one |
+| `/workers`, `/workers?queue=…&run=…` | some workers of all queues; all of one |
+| `/worker?queue=…&run=…&name=…` | one worker |
 | `/side-work` | the side work of the fleet |
 | `/search?id=…` | in which queue a task is |
 | `/acts` | what was done from here |
@@ -68,7 +69,8 @@ from workstealing.dashboard.home_page import (
 )
 from workstealing.dashboard.layout import Reader
 from workstealing.dashboard.markup import address
-from workstealing.dashboard.queue_page import chosen_span, queue_page
+from workstealing.dashboard.queue_chart import chosen_span
+from workstealing.dashboard.queue_page import queue_page
 from workstealing.dashboard.request_forms import (
     FILTERS,
     check_fields,
@@ -86,9 +88,17 @@ from workstealing.dashboard.tasks_page import (
     Listing,
     confirmation_page,
     filter_fields,
+    tasks_in,
     tasks_page,
 )
-from workstealing.dashboard.worker_pages import worker_page, workers_page
+from workstealing.dashboard.worker_pages import (
+    OVERVIEW_WORKERS,
+    PAGE_WORKERS,
+    QUEUE_WORKERS,
+    queue_workers_page,
+    worker_page,
+    workers_page,
+)
 from workstealing.errors import (
     BadSignature,
     ConfigurationError,
@@ -193,7 +203,7 @@ class _Views:
         return HTMLResponse(home_page(seen, _reader(request)))
 
     async def queue(self, request: Request) -> Response:
-        snapshot = await self._data.snapshot(*_where(request))
+        snapshot = await self._data.snapshot(*_where(request), workers=QUEUE_WORKERS)
         span = chosen_span(request.query_params.get("span", ""))
         history = await self._data.history(snapshot.stat, span)
         events = await self._data.events(*_where(request))
@@ -203,8 +213,7 @@ class _Views:
     async def tasks(self, request: Request) -> Response:
         where, query = _where(request), dict(request.query_params)
         wanted, after = filter_of(query), query.get("after", "")
-        stat = (await self._data.snapshot(*where)).stat
-        page = await self._data.tasks(*where, wanted, after, _ROWS)
+        stat, page = await self._data.tasks(*where, wanted, after, _ROWS)
         listing = Listing(stat, wanted, page)
         if wanted.state in ("dead", "delayed") and wanted.is_any and not after:
             groups = await self._data.error_groups(*where, wanted.state)
@@ -230,8 +239,13 @@ class _Views:
         return HTMLResponse(page)
 
     async def workers(self, request: Request) -> Response:
-        seen = await self._data.overview()
-        return HTMLResponse(workers_page(seen, _reader(request)))
+        if "queue" not in request.query_params:
+            seen = await self._data.overview(OVERVIEW_WORKERS)
+            return HTMLResponse(workers_page(seen, _reader(request)))
+        first = request.query_params.get("first", "")
+        # One more than is shown is the first one of the next page.
+        snapshot = await self._data.snapshot(*_where(request), PAGE_WORKERS + 1, first)
+        return HTMLResponse(queue_workers_page(snapshot.stat, first, _reader(request)))
 
     async def worker(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
@@ -303,10 +317,11 @@ class _Views:
             return _see_tasks({**named, "notice": "none-ticked"})
         is_sure = form.get("confirmed") == "yes"
         if not is_sure and (is_every or action == "delete"):
-            stat = (await self._data.snapshot(where["queue"], where["run"])).stat
+            at = (where["queue"], where["run"])
+            stat = (await self._data.snapshot(*at)).stat
             about = plural(len(ids), "ticked task")
             if is_every:
-                about = await self._about(where, wanted)
+                about = _about(wanted, await self._data.count(*at, wanted))
             reader = _reader(request)
             page = confirmation_page(stat, action, wanted, ids, about, reader)
             return HTMLResponse(page)
@@ -328,15 +343,17 @@ class _Views:
 
     async def stat(self, request: Request) -> Response:
         if "queue" in request.query_params:
-            return JSONResponse(_as_json(await self._data.snapshot(*_where(request))))
-        seen = await self._data.overview()
+            snapshot = await self._data.snapshot(*_where(request), workers=None)
+            return JSONResponse(_as_json(snapshot))
+        seen = await self._data.overview(workers=None)
         unreadable = [asdict(one) for one in seen.unreadable]
         queues = [_as_json(snapshot) for snapshot in seen.snapshots]
         return JSONResponse({"queues": queues, "unreadable": unreadable})
 
     async def metrics(self, _: Request) -> Response:
         seen = await self._data.overview()
-        queues = gauges([snapshot.stat for snapshot in seen.snapshots])
+        stats = [snapshot.stat for snapshot in seen.snapshots]
+        queues = gauges(stats, await self._data.lately(stats))
         return PlainTextResponse(
             queues + side_work_gauges(await self._data.side_work())
         )
@@ -350,16 +367,6 @@ class _Views:
             raise HTTPException(404)
         found = files("workstealing.dashboard") / "assets" / name
         return Response(found.read_bytes(), media_type=_ASSETS[name])
-
-    async def _about(self, where: dict[str, str], wanted: TaskFilter) -> str:
-        """Say how many tasks match, as far as one look tells."""
-        page = await self._data.tasks(where["queue"], where["run"], wanted, "", 1000)
-        if wanted.is_any:
-            return f"all {plural(page.total, 'task')} in {wanted.state}"
-        shown = f"{len(page.rows):,}"
-        if page.after:
-            shown = f"more than {shown}"
-        return f"{shown} {'task' if shown == '1' else 'tasks'} in {wanted.state}"
 
     def _note(
         self,
@@ -379,6 +386,15 @@ def _reader(request: Request) -> Reader:
         dict(request.query_params),
         has_session=SITE_ACCESS not in request.scope,
     )
+
+
+def _about(wanted: TaskFilter, counted: tuple[int, bool]) -> str:
+    """Say how many tasks match, as far as they were counted."""
+    number, is_all = counted
+    tasks = f"{number:,} {tasks_in(wanted.state, number)}"
+    if wanted.is_any:
+        return f"all {tasks}"
+    return tasks if is_all else f"at least {tasks}"
 
 
 def _see_tasks(named: dict[str, str]) -> Response:

@@ -16,7 +16,14 @@ from workstealing.client.bulk import BulkChanges
 from workstealing.client.queue_internals import internals_of
 from workstealing.inspecting import AsyncInspector, TaskFilter
 
-__all__ = ("BULK_ACTIONS", "BulkAction", "Changed", "change_tasks", "matching_ids")
+__all__ = (
+    "BULK_ACTIONS",
+    "BulkAction",
+    "Changed",
+    "change_tasks",
+    "count_matching",
+    "matching_ids",
+)
 
 BulkAction = Literal["replay", "delete", "cancel"]
 BULK_ACTIONS: dict[str, tuple[BulkAction, ...]] = {
@@ -57,6 +64,22 @@ async def matching_ids(
         after = page.after
         if not after or len(ids) >= most:
             return ids, bool(after)
+
+
+async def count_matching(
+    inspector: AsyncInspector, wanted: TaskFilter
+) -> tuple[int, bool]:
+    """Count tasks that match among the first, and say whether these are all."""
+    matched = looked_at = 0
+    after = ""
+    while True:
+        page = await inspector.search(wanted, after, _PAGE)
+        if wanted.is_any:
+            return page.total, True
+        matched, looked_at = matched + len(page.rows), looked_at + page.looked_at
+        after = page.after
+        if not after or looked_at >= _MOST:
+            return matched, not after
 
 
 async def change_tasks(

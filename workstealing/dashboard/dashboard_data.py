@@ -19,6 +19,7 @@ from workstealing.dashboard.bulk_acts import (
     BulkAction,
     Changed,
     change_tasks,
+    count_matching,
     matching_ids,
 )
 from workstealing.dashboard.drawings import RatePoint
@@ -42,7 +43,8 @@ from workstealing.inspecting import (
     TaskRow,
     WorkerStat,
 )
-from workstealing.jobs.side_work_ledger import AsyncSideWorkLedger, FleetSideWork
+from workstealing.jobs.fleet_side_work import FleetSideWork
+from workstealing.jobs.side_work_ledger import AsyncSideWorkLedger
 from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.replies import shown
 from workstealing.tasks.outcome import State
@@ -72,6 +74,8 @@ SCHEDULE_ACTIONS: tuple[ScheduleAction, ...] = ("pause", "resume", "run", "remov
 _SHOWN = 50
 _REMEMBERED = 200
 _AT_ONCE = 8
+# Minutes whose quantiles are metrics.
+_LATELY = 5
 _DISCOVER_SECONDS = 15.0
 _DEQUE = 50
 # Bytes of an envelope or a result; a page that writes more holds up all others.
@@ -147,6 +151,11 @@ class _WatchedQueue:
     meter: RateMeter = field(default_factory=RateMeter)
     history: RateHistory = field(default_factory=RateHistory)
 
+    def note(self, stat: QueueStat) -> QueueSnapshot:
+        """Remember a stat, so that rates can be told."""
+        self.history.note(stat)
+        return QueueSnapshot(stat, self.meter.note(stat), self.history.points())
+
 
 class DashboardData:
     """Inspects the queues of one server.
@@ -174,15 +183,15 @@ class DashboardData:
         self._found_all = True
         self._discovered_at: float | None = None
 
-    async def overview(self) -> Overview:
-        """Inspect the given queues, and those that were found."""
+    async def overview(self, workers: int | None = 0) -> Overview:
+        """Inspect the given queues, and those that were found; see `snapshot`."""
         names = await self._names()
         at_once = asyncio.Semaphore(_AT_ONCE)
 
         async def one(name: str, run: str) -> QueueSnapshot | UnreadableQueue:
             async with at_once:
                 try:
-                    return await self.snapshot(name, run)
+                    return await self.snapshot(name, run, workers)
                 except RedisUnavailable:
                     raise
                 # One queue must not hide the others, whatever is in its keys.
@@ -197,19 +206,24 @@ class DashboardData:
             self._found_all,
         )
 
-    async def snapshot(self, name: str, run: str) -> QueueSnapshot:
-        """Inspect one queue."""
+    async def snapshot(
+        self, name: str, run: str, workers: int | None = 0, first: str | None = None
+    ) -> QueueSnapshot:
+        """Inspect one queue, and describe some workers; None: all, and the memory."""
         watched = self._watched(name, run)
-        stat = await watched.inspector.stat()
-        rates = watched.meter.note(stat)
-        watched.history.note(stat)
-        return QueueSnapshot(stat, rates, watched.history.points())
+        if workers is None:
+            stat = await watched.inspector.stat()
+        else:
+            stat = await watched.inspector.glance(workers, first)
+        return watched.note(stat)
 
     async def tasks(
         self, name: str, run: str, wanted: TaskFilter, after: str, limit: int
-    ) -> TaskPage:
-        """Find tasks of a queue."""
-        return await self._watched(name, run).inspector.search(wanted, after, limit)
+    ) -> tuple[QueueStat, TaskPage]:
+        """Find tasks of a queue, and inspect it."""
+        watched = self._watched(name, run)
+        stat, page = await watched.inspector.browse(wanted, after, limit)
+        return watched.note(stat).stat, page
 
     async def error_groups(self, name: str, run: str, state: str) -> ErrorGroups:
         """Group dead letters, or delayed tasks, by error and line."""
@@ -219,6 +233,22 @@ class DashboardData:
         """Return what ended in the last minutes, by task name."""
         inspector = self._watched(stat.queue, stat.run).inspector
         return await inspector.history(stat.now_ms, minutes)
+
+    async def lately(self, stats: Sequence[QueueStat]) -> list[QueueHistory]:
+        """Return what ended in the last minutes in each of some queues."""
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(stat: QueueStat) -> QueueHistory:
+            async with at_once:
+                try:
+                    return await self.history(stat, _LATELY)
+                except RedisUnavailable:
+                    raise
+                # What is in the keys of one must not hide the others.
+                except Exception:  # noqa: BLE001
+                    return QueueHistory((), ())
+
+        return await asyncio.gather(*map(one, stats))
 
     async def events(self, name: str, run: str) -> QueueEvents:
         """Return the last steals, and the last releases that joined."""
@@ -233,8 +263,7 @@ class DashboardData:
         """Return a task, why it is where it is, and its log."""
         snapshot = await self.snapshot(name, run)
         inspector = self._watched(name, run).inspector
-        seen = await inspector.cat(task_id, _LONGEST_TEXT)
-        why = await inspector.why(task_id)
+        seen, why = await inspector.examine(task_id, _LONGEST_TEXT)
         return TaskView(snapshot.stat, seen, why, await inspector.log_tail(task_id))
 
     async def worker(self, name: str, run: str, worker: str) -> WorkerView:
@@ -243,7 +272,7 @@ class DashboardData:
         Raises:
             UnknownWorker: there is no such worker, or it has left.
         """
-        stat = (await self.snapshot(name, run)).stat
+        stat = (await self.snapshot(name, run, 1, worker)).stat
         found = [one for one in stat.workers if one.name == worker]
         if not found:
             raise UnknownWorker(f"there is no worker {worker}, or it has left")
@@ -276,6 +305,10 @@ class DashboardData:
     ) -> Changed:
         """Replay, delete or cancel tasks by their ids."""
         return await change_tasks(self._watched(name, run).queue, action, ids)
+
+    async def count(self, name: str, run: str, wanted: TaskFilter) -> tuple[int, bool]:
+        """Count tasks that match, and say whether these are all."""
+        return await count_matching(self._watched(name, run).inspector, wanted)
 
     async def matching(
         self, name: str, run: str, wanted: TaskFilter

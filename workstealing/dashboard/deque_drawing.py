@@ -17,7 +17,7 @@ _TASKS = 14
 _IN_HAND = 6
 _THIEVES = 4
 _ROW = 37
-_LEFT, _RIGHT, _BEND, _WORDS, _EDGE = 112, 240, 290, 296, 420
+_LEFT, _RIGHT, _BEND, _WORDS, _EDGE = 122, 250, 296, 300, 446
 _LATELY_MS = 10 * 60_000
 
 
@@ -76,7 +76,7 @@ def deques_drawing(
     label = "What each worker has in its deque"
     if drawn:
         label += "".join(f"; {steal_words(one, now_ms)}" for one in drawn[:_THIEVES])
-    return picture(shapes, f"0 0 {_EDGE} {height}", label)
+    return picture(shapes, f"0 0 {_EDGE} {height}", label, "deques")
 
 
 def steal_words(one: Steal, now_ms: int) -> str:

@@ -28,8 +28,8 @@ __all__ = (
 )
 
 _WIDTH, _HEIGHT = 120, 24
-# Of the chart: where its axes are.
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 632.0, 12.0, 132.0
+# Of the chart: where its axes are, with room for the large letters of a phone.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48.0, 632.0, 22.0, 146.0
 # Between the words of two marks, or they could not be read.
 _MARK_ROOM = 110.0
 _PART_WIDTH = 900
@@ -79,17 +79,17 @@ def rate_chart(
         ms = from_ms + (to_ms - from_ms) * n // 4
         x = _LEFT + (_RIGHT - _LEFT) * n / 4
         shown = "now" if n == 4 else _clock_time(ms)
-        anchor = "end" if n == 4 else "middle"
-        shapes.append(svg_label(x, _BOTTOM + 16, shown, anchor))
+        anchor = {0: "start", 4: "end"}.get(n, "middle")
+        shapes.append(svg_label(x, _BOTTOM + 20, shown, anchor))
     for kind in ("done", "failed"):
         corners = [
             (_across(one.at_ms, from_ms, to_ms), _up(getattr(one, kind), top))
             for one in points
             if from_ms <= one.at_ms <= to_ms
         ]
-        if len(corners) > 1 and any(y < _BOTTOM for _, y in corners):
-            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-            first, last = corners[0][0], corners[-1][0]
+        for hill in _hills(corners):
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in hill)
+            first, last = hill[0][0], hill[-1][0]
             area = f"{first:.1f},{_BOTTOM} {line} {last:.1f},{_BOTTOM}"
             shapes.append(tag("polygon", points=area, class_=f"area {kind}"))
             shapes.append(tag("polyline", points=line, class_=f"edge {kind}"))
@@ -99,7 +99,19 @@ def rate_chart(
         shapes.append(svg_label(middle, 60, "nothing measured yet", "middle"))
     last_done = one_decimal(points[-1].done) if points else "0"
     label = f"Tasks done and failed per second; lately {last_done} done per second"
-    return picture(shapes, "0 0 640 152", label, "chart")
+    return picture(shapes, "0 0 640 172", label, "chart")
+
+
+def _hills(corners: Sequence[tuple[float, float]]) -> list[list[tuple[float, float]]]:
+    """Part a curve into what rises above zero: a line along the axis says nothing."""
+    hills: list[list[tuple[float, float]]] = [[]]
+    for n, corner in enumerate(corners):
+        around = corners[max(0, n - 1) : n + 2]
+        if any(y < _BOTTOM for _, y in around):
+            hills[-1].append(corner)
+        elif hills[-1]:
+            hills.append([])
+    return [hill for hill in hills if len(hill) > 1]
 
 
 def _marks(marks: Sequence[ChartMark], from_ms: int, to_ms: int) -> list[Html]:
@@ -112,7 +124,7 @@ def _marks(marks: Sequence[ChartMark], from_ms: int, to_ms: int) -> list[Html]:
         x = _across(mark.at_ms, from_ms, to_ms)
         shapes.append(_line("mark", x, _TOP - 6, x, _BOTTOM))
         if x + _MARK_ROOM <= free:
-            anchor, at = ("start", x + 4) if x < _RIGHT - 160 else ("end", x - 4)
+            anchor, at = ("start", x + 4) if x < _RIGHT - 230 else ("end", x - 4)
             shapes.append(svg_label(at, _TOP - 2, mark.label, anchor, "label mark"))
             free = min(at, x) - (0 if anchor == "start" else 160)
     return shapes
@@ -211,7 +223,9 @@ def sparkline(history: Sequence[float]) -> Html:
 
 def bar(value: int, longest: int) -> Html:
     """Draw a number, compared with the largest of its column."""
-    share = round(value / longest * _WIDTH) if longest else 0
+    if not value:
+        return text()
+    share = max(1, round(value / longest * _WIDTH))
     return _small("bar", tag("rect", width=share, height=_HEIGHT))
 
 

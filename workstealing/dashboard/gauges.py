@@ -8,22 +8,36 @@
 | `workstealing_queue_workers` | `queue`, `run` |
 | `workstealing_queue_oldest_seconds` | `queue`, `run` |
 | `workstealing_queue_events_total` | `queue`, `run`, `what` |
+| `workstealing_queue_wait_seconds` | `queue`, `run`, `task`, `quantile` |
+| `workstealing_queue_run_seconds` | `queue`, `run`, `task`, `quantile` |
+
+The last two are of the last minutes, about: waits are sampled, and both are estimated
+from histograms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workstealing.inspecting import QueueStat
+from workstealing.inspecting import QueueHistory, QueueStat
 from workstealing.inspecting.stat_rows import PLACE_TITLES
 
 __all__ = ("escaped_label", "gauges")
 
 _PLACES = (*PLACE_TITLES, "outcomes")
+_QUANTILES = (0.5, 0.95, 0.99)
 
 
-def gauges(seen: Sequence[QueueStat]) -> str:
-    """Return the metrics of some queues, in the text format of Prometheus."""
+def gauges(seen: Sequence[QueueStat], lately: Sequence[QueueHistory] = ()) -> str:
+    """Return the metrics of some queues, in the text format of Prometheus.
+
+    *lately* is what ended in each of them in the last minutes.
+    """
+    tasks = [
+        (one, task)
+        for one, history in zip(seen, lately, strict=False)
+        for task in history.tasks
+    ]
     lines = [
         *_family("backlog", "gauge", "Tasks that can run now."),
         *(_line("backlog", one, one.backlog) for one in seen),
@@ -44,6 +58,32 @@ def gauges(seen: Sequence[QueueStat]) -> str:
             _line("events_total", one, getattr(one.totals, what), what=what)
             for one in seen
             for what in type(one.totals).__slots__
+        ),
+        *_family("wait_seconds", "gauge", "How long tasks waited to be begun."),
+        *(
+            _line(
+                "wait_seconds",
+                one,
+                round(task.wait_quantile_ms(share) / 1000, 6),
+                task=task.task,
+                quantile=str(share),
+            )
+            for one, task in tasks
+            if any(task.waits)
+            for share in _QUANTILES
+        ),
+        *_family("run_seconds", "gauge", "How long attempts took."),
+        *(
+            _line(
+                "run_seconds",
+                one,
+                round(task.quantile_ms(share) / 1000, 6),
+                task=task.task,
+                quantile=str(share),
+            )
+            for one, task in tasks
+            if any(task.histogram)
+            for share in _QUANTILES
         ),
     ]
     return "\n".join(lines) + "\n"

@@ -84,7 +84,10 @@ def search_page(task_id: str, found: Sequence[FoundTask], reader: Reader) -> str
             table((Column("task", "name"), Column("state"), Column("queue")), rows)
         )
     else:
-        hint = "No queue that is shown has a task of this id, or keeps its outcome."
+        hint = (
+            "No queue shown here has a task with this id. It was never submitted, or"
+            " its outcome has expired."
+        )
         body.append(tag("p", hint, class_="quiet"))
     return frame("Search", [], body, reader, every_ms=10_000)
 
@@ -98,12 +101,12 @@ def acts_page(acts: Sequence[Act], reader: Reader) -> str:
             act.action,
             link("/queue", f"{act.queue}/{act.run}", queue=act.queue, run=act.run),
             act.subject,
-            act.result,
+            act.result.replace("-", " "),
         )
         for act in acts
     ]
     body: list[str] = [tag("h1", "Acts")]
-    hint = "What was done from this dashboard since it was started; its log has it too."
+    hint = "Everything done from this dashboard since it started. Its log has it too."
     body.append(tag("p", hint, class_="quiet"))
     if rows:
         kinds = ("when", "from", "act", "queue", "what")

@@ -31,21 +31,21 @@ __all__ = (
 )
 
 _NOTICES = {
-    "replayed": "It is back in the inbox, and its attempts start from zero.",
-    "deleted": "It was deleted.",
+    "replayed": "Replayed: it is back in the inbox, with all its attempts ahead of it.",
+    "deleted": "Deleted.",
     "not-dead": "It is no longer a dead letter: nothing was changed.",
     "not-unique": "Another task has its unique key: nothing was changed.",
-    "cancelled": "It was cancelled.",
+    "cancelled": "Cancelled.",
     "asked": "It is running; its worker was asked to stop it.",
     "ended": "It had already ended: nothing was changed.",
-    "paused": "It is paused: nothing more is begun. What runs now ends.",
-    "was-paused": "It was paused already: nothing was changed.",
-    "resumed": "It is resumed.",
+    "paused": "Paused: nothing new starts. What is running now finishes.",
+    "was-paused": "It was already paused: nothing was changed.",
+    "resumed": "Resumed.",
     "not-paused": "It was not paused: nothing was changed.",
-    "input-ended": "The input has ended: further tasks are refused.",
+    "input-ended": "Input ended: new tasks are refused until you reopen it.",
     "reopened": "The input is open again.",
-    "schedule-paused": "The schedule is paused, until it is resumed.",
-    "schedule-resumed": "The schedule goes on from its next tick.",
+    "schedule-paused": "The schedule is paused until you resume it.",
+    "schedule-resumed": "The schedule resumes with its next tick.",
     "removed": "The schedule was removed. A newer release may bring it back.",
     "no-schedule": "There is no such schedule: nothing was changed.",
     "unknown": "The task does not exist: nothing was changed.",
@@ -75,11 +75,11 @@ class Reader:
         if notice not in _MANY:
             return text()
         changed, matched, asked = map(self._count, ("changed", "matched", "asked"))
-        words = f"{plural(changed, 'task')} of {matched:,} {_MANY[notice]}."
+        words = f"{changed:,} of {plural(matched, 'task')} {_MANY[notice]}."
         if asked:
             words += f" {plural(asked, 'running task')} asked to stop."
         if self._count("more"):
-            words += " More of them match: press again to go on."
+            words += " More match: press again to go on."
         return tag("p", words, class_="notice", role="status")
 
     def _count(self, name: str) -> int:
@@ -113,7 +113,7 @@ def frame(
             "input",
             type="search",
             name="id",
-            placeholder="Task id  ( / )",
+            placeholder="Task id (/)",
             aria_label="Find a task by its id",
         ),
         action=address("/search"),
@@ -170,6 +170,7 @@ def queue_head(seen: QueueStat, current: str, reader: Reader, *acts: str) -> Htm
         for path, label in (
             ("/queue", "overview"),
             ("/tasks", "tasks"),
+            ("/workers", "workers"),
             ("/schedules", "schedules and limits"),
         )
     ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict
+
 from workstealing.dashboard.dashboard_data import QueueSnapshot
 from workstealing.dashboard.deque_drawing import deques_drawing, lately_stolen
-from workstealing.dashboard.drawings import (
-    ChartMark,
-    RatePoint,
-    histogram,
-    rate_chart,
-)
+from workstealing.dashboard.drawings import histogram
 from workstealing.dashboard.layout import (
     Reader,
     act_form,
@@ -29,19 +27,18 @@ from workstealing.dashboard.markup import (
     tag,
     text,
 )
+from workstealing.dashboard.queue_chart import LAST, queue_chart
 from workstealing.dashboard.worker_pages import workers_table
 from workstealing.inspecting import (
     QueueEvents,
     QueueHistory,
     QueueStat,
-    Release,
     TaskStat,
     alarms_of,
 )
 from workstealing.inspecting.formatting import (
     duration,
     duration_ms,
-    one_decimal,
     percent,
     plural,
 )
@@ -49,13 +46,11 @@ from workstealing.inspecting.stat_rows import (
     live_first,
     oldest_age,
     place_counts,
-    totals_text,
     upkeep_ages,
 )
 
-__all__ = ("chosen_span", "queue_page")
+__all__ = ("queue_page",)
 
-_SPANS = {60: "1 h", 10: "10 min", 480: "8 h"}
 _ALARMING = 0.1
 _NAMES = 100
 _STEALS = 50
@@ -65,17 +60,14 @@ _NAME_COLUMNS = (
     Column("failed", "number"),
     Column("p50", "number"),
     Column("p95", "number"),
+    Column("wait p50", "number"),
+    Column("wait p95", "number"),
     Column("time in all", "number"),
     Column("how long they take"),
     Column(""),
 )
 # Places that a list of tasks does not tell apart from waiting.
 _LISTED_AS = {"held_back": "waiting"}
-
-
-def chosen_span(given: str) -> int:
-    """Return over how many minutes a reader wants to look back."""
-    return next((span for span in _SPANS if str(span) == given), 60)
 
 
 def queue_page(
@@ -90,12 +82,12 @@ def queue_page(
     body: list[str] = [queue_head(seen, "overview", reader, *_acts(seen, reader))]
     body += (alarm_line(alarm, where_of(seen)) for alarm in alarms_of(seen))
     body.append(tag("div", *_tiles(seen), class_="tiles"))
-    chart = _chart(snapshot, history, events, span)
+    chart = queue_chart(snapshot, history, events, span)
     body.append(tag("div", chart, _deques(seen, events), class_="two"))
     if seen.task_names or history.tasks:
-        title = f"Tasks, last {_SPANS[span]}"
+        title = f"Tasks, {LAST[span]}"
         body += (tag("h2", title), _names(seen, history, reader))
-    body += (tag("h2", "Workers"), workers_table(seen.workers, where_of(seen)))
+    body += (tag("h2", "Workers"), workers_table(seen))
     if seen.parked_abilities:
         columns = (
             Column("needs", "name"),
@@ -108,9 +100,13 @@ def queue_page(
         body += (tag("h2", "Parked"), table(columns, rows))
     body += (
         tag("h2", "Totals"),
-        tag("p", totals_text(seen)),
-        tag("h2", "Upkeep"),
-        _upkeep(seen),
+        _facts(
+            (name.replace("_", " "), f"{number:,}")
+            for name, number in asdict(seen.totals).items()
+            if number
+        ),
+        tag("h2", "Upkeep, last done"),
+        _facts(upkeep_ages(seen).items()),
     )
     return frame(seen.queue, [queue_crumb(seen)], body, reader, seen=seen)
 
@@ -149,55 +145,6 @@ def _tiles(seen: QueueStat) -> list[Html]:
         )
         for place, number in counts.items()
     ]
-
-
-def _chart(
-    snapshot: QueueSnapshot, history: QueueHistory, events: QueueEvents, span: int
-) -> Html:
-    seen, rates = snapshot.stat, snapshot.rates
-    now_ms = seen.now_ms
-    lately = ""
-    if rates is not None:
-        done, stolen = one_decimal(rates.done), one_decimal(rates.stolen)
-        lately = f" · now {done} done/s, {stolen} stolen/s"
-    # The minute that has not ended would look like a fall.
-    points = [
-        RatePoint(one.at_ms, one.done / 60, one.failed / 60)
-        for one in history.minutes
-        if one.at_ms <= now_ms
-    ]
-    if span == 10 and len(snapshot.history) > 1:
-        points = list(snapshot.history)
-    marks = [ChartMark(one.at_ms, _release_words(one)) for one in events.releases]
-    spans = [
-        link("/queue", words, **where_of(seen), span=str(minutes))
-        if minutes != span
-        else text(words)
-        for minutes, words in sorted(_SPANS.items())
-    ]
-    choice = text(*(text(" · " if n else "last ", one) for n, one in enumerate(spans)))
-    if not any(one.done or one.failed for one in points):
-        points = []
-    return tag(
-        "section",
-        tag("h2", "Done and failed per second"),
-        tag("p", choice, f", UTC{lately}", class_="quiet"),
-        rate_chart(points, now_ms - span * 60_000, now_ms, marks),
-        tag(
-            "ul",
-            tag("li", "done", class_="done"),
-            tag("li", "failed", class_="fails"),
-            class_="legend rates",
-        ),
-        class_="card",
-    )
-
-
-def _release_words(release: Release) -> str:
-    first, *others = release.abilities
-    name, _, version = first.rpartition("@")
-    name = f"{name if len(name) <= 20 else f'{name[:19]}…'}@{version}"
-    return f"{name} joined" if not others else f"{name} + {len(others)} joined"
 
 
 def _deques(seen: QueueStat, events: QueueEvents) -> Html:
@@ -268,17 +215,19 @@ def _names(seen: QueueStat, history: QueueHistory, reader: Reader) -> Html:
 def _numbers(one: TaskStat) -> tuple[str, ...]:
     ended = one.done + one.failed
     if not ended:
-        return ("0", "", "", "", "", "")
+        return ("0", "", "", "", "", "", "", "")
     share = one.failed / ended
     words = percent(share) if one.failed else "0 %"
     failed = badge("failed", words) if share >= _ALARMING else text(words)
     p50, p95 = (_about(one.quantile_ms(part)) for part in (0.5, 0.95))
+    waits = [_about(one.wait_quantile_ms(part)) for part in (0.5, 0.95)]
     label = f"How long {one.task} takes: half {p50} at most, 95 % {p95}"
     return (
         f"{one.done:,}",
         failed,
         p50,
         p95,
+        *(waits if any(one.waits) else ("", "")),
         duration_ms(one.total_ms),
         histogram(one.histogram, label),
     )
@@ -291,9 +240,12 @@ def _about(ms: float) -> str:
     return f"≈ {duration(float(f'{ms:.2g}') / 1000)}"
 
 
-def _upkeep(seen: QueueStat) -> Html:
-    ages = upkeep_ages(seen)
-    if not ages:
+def _facts(facts: Iterable[tuple[str, str]]) -> Html:
+    """Return names and values beside each other, as many as fit."""
+    pairs = [
+        tag("li", tag("span", name, class_="quiet"), " ", tag("b", value))
+        for name, value in facts
+    ]
+    if not pairs:
         return tag("p", "None yet.", class_="quiet")
-    columns = (Column("duty", "name"), Column("last done"))
-    return table(columns, list(ages.items()))
+    return tag("ul", *pairs, class_="facts card")

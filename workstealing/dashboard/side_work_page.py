@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from workstealing.dashboard.layout import Reader, frame
 from workstealing.dashboard.markup import Column, Html, badge, table, tag, text
-from workstealing.inspecting.formatting import (
-    duration,
-    duration_ms,
-    percent,
-    plural,
-    timestamp,
-)
-from workstealing.jobs.side_work_ledger import (
-    REFUSALS,
-    FleetHost,
-    FleetJob,
-    FleetSideWork,
+from workstealing.inspecting.formatting import duration, percent, plural, timestamp
+from workstealing.jobs.fleet_side_work import FleetHost, FleetJob, FleetSideWork
+from workstealing.jobs.side_work_rows import (
+    NOBODY,
+    NOT_ALL,
+    pace_text,
+    planned_text,
+    productive_text,
+    refusals_text,
+    seen_ago,
+    summary_text,
+    yield_text,
 )
 from workstealing.telemetry.events import Outcome
 
@@ -34,7 +34,10 @@ _JOB_COLUMNS: tuple[Column, ...] = (
     Column("refused", "plain"),
     Column("mean", "number"),
     Column("share of time", "number"),
+    Column("find work", "number"),
     Column("last worked", "plain"),
+    Column("verdict", "plain"),
+    Column("planned pace", "plain"),
 )
 _HOST_COLUMNS = (
     Column("host", "name"),
@@ -52,17 +55,15 @@ def side_work_page(seen: FleetSideWork, reader: Reader) -> str:
     if not seen.hosts:
         body += _nobody()
     else:
-        words = (
-            f"The last hour of {plural(len(seen.hosts), 'host')}: side work took"
-            f" {percent(seen.share)} of their processes' time."
+        body.append(tag("p", summary_text(seen), class_="quiet"))
+        body += (
+            _alarm(one, seen.now_ms) for one in seen.jobs if one.verdict.needs_a_look
         )
-        body.append(tag("p", words, class_="quiet"))
-        body += (_alarm(one, seen.now_ms) for one in seen.jobs if one.verdict)
         body += (
             tag(
                 "p",
                 tag("b", f"The breaker of {one.target} is open on {one.host}."),
-                f" Its jobs rest there; seen {_ago(one.seen_ms, seen.now_ms)}.",
+                f" Its jobs rest there; seen {seen_ago(one.seen_ms, seen.now_ms)}.",
                 class_="alarm",
                 data_key=f"open {one.target} {one.host}",
             )
@@ -77,15 +78,14 @@ def side_work_page(seen: FleetSideWork, reader: Reader) -> str:
                 more = plural(len(seen.by_host) - _ROWS, "more row")
                 body.append(tag("p", f"… {more}", class_="quiet"))
     if not seen.is_all:
-        hint = "There are more jobs and hosts than the ledger has room for."
-        body.append(tag("p", hint, class_="quiet"))
+        body.append(tag("p", NOT_ALL, class_="quiet"))
     body.append(tag("p", timestamp(seen.now_ms), class_="quiet"))
     return frame("Side work", [], body, reader, every_ms=5000)
 
 
 def _nobody() -> list[str]:
     return [
-        tag("p", "No recruiter has published anything in the last hour."),
+        tag("p", NOBODY),
         tag(
             "p",
             "One line in each process that has one: ",
@@ -98,7 +98,7 @@ def _nobody() -> list[str]:
 def _alarm(job: FleetJob, now_ms: int) -> Html:
     ago = "It did not work in the last hour."
     if job.last_productive_ms is not None:
-        ago = f"It last worked {_ago(job.last_productive_ms, now_ms)}."
+        ago = f"It last worked {seen_ago(job.last_productive_ms, now_ms)}."
     return tag(
         "p",
         tag("b", f"{job.name}: "),
@@ -125,20 +125,20 @@ def _jobs(jobs: Sequence[FleetJob], now_ms: int, *, with_host: bool = False) -> 
 def _cells(job: FleetJob, now_ms: int) -> tuple[str, ...]:
     begun = job.drawn - job.refused
     errors = job.outcomes[Outcome.ERROR]
-    last = "not lately"
-    if job.last_productive_ms is not None:
-        last = _ago(job.last_productive_ms, now_ms)
     return (
         job.name,
-        _pace(job),
+        pace_text(job.rate, job.every, of_fleet=job.of_fleet),
         f"{job.drawn:,}",
         f"{job.worked:,}",
         f"{job.outcomes[Outcome.EMPTY]:,}",
         badge("failed", f"{errors:,}") if errors else text("0"),
-        _why(job) or "0",
+        refusals_text(job),
         duration(job.seconds / begun) if begun else "",
         percent(job.share),
-        last,
+        yield_text(job),
+        productive_text(job, now_ms),
+        str(job.verdict.kind),
+        planned_text(job, job.proposal()),
     )
 
 
@@ -150,24 +150,8 @@ def _hosts(hosts: Sequence[FleetHost], now_ms: int) -> Html:
             f"{host.calls:,}",
             percent(host.share),
             f"{host.faults + host.setup_failures:,}",
-            _ago(host.seen_ms, now_ms),
+            seen_ago(host.seen_ms, now_ms),
         )
         for host in hosts[:_ROWS]
     ]
     return table(_HOST_COLUMNS, rows, label="Hosts")
-
-
-def _why(job: FleetJob) -> str:
-    """Name the reasons of refusals: `12 budget, 3 open`."""
-    counts = [(job.outcomes[outcome], str(outcome)) for outcome in REFUSALS]
-    return ", ".join(f"{count:,} {why}" for count, why in counts if count)
-
-
-def _pace(job: FleetJob) -> str:
-    if job.rate is not None:
-        return f"{job.rate:g} of calls"
-    return f"every {job.every:g} s" if job.every is not None else ""
-
-
-def _ago(at_ms: int, now_ms: int) -> str:
-    return f"{duration_ms(max(0, now_ms - at_ms))} ago"

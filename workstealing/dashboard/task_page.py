@@ -129,51 +129,21 @@ def _progress(task: TaskDetail) -> list[Html]:
 
 def _life(task: TaskDetail) -> list[Html]:
     """Draw the stretches of which the times are known."""
-    parts: list[LifePart] = []
-    now = task.ended_ms or task.now_ms
-    here = task.submitted_ms
-    for failed in reversed(task.failures):
-        began = failed.at_ms - failed.took_ms
-        parts += _waiting(here, began)
-        on = f", {failed.worker}" if failed.worker else ""
-        label = f"attempt {failed.attempt}{on}, {duration_ms(failed.took_ms)}"
-        error = failed.error.partition(":")[0]
-        parts.append(LifePart(f"{label}: {error}", failed.took_ms, "fails"))
-        here = failed.at_ms
-    if task.begun_ms:
-        parts += _waiting(here, task.begun_ms)
-        took = max(0, now - task.begun_ms)
-        so_far = "" if task.ended_ms else " so far"
-        kind = "fails" if task.state in _LETTERS else "works"
-        on = f" on {task.worker}" if task.worker else ""
-        words = f"{'ran' if task.ended_ms else 'runs'}{on}, {duration_ms(took)}{so_far}"
-        parts.append(LifePart(words, took, kind))
-    elif here and not task.ended_ms:
-        parts += _waiting(here, now)
-    if not parts:
+    life = task.biography
+    if life is None:
         return []
-    begins = timestamp(task.submitted_ms) if task.submitted_ms else ""
-    ends = timestamp(now)
-    if task.due_ms > now:
-        ends += f" · due in {duration_ms(task.due_ms - now)}"
-    span = f"{begins} – {ends}" if begins else ends
+    parts = [LifePart(str(one), one.took_ms, one.kind) for one in life.stretches]
+    begins, ends = timestamp(life.began_ms), timestamp(life.began_ms + life.total_ms)
+    if task.due_ms > task.now_ms:
+        ends += f" · due in {duration_ms(task.due_ms - task.now_ms)}"
     return [
         tag("h2", "Life"),
         tag(
             "section",
             life_drawing(parts),
-            tag("p", span, class_="quiet"),
+            tag("p", f"{begins} – {ends}", class_="quiet"),
             class_="card",
         ),
-    ]
-
-
-def _waiting(from_ms: int, to_ms: int) -> list[LifePart]:
-    # The clocks of two machines differ a little.
-    if not from_ms or to_ms <= from_ms:
-        return []
-    return [
-        LifePart(f"waited {duration_ms(to_ms - from_ms)}", to_ms - from_ms, "waits")
     ]
 
 

@@ -35,7 +35,13 @@ from workstealing.inspecting import (
 )
 from workstealing.inspecting.formatting import duration_ms, relative_time
 
-__all__ = ("Listing", "confirmation_page", "filter_fields", "tasks_page")
+__all__ = (
+    "Listing",
+    "confirmation_page",
+    "filter_fields",
+    "tasks_in",
+    "tasks_page",
+)
 
 _STATES = (
     *("waiting", "assigned", "running", "delayed", "parked", "paused", "steps"),
@@ -83,7 +89,10 @@ def tasks_page(listing: Listing, reader: Reader) -> str:
     if page.rows:
         body.append(_list(listing, reader))
     else:
-        body.append(tag("p", f"No tasks in {wanted.state}.", class_="quiet"))
+        none = f"No {tasks_in(wanted.state)}."
+        if page.total:
+            none = f"None of these {page.looked_at:,} match."
+        body.append(tag("p", none, class_="quiet"))
     body.append(_paging(seen, wanted, page, reader))
     every_ms = 10_000 if listing.groups is not None else 2000
     return frame(
@@ -135,6 +144,13 @@ def confirmation_page(
     return frame(words, [queue_crumb(seen)], body, reader, every_ms=3_600_000)
 
 
+def tasks_in(state: str, number: int = 2) -> str:
+    """Name tasks of a state: `dead tasks`."""
+    if state == "steps":
+        return "step" if number == 1 else "steps"
+    return f"{state} task" if number == 1 else f"{state} tasks"
+
+
 def filter_fields(wanted: TaskFilter) -> dict[str, str]:
     """Return a filter as an address and a form name it."""
     return {
@@ -150,7 +166,7 @@ def filter_fields(wanted: TaskFilter) -> dict[str, str]:
 
 def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
     counts = {
-        "waiting": seen.waiting + seen.held_back,
+        "waiting": seen.waiting,
         "assigned": seen.assigned,
         "running": seen.running,
         "delayed": seen.delayed,
@@ -206,10 +222,10 @@ def _age_of(wanted: TaskFilter) -> str:
 def _count(wanted: TaskFilter, page: TaskPage) -> str:
     shown = f"{len(page.rows):,}"
     if wanted.is_any:
-        return f"{shown} of {page.total:,} in {wanted.state}"
+        return f"{shown} of {page.total:,} {tasks_in(wanted.state)}"
     return (
-        f"{shown} that match, of {page.looked_at:,} looked at;"
-        f" {page.total:,} in {wanted.state}"
+        f"{shown} match, of {page.looked_at:,} looked at;"
+        f" {page.total:,} {tasks_in(wanted.state)} in all"
     )
 
 
@@ -219,7 +235,7 @@ def _list(listing: Listing, reader: Reader) -> Html:
     rows = task_rows(page.rows, where_of(seen), seen.now_ms, with_boxes=bool(actions))
     if not actions:
         return rows
-    every = "all that match" if not wanted.is_any else f"all in {wanted.state}"
+    every = "all that match" if not wanted.is_any else f"all {tasks_in(wanted.state)}"
     buttons = [
         tag("button", f"{_WORDS[action]} ticked", name="action", value=action)
         for action in actions
@@ -254,7 +270,7 @@ def _paging(
     if page.after:
         label = "next page »"
         if not page.rows:
-            label = f"none of these {page.looked_at:,} match: go on looking »"
+            label = "look at the next ones »"
         links.append(link("/tasks", label, **where, after=page.after))
     return tag("nav", *links, class_="paging", aria_label="Pages") if links else text()
 
@@ -278,9 +294,9 @@ def _due(listing: Listing) -> Html:
 def _group_part(
     seen: QueueStat, wanted: TaskFilter, found: ErrorGroups, reader: Reader
 ) -> list[str]:
-    title = f"Errors, of the latest {found.looked_at:,}"
+    title = f"Errors among the latest {found.looked_at:,}"
     if wanted.state == "delayed":
-        title = f"Why they are tried again, of the next {found.looked_at:,}"
+        title = f"Why they are tried again, among the next {found.looked_at:,}"
     return [
         tag("h2", title),
         *(_group(seen, wanted, one, reader) for one in found.groups[:_GROUPS]),
@@ -295,12 +311,13 @@ def _group(
         tag("b", f"{one.tasks:,} × {one.error}"),
         f" {one.where}" if one.where else "",
     ]
+    latest = "the latest" if wanted.state == "dead" else "the last one is due"
     facts: list[str] = [
         ", ".join(
             name if len(name) < 60 else f"{name[:59]}…" for name in one.names[:5]
         ),
         " · ",
-        link("/task", "the latest", **where_of(seen), id=one.latest_id),
+        link("/task", latest, **where_of(seen), id=one.latest_id),
         " " + relative_time(one.latest_ms, seen.now_ms),
     ]
     if one.group:

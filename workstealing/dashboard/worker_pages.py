@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from workstealing.dashboard.dashboard_data import Overview, WorkerView
 from workstealing.dashboard.drawings import bar
-from workstealing.dashboard.layout import Reader, frame, queue_crumb, where_of
+from workstealing.dashboard.layout import (
+    Reader,
+    frame,
+    queue_crumb,
+    queue_head,
+    where_of,
+)
 from workstealing.dashboard.markup import (
     Column,
     Html,
@@ -18,13 +24,27 @@ from workstealing.dashboard.markup import (
     text,
 )
 from workstealing.dashboard.task_rows import task_rows
-from workstealing.inspecting import WorkerStat
+from workstealing.inspecting import QueueStat, WorkerStat
 from workstealing.inspecting.formatting import duration_ms, plural, timestamp
 from workstealing.inspecting.stat_rows import live_first, worker_row
 
-__all__ = ("worker_page", "workers_page", "workers_table")
+__all__ = (
+    "OVERVIEW_WORKERS",
+    "PAGE_WORKERS",
+    "QUEUE_WORKERS",
+    "queue_workers_page",
+    "worker_page",
+    "workers_page",
+    "workers_table",
+)
 
-_WORKERS = 200
+QUEUE_WORKERS = 20
+"""How many the page of a queue shows."""
+OVERVIEW_WORKERS = 5
+"""How many of each queue the page of all workers shows."""
+PAGE_WORKERS = 25
+"""How many a page of the workers of one queue has."""
+
 _COLUMNS = (
     Column("worker", "name"),
     Column("state"),
@@ -38,16 +58,37 @@ _COLUMNS = (
 
 
 def workers_page(seen: Overview, reader: Reader) -> str:
-    """Show the workers of all queues."""
+    """Show the workers of all queues, of each those with the longest deques."""
     body: list[str] = [tag("h1", "Workers")]
     for snapshot in seen.snapshots:
         stat = snapshot.stat
         if stat.workers:
             title = link("/queue", f"{stat.queue}/{stat.run}", **where_of(stat))
-            body += (tag("h2", title), workers_table(stat.workers, where_of(stat)))
+            body += (tag("h2", title), workers_table(stat))
     if len(body) == 1:
         body.append(tag("p", "No worker is alive.", class_="quiet"))
     return frame("Workers", [], body, reader)
+
+
+def queue_workers_page(seen: QueueStat, first: str, reader: Reader) -> str:
+    """Show the workers of one queue by name, a page at a time."""
+    named = sorted(
+        (one for one in seen.workers if one.name >= first), key=lambda one: one.name
+    )
+    body: list[str] = [queue_head(seen, "workers", reader)]
+    title = f"{plural(seen.living, 'worker')} alive"
+    if len(named) > PAGE_WORKERS or first:
+        title += f", {PAGE_WORKERS} to a page, by name"
+    body += (tag("h2", title), _table(named[:PAGE_WORKERS], where_of(seen)))
+    links = []
+    if first:
+        links.append(link("/workers", "« first page", **where_of(seen)))
+    if len(named) > PAGE_WORKERS:
+        following = named[PAGE_WORKERS].name
+        links.append(link("/workers", "next page »", **where_of(seen), first=following))
+    if links:
+        body.append(tag("nav", *links, class_="paging", aria_label="Pages"))
+    return frame(seen.queue, [queue_crumb(seen)], body, reader, seen=seen)
 
 
 def worker_page(view: WorkerView, reader: Reader) -> str:
@@ -85,19 +126,25 @@ def worker_page(view: WorkerView, reader: Reader) -> str:
     return frame(worker.name, [queue_crumb(seen)], body, reader, seen=seen)
 
 
-def workers_table(workers: Sequence[WorkerStat], where: dict[str, str]) -> Html:
-    """Show workers with their deques, the live ones first."""
-    ordered = live_first(workers)
-    if not ordered:
-        return tag("p", "No live workers.", class_="quiet")
-    longest = max(worker.waiting for worker in ordered)
-    rows = [_cells(worker, longest, where) for worker in ordered[:_WORKERS]]
-    keys = [worker.name for worker in ordered[:_WORKERS]]
-    below = text()
-    if len(ordered) > _WORKERS:
-        more = plural(len(ordered) - _WORKERS, "more worker")
-        below = tag("p", f"… {more}", class_="quiet")
-    return text(table(_COLUMNS, rows, keys, label="Workers"), below)
+def workers_table(seen: QueueStat) -> Html:
+    """Show the workers that were described, the live ones first."""
+    shown = _table(live_first(seen.workers), where_of(seen))
+    others = seen.living - sum(one.is_alive for one in seen.workers)
+    if others <= 0:
+        return shown
+    words = f"All {seen.living:,} workers"
+    hint = "These have the longest deques. "
+    every = link("/workers", words, **where_of(seen))
+    return text(shown, tag("p", hint, every, class_="quiet"))
+
+
+def _table(workers: Sequence[WorkerStat], where: dict[str, str]) -> Html:
+    if not workers:
+        return tag("p", "No worker is alive.", class_="quiet")
+    longest = max(worker.waiting for worker in workers)
+    rows = [_cells(worker, longest, where) for worker in workers]
+    keys = [worker.name for worker in workers]
+    return table(_COLUMNS, rows, keys, label="Workers")
 
 
 def _cells(worker: WorkerStat, longest: int, where: dict[str, str]) -> tuple[str, ...]:

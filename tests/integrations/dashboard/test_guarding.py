@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+import re
 from typing import Any
 
 import httpx
 import pytest
 
 from workstealing import AsyncTaskQueue
+from workstealing.dashboard import create_app
 from workstealing.dashboard.access_guard import AccessGuard
 from workstealing.errors import ConfigurationError
 
@@ -17,10 +20,18 @@ from .conftest import ORIGIN, READ_ONLY, TOKEN, Clock
 PAGES = [
     *("/", "/queue?queue=q", "/task?queue=q&id=x", "/tasks?queue=q&state=dead"),
     *("/schedules?queue=q", "/workers", "/worker?queue=q&name=w", "/search?id=x"),
-    "/acts",
+    *("/workers?queue=q", "/side-work", "/acts"),
 ]
 ACTS = ["/act", "/bulk", "/steer"]
 FOR_PROGRAMS = ["/api/stat", "/metrics"]
+
+
+def test_no_page_and_no_act_is_left_out_here() -> None:
+    routes = set(re.findall(r'Route\("(/[^"]*)"', inspect.getsource(create_app)))
+    for_all = {"/healthz", "/assets/{name}"}
+
+    tried = {path.partition("?")[0] for path in (*PAGES, *ACTS, *FOR_PROGRAMS)}
+    assert tried | for_all == routes
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -272,7 +283,11 @@ async def test_no_get_changes_anything(
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/login", "/healthz", "/nowhere", "/queue?queue=a%20b", "/api/stat"]
+    "path",
+    [
+        *(*PAGES, *FOR_PROGRAMS),
+        *("/login", "/healthz", "/nowhere", "/queue?queue=a%20b"),
+    ],
 )
 async def test_every_answer_tells_browsers_to_be_careful(
     browser: httpx.AsyncClient, path: str
@@ -287,6 +302,26 @@ async def test_every_answer_tells_browsers_to_be_careful(
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cache-control"] == "no-store"
     assert headers["referrer-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_who_only_looks_is_shown_no_button_that_acts(
+    stranger: httpx.AsyncClient, path: str
+) -> None:
+    bearer = {"Authorization": f"Bearer {READ_ONLY}"}
+
+    page = (await stranger.get(path, headers=bearer)).text
+
+    assert set(re.findall(r'method="post" action="([^"]*)"', page)) <= {"/logout"}
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_no_page_is_shown_under_a_foreign_name(
+    browser: httpx.AsyncClient, path: str
+) -> None:
+    answer = await browser.get(path, headers={"Host": "evil.example"})
+
+    assert answer.status_code == 421
 
 
 async def test_a_large_form_is_not_read(browser: httpx.AsyncClient) -> None:

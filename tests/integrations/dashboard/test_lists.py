@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from workstealing import AsyncTaskQueue
+from workstealing import AsyncTaskQueue, Limit
 from workstealing.inspecting import AsyncInspector, TaskFilter
 from workstealing.tasks.attempt import Report
 from workstealing.tasks.outcome import ErrorReport, TaskOutcome
@@ -77,15 +77,58 @@ async def test_a_list_is_filtered(mill: Mill, wanted: TaskFilter, number: int) -
     assert (len(page.rows), page.total, page.after) == (number, 12, "")
 
 
-async def test_a_filter_that_nothing_matches_looks_at_a_thousand_and_says_so(
+async def test_a_filter_that_nothing_matches_looks_at_five_hundred_and_says_so(
     mill: Mill, browser: httpx.AsyncClient
 ) -> None:
     await mill.echo.submit_many([()] * 2500)
 
     page = (await browser.get(mill.path("/tasks", task="nobody"))).text
 
-    assert "0 that match, of 1,000 looked at; 2,500 in waiting" in _words(page)
-    assert "none of these 1,000 match: go on looking" in page
+    assert "0 match, of 500 looked at; 2,500 waiting tasks in all" in _words(page)
+    assert "None of these 500 match." in page
+    assert "look at the next ones" in page
+
+
+async def test_tasks_that_limits_hold_back_are_counted_once(
+    queue: AsyncTaskQueue, browser: httpx.AsyncClient
+) -> None:
+    @queue.task(name="charge", limit=Limit(concurrency=1, name="bank"))
+    def charge(number: int) -> None: ...
+
+    await charge.submit_many([(n,) for n in range(5)])
+    mill = Mill(queue)
+    await mill.join()
+    await mill.take(1)
+
+    page = _words((await browser.get(mill.path("/tasks"))).text)
+
+    found = re.search(r"waiting ([0-9,]+) assigned", page)
+    listed = re.search(r"of ([0-9,]+) waiting tasks", page)
+    assert found
+    assert listed
+    assert found[1] == listed[1]
+
+
+async def test_all_workers_of_a_queue_are_found_page_by_page(
+    mill: Mill, browser: httpx.AsyncClient
+) -> None:
+    for n in range(60):
+        await mill.join(f"w{n:02}.0")
+
+    page = (await browser.get(mill.path("/queue"))).text
+    assert "These have the longest deques. All 61 workers" in _words(page)
+    every = (await browser.get("/workers")).text
+    assert "All 61 workers" in every
+    path, met, pages = mill.path("/workers"), [], 0
+    while path:
+        page = (await browser.get(path)).text
+        met += re.findall(r'<tr data-key="([^"]+)"', page)
+        found = re.search(r'href="([^"]+)">next page', page)
+        path = found[1].replace("&amp;", "&") if found else ""
+        pages += 1
+
+    assert met == ["mill.0", *(f"w{n:02}.0" for n in range(60))]
+    assert (pages, "61 workers alive" in _words(page)) == (3, True)
 
 
 async def test_the_links_of_a_list_lead_through_all_of_it(
@@ -116,13 +159,13 @@ async def test_dead_letters_are_grouped_by_error_and_line_and_replayed_by_group(
     form |= {"group": group, "action": "replay-all"}
 
     asked = await browser.post("/bulk", data=form)
-    assert "Replay 2 tasks in dead?" in _words(asked.text)
+    assert "Replay 2 dead tasks?" in _words(asked.text)
     assert (await mill.queue.counts()).dead == 6
     sure = await browser.post(
         "/bulk", data={**form, "confirmed": "yes"}, follow_redirects=True
     )
 
-    assert "2 tasks of 2 replayed." in _words(sure.text)
+    assert "2 of 2 tasks replayed." in _words(sure.text)
     assert (await mill.queue.counts()).dead == 4
     assert (await mill.queue.handle("OSError-1").state()).state == "waiting"
 
@@ -144,7 +187,7 @@ async def test_ticked_tasks_are_changed_and_no_others(
         "/bulk", data={**form, "action": "replay"}, follow_redirects=True
     )
 
-    assert "2 tasks of 2 deleted." in _words(done.text)
+    assert "2 of 2 tasks deleted." in _words(done.text)
     assert "No task was ticked" in none.text
     assert (await mill.queue.counts()).dead == 1
     wrong = await browser.post("/bulk", data={**form, "action": "cancel-all"})
@@ -162,7 +205,7 @@ async def test_acts_are_remembered_with_what_came_of_them(
 
     where = f"{mill.queue.name}/default"
     assert f"cancel {where} a{EVIL} cancelled" in words
-    assert f"end-input {where} input-ended" in words
+    assert f"end-input {where} input ended" in words
 
 
 async def test_a_task_is_found_by_its_id_in_whatever_queue_it_is(
@@ -176,7 +219,7 @@ async def test_a_task_is_found_by_its_id_in_whatever_queue_it_is(
     query = parse_qs(urlsplit(answer.headers["location"]).query)
     assert query["queue"] == [mill.queue.name]
     missing = await browser.get("/search", params={"id": "nobody"})
-    assert "No queue that is shown has a task of this id" in missing.text
+    assert "No queue shown here has a task with this id" in missing.text
 
 
 async def test_a_worker_has_a_page_with_what_it_runs(

@@ -137,7 +137,7 @@ async def test_a_queue_shows_counts_workers_and_upkeep(
     assert "0 assigned 1 running 0 delayed 0 parked 0 paused" in words
     assert "0 paused 0 held back 0 dead" in words
     assert "mill.0 running 0 1 0" in words
-    assert "3 submitted, 0 done" in words
+    assert "submitted 3" in words
     assert "Upkeep" in words
 
 
@@ -182,7 +182,7 @@ async def test_each_state_lists_its_tasks(
     words = _words((await browser.get(mill.path("/tasks", state=state))).text)
 
     told = {"waiting": "one echo@1 waiting", "delayed": "two echo@1 delayed in"}
-    assert told.get(state, f"No tasks in {state}.") in words
+    assert told.get(state, f"No {state} tasks.") in words
 
 
 async def test_dead_letters_are_grouped_by_error_with_a_traceback(
@@ -243,7 +243,7 @@ async def test_cancel_cancels_and_says_so(
         "/act", data=mill.form("cancel", "one"), follow_redirects=True
     )
 
-    assert "It was cancelled." in answer.text
+    assert "Cancelled." in answer.text
     assert (await handle.state()).state == "cancelled"
 
 
@@ -256,22 +256,23 @@ async def test_a_queue_or_a_name_is_paused_and_resumed_by_a_button(
     page = (await browser.get(mill.path("/queue"))).text
     assert "Pause the queue" in page
     assert "Pause echo" in page
-    what = "Task echo is paused" if task else "The queue is paused"
+    what = f"{'Task echo' if task else 'The queue'} has been paused"
 
     form = {**mill.form("pause", ""), "task": task}
     answer = await browser.post("/act", data=form, follow_redirects=True)
 
-    assert "It is paused: nothing more is begun." in answer.text
+    assert "Paused: nothing new starts." in answer.text
     for path in (
         mill.path("/queue"),
         mill.path("/tasks", state="waiting"),
         mill.path("/task", id="one"),
     ):
         assert what in (await browser.get(path)).text
-    assert what[1:] in (await browser.get("/")).text
+    reason = "task echo is paused" if task else "the queue is paused"
+    assert reason in (await browser.get("/")).text
     form = {**mill.form("resume", ""), "task": task}
     answer = await browser.post("/act", data=form, follow_redirects=True)
-    assert "It is resumed." in answer.text
+    assert "Resumed." in answer.text
     assert what not in answer.text
 
 
@@ -320,8 +321,8 @@ async def test_delete_forgets_a_dead_letter(
         "/act", data=mill.form("delete", "bad"), follow_redirects=True
     )
 
-    assert "It was deleted." in answer.text
-    assert "No tasks in dead." in answer.text
+    assert "Deleted." in answer.text
+    assert "No dead tasks." in answer.text
     assert (await mill.queue.counts()).dead == 0
 
 
@@ -625,7 +626,7 @@ async def test_schedules_are_shown_and_steered(
 
     assert "The schedule is paused" in (await steer("pause")).text
     assert (await handle.state()).paused
-    assert "goes on from its next tick" in (await steer("resume")).text
+    assert "resumes with its next tick" in (await steer("resume")).text
     ran = await steer("run")
     assert "hourly@" in ran.text
     await mill.queue.end_input()
@@ -650,7 +651,7 @@ async def test_each_button_of_a_schedule_does_what_it_says(
     assert "The schedule is paused" in (await press("Pause")).text
     assert (await handle.state()).paused
     assert not await mill.queue.paused()
-    assert "goes on from its next tick" in (await press("Resume")).text
+    assert "resumes with its next tick" in (await press("Resume")).text
     assert not (await handle.state()).paused
     assert "hourly@" in (await press("Run")).text
     assert "was removed" in (await press("Remove")).text

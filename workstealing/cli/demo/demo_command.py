@@ -52,7 +52,7 @@ _FAILED = (Outcome.ERROR, Outcome.INTERRUPTED)
     help="Number of tasks.",
 )
 def demo_command(url: str | None, tasks: int) -> None:
-    """Show side work, work stealing and a rescue, in less than a minute."""
+    """Show side work, stealing and a rescue in under a minute."""
     console = open_console()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with clear_errors():

@@ -178,6 +178,7 @@ class Shop:
             "waiting-task": at("/task", queue=self.idle.name, id="waits"),
             "schedules": at("/schedules"),
             "workers": "/workers",
+            "queue-workers": at("/workers"),
             "side-work": "/side-work",
             "worker": at("/worker", name=worker),
             "search": "/search?id=nobody",

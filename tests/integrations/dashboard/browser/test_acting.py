@@ -27,10 +27,10 @@ def test_a_group_of_dead_letters_is_replayed_behind_a_confirmation(
     before = shop.queue.counts().stats["dead"]
 
     page.locator(".group", has_text="OSError").get_by_role("button").click()
-    assert "Replay 7 tasks in dead?" in page.inner_text("h1")
+    assert "Replay 7 dead tasks?" in page.inner_text("h1")
     page.click("text=Yes, replay")
 
-    assert "7 tasks of 7 replayed." in page.inner_text(".notice[role=status]")
+    assert "7 of 7 tasks replayed." in page.inner_text(".notice[role=status]")
     # They fail again: as many dead letters as there were.
     shop.await_dead(before + 7)
 
@@ -49,7 +49,7 @@ def test_ticked_tasks_are_cancelled_and_no_others(
         page.check(f"input[value='{name}']")
     page.click("text=Cancel ticked")
 
-    assert "2 tasks of 2 cancelled." in page.inner_text(".notice[role=status]")
+    assert "2 of 2 tasks cancelled." in page.inner_text(".notice[role=status]")
     states = [shop.idle.handle(name).state().state.value for name in names]
     assert states == ["cancelled", "cancelled", "delayed"]
     shop.idle.handle(names[2]).cancel()
@@ -66,13 +66,13 @@ def test_all_that_match_are_cancelled_behind_a_confirmation(
         shop, "/tasks", queue=shop.idle.name, state="delayed", prefix=f"all-{script}"
     )
     page = open_page(listed, java_script_enabled=script)
-    assert "50 that match" in page.inner_text("#live")
+    assert "50 match, of" in page.inner_text("#live")
 
     page.click("text=Cancel all that match")
-    assert "Cancel 120 tasks in delayed?" in page.inner_text("h1")
+    assert "Cancel 120 delayed tasks?" in page.inner_text("h1")
     page.click("text=Yes, cancel")
 
-    assert "120 tasks of 120 cancelled." in page.inner_text(".notice[role=status]")
+    assert "120 of 120 tasks cancelled." in page.inner_text(".notice[role=status]")
     assert kept.state().state == "delayed"
     kept.cancel()
 
@@ -90,7 +90,7 @@ def test_delete_takes_two_clicks(open_page: OpenPage, shop: Shop, script: bool) 
     page.click("summary:has-text('Delete')")
     sure.click()
 
-    assert "It was deleted." in page.inner_text(".notice[role=status]")
+    assert "Deleted." in page.inner_text(".notice[role=status]")
     assert shop.queue.handle(letter).state().state == "unknown"
 
 

@@ -21,8 +21,6 @@ axe_api = pytest.importorskip(
 
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
-# axe takes longest, and sees each width and each scheme once; `_FAINT` sees all four.
-_AXE_SEES = {(1280, "light"), (390, "dark")}
 # Where to put pictures of all pages, for who wants to look at them.
 PICTURES = os.environ.get("WORKSTEALING_PICTURES")
 
@@ -104,7 +102,7 @@ def _problems(page: Any, name: str) -> list[Any]:
                 *([f"{overflow} too wide"] if overflow > 0 else []),
                 *page.evaluate(_TOO_HIGH)[:2],
                 *page.evaluate(_FAINT)[:3],
-                *(page.evaluate(_AXE) if (width, scheme) in _AXE_SEES else []),
+                *page.evaluate(_AXE),
             ]
             found += [(name, width, scheme, one) for one in seen]
             if PICTURES:
