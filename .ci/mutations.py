@@ -118,6 +118,14 @@ MUTATIONS = (
         "::test_when_its_worker_dies_its_outcome_is_unknown",
     ),
     Mutation(
+        "what was begun, must not run twice and is not held is given up",
+        f"{LUA}/lib/resynchronize.lua",
+        "        give_up({id, unknown})\n",
+        "",
+        "tests/scripts/test_beginning.py"
+        "::test_one_that_its_worker_does_not_know_of_any_more_is_given_up",
+    ),
+    Mutation(
         "a suspect runs alone",
         f"{LUA}/lib/take.lua",
         "local suspect = is_odd and suspect_among(ids)",
@@ -191,6 +199,22 @@ MUTATIONS = (
         "",
         "tests/unit/workers/test_loop.py"
         "::test_after_a_lost_lease_nothing_waits_that_others_may_run",
+    ),
+    Mutation(
+        "a worker that lost its lease waits for no replica",
+        "workstealing/workers/exchanges.py",
+        "        self.is_unreplicated = False\n        tell_lease_lost",
+        "        tell_lease_lost",
+        "tests/unit/workers/test_loop.py"
+        "::test_a_lease_lost_while_replicas_lack_a_report_lets_it_take_tasks_again",
+    ),
+    Mutation(
+        "a slot whose task has ended stays with its queue",
+        "workstealing/workers/shared_in_flight.py",
+        "            self._unfed = (self._unfed or 0) - len(deliveries)\n",
+        "",
+        "tests/unit/workers/test_shared_in_flight.py"
+        "::test_a_slot_whose_task_ends_before_the_loop_rests_stays_with_its_queue",
     ),
     Mutation(
         "an answer that renews nothing is no sign of life",

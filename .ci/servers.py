@@ -1,13 +1,16 @@
 """Runs the tests that need a server on every server that is supported.
 
-`python .ci/servers.py [name …]` brings each server, or only those named, into
-`.servers/`, runs the tests on it, and writes what it saw into the table of
-`docs/production.md`. A server that cannot be brought is said so, and left out.
+`python .ci/servers.py [name or folder …]` brings each server, or only those named, into
+`.servers/`, runs the folders of tests on it, or only those named, and writes what it
+saw into the table of `docs/production.md`, a folder at a time. What has passed on the
+same commit is not run again, so a run that was cut off goes on. A server that cannot be
+brought is said so, and left out.
 `python .ci/servers.py --where name` only brings one, and prints where it is.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,75 +18,119 @@ import signal
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(".servers").resolve()
 PAGE = Path("docs/production.md")
-TESTS = ("tests/scripts", "tests/redis", "tests/cluster", "tests/faults")
+FOLDERS = ("tests/scripts", "tests/cluster", "tests/faults", "tests/redis")
+SEEN = FOLDER / "seen.json"
 PIP = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(FOLDER))
-HEAD = ("| server | tested | result |", "| --- | --- | --- |")
 # Each run ends with the line "5 failed, 12 passed, 3 skipped in 8.31s".
 END = re.compile(r"\d+ \w+.* in [\d.]+s")
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|errors?)")
 
 
-def main(names: list[str]) -> int:
+def main(words: list[str]) -> int:
     """Test each server; 1 if one of them failed."""
-    if names[:1] == ["--where"]:
-        print(bring(names[1]))
+    if words[:1] == ["--where"]:
+        print(bring(words[1]))
         return 0
-    rows = [row for name in names or SERVERS if (row := try_out(name))]
-    write_table(rows)
-    return int(any(" failed" in row or " error" in row for row in rows))
+    folders = [one for one in FOLDERS if one in words] or list(FOLDERS)
+    names = [word for word in words if word not in FOLDERS] or list(SERVERS)
+    passed = [try_out(name, folders) for name in names]
+    return int(not all(passed))
 
 
-def try_out(name: str) -> str | None:
-    """Run the tests on a server; return its row of the table."""
+def try_out(name: str, folders: list[str]) -> bool:
+    """Run the tests on a server; return whether all passed."""
     try:
         binary = bring(name)
     except (LookupError, OSError, subprocess.CalledProcessError) as error:
         print(f"{name}: not tested: {error}", flush=True)
-        return None
+        return True
     said = subprocess.check_output([binary, "--version"], text=True)
     version = re.search(r"v=([\d.]+)", said)
     assert version, said
-    maker = "Valkey" if "valkey" in said.lower() else "Redis"
-    print(f"{maker} {version[1]}: {binary}", flush=True)
+    server = f"{'Valkey' if 'valkey' in said.lower() else 'Redis'} {version[1]}"
+    has_passed = True
+    for folder in folders:
+        seen = read_seen().get(server, {}).get(folder, {})
+        if seen.get("commit") == commit() and not seen["failed"]:
+            print(f"{server}: {folder} has passed on this commit", flush=True)
+            continue
+        print(f"{server}: {folder} on {binary}", flush=True)
+        counts = run(binary, folder)
+        note(server, folder, counts)
+        has_passed = has_passed and not counts["failed"]
+    return has_passed
+
+
+def run(binary: Path, folder: str) -> Counter[str]:
+    """Run the tests of a folder; return how many passed, failed and were skipped."""
     # What a shell starts in the background ignores this signal, and so do its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    environment = {**os.environ, "WORKSTEALING_TEST_SERVER": str(binary)}
-    run = subprocess.Popen(
-        [sys.executable, ".ci/again.py", "-n", "4", "--dist", "worksteal", *TESTS],
-        env=environment,
+    process = subprocess.Popen(
+        [sys.executable, ".ci/again.py", "-n", "4", "--dist", "worksteal", folder],
+        env={**os.environ, "WORKSTEALING_TEST_SERVER": str(binary)},
         stdout=subprocess.PIPE,
         text=True,
     )
-    ends: list[dict[str, int]] = []
-    assert run.stdout
-    for line in run.stdout:
+    ends: list[Counter[str]] = []
+    assert process.stdout
+    for line in process.stdout:
         print(line, end="", flush=True)
         if END.search(line):
-            ends.append({word: int(n) for n, word in COUNTS.findall(line)})
-    run.wait()
+            found = COUNTS.findall(line.replace("errors", "error"))
+            ends.append(Counter({word: int(number) for number, word in found}))
+    process.wait()
     seen = ends[0]
+    seen["failed"] += seen.pop("error", 0)
     for again in ends[1:]:
         # Those that failed were run once more, alone.
-        seen["passed"] = seen.get("passed", 0) + again.get("passed", 0)
-        seen["failed"] = again.get("failed", 0)
-    counts = ", ".join(f"{n} {word}" for word, n in seen.items() if n)
-    return f"| {maker} {version[1]} | {date.today()} | {counts} |"
+        seen["passed"] += again["passed"]
+        seen["failed"] = again["failed"] + again["error"]
+    return seen
 
 
-def write_table(rows: list[str]) -> None:
-    """Replace the rows of the servers that were tried; the others stay."""
-    head, begin, rest = PAGE.read_text().partition("<!-- servers -->\n")
-    table, end, tail = rest.partition("<!-- end -->")
-    known = {line.split("|")[1]: line for line in table.splitlines() or HEAD}
-    known.update({row.split("|")[1]: row for row in rows})
-    lines = "".join(f"{line}\n" for line in known.values())
-    PAGE.write_text(head + begin + lines + end + tail)
+def note(server: str, folder: str, counts: Counter[str]) -> None:
+    """Keep what was seen, and write the table."""
+    known = read_seen()
+    day = date.today().isoformat()
+    known.setdefault(server, {})[folder] = {"commit": commit(), "day": day, **counts}
+    SEEN.write_text(json.dumps(known, indent=1))
+    page, rows = PAGE.read_text(), [("server", *(f"`{one}`" for one in FOLDERS))]
+    rows.append(("---",) * len(rows[0]))
+    rows += [
+        (name, *(_cell(known[name].get(one)) for one in FOLDERS))
+        for name in sorted(known)
+    ]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    place = re.compile(r"(?<=<!-- servers -->\n).*?(?=<!-- end -->)", re.DOTALL)
+    PAGE.write_text(place.sub(lambda _: table, page))
+
+
+def _cell(seen: dict[str, Any] | None) -> str:
+    if seen is None:
+        return "not run"
+    words = ("passed", "failed", "skipped")
+    return ", ".join(f"{seen[one]} {one}" for one in words if seen.get(one)) + (
+        f" ({seen['day']})"
+    )
+
+
+def read_seen() -> dict[str, dict[str, Any]]:
+    """Return what was seen so far: server, folder, counts."""
+    return json.loads(SEEN.read_text()) if SEEN.exists() else {}
+
+
+def commit() -> str:
+    """Return which code is tested, whatever the table of the page says."""
+    command = ["git", "log", "-1", "--format=%h", "--", "workstealing", "tests"]
+    return subprocess.check_output(command, text=True).strip()
 
 
 def bring(name: str) -> Path:

@@ -57,7 +57,7 @@ def _soak(stage: Stage, plan: list[Fault], folder: Path, seed: int) -> bool:
     from soak.leftovers import check_leftovers, memory_in_use
 
     baseline = memory_in_use(stage)
-    fleet = Fleet(folder, seed, settings)
+    fleet = Fleet(folder, seed, settings, stage.seconds_without_replica)
     faults = Faults(plan, stage, fleet)
     began = time.monotonic()
     try:

@@ -131,10 +131,11 @@ class Faults:
     def _black_hole(self, fault: Fault) -> None:
         """Cut one server off from everybody."""
         proxy = self._stage.proxies[int(fault.draw * len(self._stage.proxies))]
-        self._stage.failovers.append(time.time())
+        began = time.time()
         proxy.swallow(True)
         time.sleep(fault.seconds)
         proxy.swallow(False)
+        self._stage.was_cut_off(began)
 
     def _cut_all(self, fault: Fault) -> None:
         for proxy in self._stage.proxies:

@@ -61,9 +61,17 @@ class Member:
 class Fleet:
     """All processes but the servers."""
 
-    def __init__(self, folder: Path, seed: int, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        seed: int,
+        settings: Mapping[str, str],
+        seconds_without_replica: float,
+    ) -> None:
         self._folder = folder
         self._seed = seed
+        # A worker has no stop timeout, and keeps its reports until a replica has them.
+        self._stop_seconds = _STOP_SECONDS + seconds_without_replica
         self._environment = {
             **os.environ,
             **settings,
@@ -97,11 +105,15 @@ class Fleet:
         if process is None:
             return
         try:
-            process.wait(_STOP_SECONDS)
+            process.wait(self._stop_seconds)
         except subprocess.TimeoutExpired:
             self.broken.append(
-                f"{member.name} did not end within {_STOP_SECONDS:.0f} s of SIGTERM"
+                f"{member.name} did not end within {self._stop_seconds:.0f} s of"
+                f" SIGTERM: see the end of {self._log(member)}"
             )
+            # Its log tells where all its threads are.
+            member.send(signal.SIGUSR1)
+            time.sleep(1.0)
             process.kill()
             process.wait()
 

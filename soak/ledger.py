@@ -31,16 +31,18 @@ class Ledger:
         self._owner = 0
         self._file = -1
 
-    def note(self, event: str, *words: object) -> None:
-        """Append a line, at once."""
+    def note(self, event: str, *words: object) -> float:
+        """Append a line, at once; return the time that it has."""
         if self._owner != os.getpid():
             # A forked child must not write into the middle of its parent's lines.
             self._owner = os.getpid()
             name = f"{self._owner}-{time.time_ns()}.tsv"
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             self._file = os.open(self._folder / name, flags, 0o600)
-        line = "\t".join((f"{time.time():.3f}", event, *map(_flat, words)))
+        now = round(time.time(), 3)
+        line = "\t".join((f"{now:.3f}", event, *map(_flat, words)))
         os.write(self._file, f"{line}\n".encode())
+        return now
 
     def read(self) -> dict[str, list[Entry]]:
         """Return all lines by their event, in the order of time."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import logging
 import signal
 import sys
 import time
@@ -17,6 +19,8 @@ __all__ = ()
 def main() -> None:
     """Be a member until SIGTERM."""
     kind, name, seed = sys.argv[1:]
+    faulthandler.register(signal.SIGUSR1)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if kind == "producer":
         produce(seed)
     elif kind == "host":

@@ -30,7 +30,7 @@ from workstealing.errors import (
     TaskNotFound,
 )
 
-__all__ = ("produce",)
+__all__ = ("GROUP_SIZES", "produce")
 
 _ENDS = (
     ResultTimeout,
@@ -41,6 +41,7 @@ _ENDS = (
     TaskNotFound,
 )
 _REST = 0.04
+GROUP_SIZES = (1, 5, 40)
 
 
 def produce(seed: str) -> None:
@@ -93,11 +94,11 @@ class _Producer:
         if draw.random() < 0.05:
             options["delay"] = draw.choice((0.2, 1.0, 3600.0))
         name = options["id"]
-        app.ledger.note("tried", name, task.name)
+        sent = app.ledger.note("tried", name, task.name)
         for _ in range(5):
             # Under the same id it may be repeated when the reply was lost.
             with suppress(RedisError):
-                self._accept(task.options(**options).submit(*arguments))
+                self._accept(task.options(**options).submit(*arguments), sent)
                 return
             time.sleep(0.2)
 
@@ -105,40 +106,40 @@ class _Producer:
         size = self._chance.choice((5, 30, 100))
         ids = [f"quick-{uuid4().hex}" for _ in range(size)]
         for name in ids:
-            app.ledger.note("tried", name, "quick")
+            sent = app.ledger.note("tried", name, "quick")
         calls = [
             (number, "x" * self._chance.choice((0, 500))) for number in range(size)
         ]
         for handle in app.quick.submit_many(calls, ids=ids):
-            self._accept(handle)
+            self._accept(handle, sent)
 
     def _submit_unique(self) -> None:
         key = self._chance.randrange(20)
         task: Task[Any, Any] = self._chance.choice((app.alone, app.latest))
         second: float = 0.05 if task is app.alone else self._chance.randrange(1000)
-        app.ledger.note("tried", "", task.name)
+        sent = app.ledger.note("tried", "", task.name)
         handle = task.submit(key, second)
         app.ledger.note("answered", task.name, handle.id, int(bool(handle.is_new)))
         if handle.is_new:
-            self._accept(handle)
+            self._accept(handle, sent)
 
     def _submit_chain(self) -> None:
-        app.ledger.note("tried", "", "chain")
+        sent = app.ledger.note("tried", "", "chain")
         first = app.quick.s(1) if self._chance.random() < 0.8 else app.broken.s(1)
         handle = chain(first, app.follows.s(), app.follows.s()).submit()
         app.ledger.note("answered", "chain", handle.id, 1)
         for step in handle.steps:
-            app.ledger.note("accepted", step.id)
+            app.ledger.note("accepted", step.id, sent)
         self._handles.append(handle)
 
     def _submit_group(self) -> None:
-        app.ledger.note("tried", "", "group")
-        size = self._chance.choice((1, 5, 40))
+        sent = app.ledger.note("tried", "", "group")
+        size = self._chance.choice(GROUP_SIZES)
         members = [app.quick.s(number) for number in range(size)]
         handle = (group(members) | app.gathers.s()).submit()
         app.ledger.note("answered", "group", handle.id, 1)
         for one in (*handle.group.members, *handle.steps):
-            app.ledger.note("accepted", one.id)
+            app.ledger.note("accepted", one.id, sent)
         self._handles.append(handle)
 
     def _cancel(self) -> None:
@@ -179,8 +180,8 @@ class _Producer:
             else:
                 app.queue.reset_limit("customer")
 
-    def _accept(self, handle: Any) -> None:
-        app.ledger.note("accepted", handle.id)
+    def _accept(self, handle: Any, sent: float) -> None:
+        app.ledger.note("accepted", handle.id, sent)
         self._handles.append(handle)
 
 

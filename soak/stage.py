@@ -11,7 +11,8 @@ import importlib.util
 import os
 import signal
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ _PROXY = Path(__file__).parents[1] / "tests" / "faults" / "proxy.py"
 _HOST = "127.0.0.1"
 _SLOTS = 16_384
 _READY = 60.0
+# Within what time a Sentinel has another primary, or has given up.
+_GIVEN_UP = 15.0
+# Until the Sentinel has demoted a primary that it took for dead, and that is back.
+_DEMOTION = 20.0
 _DURABLE: dict[str, object] = {
     "appendonly": "yes",
     "appendfsync": "always",
@@ -42,15 +47,15 @@ class Stage:
 
     replicas = 0
     """How many must have a task before it counts."""
-    may_lose = 0.0
-    """Seconds before a failover in which what was accepted may be lost."""
+    seconds_without_replica = 0.0
+    """For how long there may be none, so that a worker cannot end."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self.servers: list[Server] = []
         self.proxies: list[Any] = []
-        self.failovers: list[float] = []
-        """When they began."""
+        self.failovers: list[tuple[float, float]] = []
+        """From when to when a primary took writes that were lost with it."""
 
     @property
     def url(self) -> str:
@@ -82,12 +87,23 @@ class Stage:
         """Send a command to the server that has the queue."""
         return self.ask(self.primary(), *words)
 
+    def was_cut_off(self, began: float) -> None:
+        """Hear that a server could not be reached from then until now."""
+
     def hang(self, seconds: float) -> None:
         """Let the primary answer nobody for a while."""
         pid = self.servers[self.primary()].pid
         os.kill(pid, signal.SIGSTOP)
         time.sleep(seconds)
         os.kill(pid, signal.SIGCONT)
+
+    @contextmanager
+    def _failing_over(self) -> Iterator[None]:
+        began = time.time()
+        try:
+            yield
+        finally:
+            self.failovers.append((began, time.time()))
 
     def _add(self, **options: object) -> Server:
         proxy = _load_proxy()()
@@ -149,6 +165,7 @@ class Sentinel(Stage):
     """
 
     replicas = 1
+    seconds_without_replica = 2 * _READY
 
     @property
     def url(self) -> str:
@@ -184,23 +201,42 @@ class Sentinel(Stage):
     def lose_primary(self, seconds: float) -> None:
         """Kill the primary; it comes back as a replica."""
         old = self.primary()
-        self.failovers.append(time.time())
-        self.servers[old].kill()
+        with self._failing_over():
+            self.servers[old].kill()
         wait_until(lambda: self.primary() != old, _READY, "the promotion")
         time.sleep(seconds)
         self.servers[old].start()
-        wait_until(self._is_whole, _READY, "the old primary to follow")
+        self._settle()
 
     def fail_over(self, seconds: float) -> None:
-        """Ask the Sentinel for another primary."""
+        """Ask the Sentinel for another primary.
+
+        It says when there is no good replica just now, and gives up when the one that
+        it chose does not answer, as behind a black hole.
+        """
         old = self.primary()
-        self.failovers.append(time.time())
         with (
-            suppress(RedisError),  # it says when there is no good replica just now
+            self._failing_over(),
+            suppress(RedisError, TimeoutError),
             Redis.from_url(self._sentinel.url) as client,
         ):
             client.execute_command("SENTINEL", "FAILOVER", "soak")
-            wait_until(lambda: self.primary() != old, _READY, "another primary")
+            wait_until(lambda: self.primary() != old, _GIVEN_UP, "another primary")
+        self._settle()
+
+    def was_cut_off(self, began: float) -> None:
+        """Expect a promotion, and the old primary to take writes until it is told."""
+        self.failovers.append((began, time.time() + _DEMOTION))
+
+    def hang(self, seconds: float) -> None:
+        """Let the primary answer nobody, so that the Sentinel takes it for dead."""
+        began = time.time()
+        super().hang(seconds)
+        self.was_cut_off(began)
+
+    def _settle(self) -> None:
+        """Give them time to find together, which other faults may keep them from."""
+        with suppress(TimeoutError):
             wait_until(self._is_whole, _READY, "the old primary to follow")
 
     def _is_whole(self) -> bool:
@@ -220,9 +256,11 @@ class Sentinel(Stage):
 
 
 class Cluster(Stage):
-    """Three primaries with a replica each; the last seconds may be lost."""
+    """Three primaries with a replica each; what a replica lacks may be lost.
 
-    may_lose = 5.0
+    Only when a node is killed: in a planned failover the old primary refuses writes
+    until the new one has all of them.
+    """
 
     @property
     def url(self) -> str:
@@ -270,8 +308,8 @@ class Cluster(Stage):
         """Kill the node that has the queue; it comes back as a replica."""
         old = self.primary()
         wait_until(self._has_replica, _READY, "the replica to be in step")
-        self.failovers.append(time.time())
-        self.servers[old].kill()
+        with self._failing_over():
+            self.servers[old].kill()
         wait_until(lambda: self._is_moved_from(old), _READY, "the promotion")
         time.sleep(seconds)
         self.servers[old].start()
@@ -283,7 +321,6 @@ class Cluster(Stage):
         name = self.ask(old, "CLUSTER", "MYID")
         nodes = [line.split() for line in self._nodes(old).splitlines()]
         ports = [proxy.port for proxy in self.proxies]
-        self.failovers.append(time.time())
         for _, address, _, follows, *_ in nodes:
             if follows == name:
                 port = int(address.partition("@")[0].rpartition(":")[2])

@@ -32,9 +32,12 @@ class Story:
     sound_url: str
     """Where notes are taken, past all faults."""
     lease: float
+    shards: int = 1
 
     def __post_init__(self) -> None:
-        self.queue = queue = TaskQueue(self.name, self.url, lease=self.lease)
+        self.queue = queue = TaskQueue(
+            self.name, self.url, lease=self.lease, shards=self.shards
+        )
 
         def note(number: int) -> int:
             self.ran(number)
@@ -118,9 +121,9 @@ def serve(queue: TaskQueue) -> None:
 
 
 def main() -> None:
-    name, url, sound_url, lease, pool, batch, off = sys.argv[1:]
+    name, url, sound_url, lease, pool, batch, off, shards = sys.argv[1:]
     set_clock_off(float(off))
-    story = Story(name, url, sound_url, float(lease))
+    story = Story(name, url, sound_url, float(lease), int(shards))
     if pool == "web":
         serve(story.queue)
     worker = Worker(story.queue, pool=pool, batch=int(batch))

@@ -68,6 +68,7 @@ class Crew:
                 pool,
                 str(batch),
                 str(off),
+                str(story.shards),
             ],
             env={**os.environ, "PYTHONPATH": str(_HERE.parents[1])},
         )
@@ -104,9 +105,10 @@ def make_story(key_prefix: str) -> Iterator[Callable[..., Any]]:
         url: str | None = None,
         notes: Server | None = None,
         lease: float = 1.0,
+        shards: int = 1,
     ) -> Any:
         story = _load("child").Story(
-            key_prefix, url or server.url, (notes or server).url, lease
+            key_prefix, url or server.url, (notes or server).url, lease, shards
         )
         made.append(story)
         return story

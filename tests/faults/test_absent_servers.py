@@ -16,10 +16,10 @@ from workstealing import (
     WorkStealer,
     connect,
 )
+from workstealing.drivers.own_server import free_port
 from workstealing.errors import RedisError
 from workstealing.jobs import CounterFlush
 from workstealing.testing import ClusterOfThree, wait_until
-from workstealing.testing.servers import free_port
 
 FORMS = [
     "redis://127.0.0.1:{}/0",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncTaskQueue, TaskQueue, Worker
-from workstealing.client import queue_internals
+from workstealing.client import queue_controls, queue_outcomes
 from workstealing.errors import RedisUnavailable, ResultTimeout
 from workstealing.queue.steps import AwaitOutcome, Sleep
 from workstealing.testing import Server, wait_until
@@ -22,7 +22,8 @@ class Absence:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._found = 0
-        monkeypatch.setattr(queue_internals, "Sleep", self._sleep)
+        for module in (queue_outcomes, queue_controls):
+            monkeypatch.setattr(module, "Sleep", self._sleep)
 
     def _sleep(self, seconds: float) -> Sleep:
         self._found += 1
@@ -46,7 +47,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Event:
         waits.set()
         return AwaitOutcome(*arguments)
 
-    monkeypatch.setattr(queue_internals, "AwaitOutcome", wait)
+    monkeypatch.setattr(queue_outcomes, "AwaitOutcome", wait)
     return waits
 
 
@@ -125,13 +126,41 @@ def test_a_wait_can_begin_while_the_server_is_away(
         worker.join()
 
 
+def test_one_who_waits_for_all_tasks_waits_on_while_the_server_is_away(
+    tcp_server: Server, queue: TaskQueue, key_prefix: str, absence: Absence
+) -> None:
+    queue.task(name="double")(double).submit(21)
+    tcp_server.kill()
+    with ThreadPoolExecutor() as threads:
+        waits = threads.submit(queue.wait, timeout=50)
+        wait_until(absence.is_noticed, 20, "the waiter to notice")
+        assert not waits.done()
+        tcp_server.start()
+        worker = run_one(tcp_server, key_prefix)
+
+        assert waits.result(timeout=50).unfinished == 0
+        worker.join()
+
+
+def test_a_wait_for_all_tasks_that_ends_while_the_server_is_away_says_so(
+    tcp_server: Server, queue: TaskQueue
+) -> None:
+    queue.task(name="double")(double).submit(21)
+    tcp_server.kill()
+
+    with pytest.raises(ResultTimeout, match="the server is not available") as late:
+        queue.wait(timeout=0.3)
+
+    assert isinstance(late.value.__cause__, RedisUnavailable)
+
+
 def test_a_timeout_while_the_server_is_away_says_so(
     tcp_server: Server, queue: TaskQueue
 ) -> None:
     handle = queue.task(name="double")(double).submit(21)
     tcp_server.kill()
 
-    with pytest.raises(ResultTimeout, match="the server cannot be reached") as late:
+    with pytest.raises(ResultTimeout, match="the server is not available") as late:
         handle.result(timeout=0.3)
 
     assert isinstance(late.value.__cause__, RedisUnavailable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from redis.retry import Retry
 from workstealing import TaskQueue, Worker
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import RedisOutOfMemory, RedisUnavailable
-from workstealing.queue.minute_calls import MINUTES_KEPT
+from workstealing.queue.minute_calls import TENS_KEPT
 from workstealing.queue.scripts import load_script
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
@@ -329,6 +329,76 @@ def test_a_full_server_refuses_input_and_what_it_has_is_still_done(
     threads.end()
 
 
+def turn_read_only(admin: Redis) -> Callable[[], object]:
+    admin.execute_command("REPLICAOF", "127.0.0.1", 1)
+    return lambda: admin.execute_command("REPLICAOF", "NO", "ONE")
+
+
+def fill(admin: Redis) -> Callable[[], object]:
+    admin.config_set("maxmemory", 1)
+    return lambda: admin.config_set("maxmemory", 0)
+
+
+@pytest.mark.parametrize("fail", [turn_read_only, fill])
+def test_what_ends_while_the_server_takes_no_writes_is_settled_once(
+    tcp_server: Server,
+    key_prefix: str,
+    threads: Local,
+    fail: Callable[[Redis], Callable[[], object]],
+) -> None:
+    runs: list[int] = []
+    is_over = Event()
+    queue = TaskQueue(key_prefix, tcp_server.url)
+
+    @queue.task
+    def hold(number: int) -> str:
+        runs.append(number)
+        is_over.wait(30)
+        return "x" * 100_000
+
+    handles = hold.submit_many([(n,) for n in range(3)])
+    worker = threads.start(queue)
+    wait_until(lambda: runs, 20, "a task to run")
+    with Redis.from_url(tcp_server.url) as admin:
+        mend = fail(admin)
+        is_over.set()
+        wait_until(
+            lambda: worker.stats.failures >= 2 or queue.counts().outcomes == 3,
+            20,
+            "it to be settled, or refused",
+        )
+        mend()
+
+    assert [len(handle.result(timeout=20)) for handle in handles] == [100_000] * 3
+    assert sorted(runs) == [0, 1, 2]
+    assert queue.counts().stats["done"] == 3
+    threads.end()
+
+
+def test_promise_9_a_worker_behind_a_black_hole_comes_back_by_itself(
+    redis_server: Server,
+    tcp_server: Server,
+    make_story: Make,
+    make_proxy: Make,
+    threads: Local,
+) -> None:
+    proxy = make_proxy(tcp_server)
+    story = make_story(tcp_server, notes=redis_server)
+    cut_off = make_story(tcp_server, f"{proxy.url}?socket_timeout=0.5", redis_server)
+    story.pause.submit_many([(n, 0.005) for n in range(300)])
+    worker = threads.start(cut_off.queue)
+    wait_until(lambda: len(story.runs()) > 20, 20, "it to work")
+
+    # For longer than its lease, so that others may have its tasks.
+    proxy.swallow(True)
+    wait_until(lambda: worker.stats.failures >= 3, 30, "it to notice")
+    proxy.swallow(False)
+    story.queue.wait(timeout=40)
+
+    assert_all_done_once(story, 300, repeated=101)
+    threads.end()
+
+
 def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
     redis_server: Server, make_story: Make, processes: Any
 ) -> None:
@@ -370,6 +440,7 @@ def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
     left = {key.decode().removeprefix(prefix) for key in client.keys(f"{prefix}*")}
     kept = {
         "done",
+        "biographies",
         "outcome_times",
         "stats",
         "control",
@@ -379,11 +450,11 @@ def test_promise_7_when_all_is_done_only_bounded_keys_are_left(
         "releases",
         "thefts",
     }
-    minutes = {key for key in left if key.startswith("minute:")}
+    minutes = {key for key in left if "_minutes:" in key}
     assert left - minutes <= kept
     for minute in minutes:
-        assert 0 < client.pttl(prefix + minute) <= MINUTES_KEPT * 60_000
-        assert client.hlen(prefix + minute) <= 3
+        assert 0 < client.pttl(prefix + minute) <= TENS_KEPT * 600_000
+        assert client.hlen(prefix + minute) <= 30
     assert client.llen(internals_of(queue).keys.bell) <= 16
     assert client.xlen(internals_of(queue).keys.releases) <= 50
     assert client.xlen(internals_of(queue).keys.thefts) <= 200

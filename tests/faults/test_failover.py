@@ -10,7 +10,7 @@ import asyncio
 import importlib
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -28,9 +28,10 @@ from workstealing import (
     WorkerPool,
     WorkStealer,
     connect,
+    gather_results,
 )
 from workstealing.client.queue_internals import internals_of
-from workstealing.errors import RedisReadOnly
+from workstealing.errors import RedisReadOnly, ResultTimeout
 from workstealing.tasks.context import ExecutionContext
 from workstealing.telemetry.events import Outcome
 from workstealing.testing import Server, wait_until
@@ -39,6 +40,7 @@ Make = Callable[..., Any]
 
 # Less than the minute after which a worker reconnects because of silence.
 _SECONDS = 20
+_WAIT_MS = 4000
 
 
 class FixedAddress:
@@ -59,7 +61,14 @@ class FixedAddress:
         return bool(facts.get("master_link_status") == "up")
 
     def demote(self) -> None:
-        """Make the primary a replica, while the address still leads to it."""
+        """Make the primary a replica, while the address still leads to it.
+
+        It is a planned failover: the replica has everything by then.
+        """
+        if self.old.role()[0] == b"master":
+            with self.old.client() as one:  # it waits for the last write of its own
+                one.publish("any", "")
+                assert one.wait(1, _WAIT_MS) == 1
         self.new.replicaof("NO", "ONE")
         self.old.replicaof("127.0.0.1", self._ports[1])
 
@@ -163,6 +172,32 @@ def test_one_who_waits_for_a_result_subscribes_at_the_new_primary(
         finish_all(address, key_prefix)
 
         assert [one.result(_SECONDS) for one in waiting] == [1, 2, 3]
+
+
+def test_those_who_wait_wait_on_while_the_address_leads_to_a_replica(
+    address: FixedAddress, key_prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        TaskQueue(key_prefix, address.url) as queue,
+        ThreadPoolExecutor(3) as threads,
+    ):
+        one, *several = queue.task(name="add")(add).submit_many([(1, 1)] * 3)
+        address.demote()
+        waits: list[Future[Any]] = [
+            threads.submit(one.result, 60),
+            threads.submit(gather_results, several, timeout=60),
+            threads.submit(list, one.events(60)),
+        ]
+        wait_until(lambda: "still waiting" in caplog.text, _SECONDS, "a refusal")
+        with pytest.raises(ResultTimeout, match=r"not available: .* read only"):
+            one.result(0.3)
+        address.fail_over()
+        finish_all(address, key_prefix)
+
+        result, gathered, events = [wait.result(_SECONDS) for wait in waits]
+
+    assert (result, gathered) == (2, [2, 2])
+    assert events[-1].state == "done"
 
 
 def test_an_asyncio_queue_submits_and_waits_at_the_new_primary(

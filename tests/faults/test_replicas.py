@@ -78,6 +78,22 @@ def test_a_task_that_was_taken_is_at_the_replica(pair: Pair, key_prefix: str) ->
         assert pair.replica.hlen(keys.task) == 2520
 
 
+def test_tasks_of_all_shards_are_at_the_replica_before_they_count(
+    pair: Pair, key_prefix: str
+) -> None:
+    with TaskQueue(key_prefix, pair.url, replicas=1, shards=4) as queue:
+        task, shards = queue.task(name="add")(add), internals_of(queue).shards.all
+        handles = task.submit_many([(n, n) for n in range(400)])
+        assert [pair.replica.hlen(keys.task) for keys in shards] == [100] * 4
+        Worker(queue).run(until_empty=True)
+        assert handles[-1].result(10) == 798
+
+        pair.part()
+        with pytest.raises(NotReplicated) as caught:
+            task.submit_many([(n, n) for n in range(400)])
+        assert len(caught.value.ids) == 400
+
+
 def test_a_task_that_no_replica_has_is_refused_and_may_be_submitted_again(
     pair: Pair, key_prefix: str
 ) -> None:

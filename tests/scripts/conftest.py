@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
@@ -137,6 +138,9 @@ class ScriptedQueue:
             for name, value in zip(names, pipeline.execute(), strict=True)
         }
         state["workers"] = sorted(state.get("workers", ()))
+        for key in ("history", "biographies"):
+            if key in state:
+                state[key] = {i: _TALLIES.sub("", it) for i, it in state[key].items()}
         for volatile in ("bell", "upkeep", "thefts", "releases"):
             state.pop(volatile, None)
         return state
@@ -187,12 +191,13 @@ class ScriptedQueue:
             if key.startswith("deque:")
         }
         assert state.get("loads", {}) == deques
-        members = state.get("members", {})
-        assert set(state["workers"]) == set(members)
-        assert set(held.values()) <= set(members)
+        members, known = set(state.get("members", {})), set(state["workers"])
+        hosts = {name for name in known | set(held.values()) if name[:6] == "brief-"}
+        assert known == members | hosts
+        assert hosts == set(held.values()) - members, "a host is known by its task"
         abilities = Counter(
             ability
-            for member in members.values()
+            for member in state.get("members", {}).values()
             for ability in json.loads(member.split("|", 1)[1])["abilities"]
         )
         assert state.get("abilities", {}) == {
@@ -218,6 +223,7 @@ class ScriptedQueue:
         assert max(named.values(), default=0) <= 1, "an outcome expires once"
         dead = set(state.get("dead", ()))
         assert set(state.get("done", ())) == ended | dead
+        assert set(state.get("biographies", ())) <= ended, "it goes with its outcome"
         assert not ended & tasks
         self._check_uniques(state, dead)
         self._check_steps(state)
@@ -318,6 +324,10 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "stream": lambda pipeline, key: pipeline.xrange(key),
     "zset": lambda pipeline, key: pipeline.zrange(key, 0, -1, withscores=True),
 }
+
+
+# What follows the tallies of a history: when its events were.
+_TALLIES = re.compile(r"(?<=\d):[nqtesfzhldbprc~]\d*[^\n]*")
 
 
 def _kind(name: str) -> str:

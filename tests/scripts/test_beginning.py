@@ -112,8 +112,9 @@ def test_while_its_worker_only_hands_back_what_waits_it_goes_on(queue: Any) -> N
     assert queue.report("v", "done", begun).refused == ()
 
 
-def test_after_a_lost_reply_what_was_begun_does_not_come_back(queue: Any) -> None:
-    queue.join("v")
+def test_one_that_its_worker_does_not_know_of_any_more_is_given_up(queue: Any) -> None:
+    """Its report was lost in a failover, after the worker had lost its lease."""
+    queue.join("v", "w")
     queue.submit("begun", "taken")
     begun, _ = queue.take("v", 2)
     queue.do(begin(queue.keys, "v", begun))
@@ -121,8 +122,21 @@ def test_after_a_lost_reply_what_was_begun_does_not_come_back(queue: Any) -> Non
     queue.exchange("v", held=[])
 
     assert queue.deque("v") == ["taken"]
-    queue.do(leave(queue.keys, "v", "1", final=True))
     assert list(queue.check()["dead"]) == ["begun"]
+    assert queue.check()["done"] == {"begun": UNKNOWN}
+    assert queue.report("v", "done", begun).refused == ("begun",)
+
+
+def test_one_that_its_worker_holds_goes_on(queue: Any) -> None:
+    queue.join("v")
+    queue.submit("begun", "taken")
+    begun, _ = queue.take("v", 2)
+    queue.do(begin(queue.keys, "v", begun))
+
+    queue.exchange("v", held=["begun"])
+
+    assert queue.deque("v") == ["taken"]
+    assert queue.report("v", "done", begun).refused == ()
 
 
 def test_one_that_was_handed_back_unbegun_can_be_begun_elsewhere(queue: Any) -> None:

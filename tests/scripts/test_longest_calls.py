@@ -43,7 +43,7 @@ BOUNDED = {
     "running": "what a worker holds",
     "stats": "names of counters",
     "upkeep": "names of duties",
-    "KEYS": "minutes: the names of tasks",
+    "KEYS": "stretches: ten times the names of tasks",
 }
 # What has no bound, and is searched for where a page begins by those who list or purge
 # outcomes: no worker, and nobody who submits, waits for that.

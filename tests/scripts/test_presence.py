@@ -117,7 +117,7 @@ def test_who_leaves_hands_back_all_in_order(queue: Any) -> None:
     assert queue.do(call) == (5, 0)
     assert queue.waiting() == list("abcdefgh")
     assert queue.state()["workers"] == ["w"]
-    assert "history" not in queue.state()
+    assert queue.state()["history"] == dict.fromkeys("abcde", "0:0:0")
     assert queue.again(call) == (0, 0)
 
 

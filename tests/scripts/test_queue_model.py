@@ -26,6 +26,7 @@ from hypothesis.stateful import (
 )
 
 from workstealing.errors import NotUnique
+from workstealing.queue.brief_calls import BriefExchanged, brief_exchange
 from workstealing.queue.composition_calls import NewGroup, NewStep, submit_steps
 from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.limit_calls import set_limit
@@ -65,12 +66,16 @@ from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
 T = TypeVar("T")
 
 _SUBMITS = ("submit", "submit_unique", "submit_steps")
-_MAY_COME_LATE = ("release", "exchange", "steal", "park", "route", *_SUBMITS)
+_EXCHANGES = ("exchange", "brief_exchange")
+_MAY_COME_LATE = ("release", "steal", "park", "route", *_EXCHANGES, *_SUBMITS)
 UNIQUE_IDS = ["u0", "u1", "u2"]
 IDS = [*(f"t{n}" for n in range(9)), *UNIQUE_IDS]
 NAMES = ["x", "y"]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
+# Processes that run brief tasks in spare moments, and what they can run.
+HOSTS = ["brief-a.0", "brief-b.0"]
+BRIEF = [["x@1", "y@1"], ["x@1", "y@1"], ["y@1"]]
 # What follows the priority in the name of a line: fair key, weight, limit keys.
 LINES = ["", "", "\tx\t", "\ty\t4", "\t\t\ta=1", "\t\t\ta=1\tb", "\tx\t\tb"]
 LINES += ["\t\t\tr=1", "\tx\t\ta=2\tr=1", "\t\t\tb\ta=1"]
@@ -118,6 +123,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.make_queue = make_queue
         self.numbers = iter(range(1_000_000))
         self.hands: dict[str, Hand] = {}
+        self.hosts = {name: Hand(name, "") for name in HOSTS}
         self.ghosts: list[Hand] = []
         self.sent: list[Call[Any]] = []
         self.tasks: dict[str, bytes] = {}
@@ -720,6 +726,59 @@ class QueueMachine(RuleBasedStateMachine):
         if left == 0 and final:
             self.haunt(name)
 
+    # -- hosts with a spare moment
+
+    @rule(
+        name=st.sampled_from(HOSTS),
+        able=st.sampled_from([*BRIEF, []]),
+        wish=st.sampled_from(("done", "done", "dead", "retry", "later", "back")),
+        number=numbers,
+        overran=rarely,
+        is_lost=rarely,
+        is_repeated=rarely,
+    )
+    def spare_a_moment(
+        self,
+        name: str,
+        able: list[str],
+        wish: str,
+        number: int,
+        overran: bool,
+        is_lost: bool,
+        is_repeated: bool,
+    ) -> None:
+        """Settle what a host has run, or hand it back, and take one task."""
+        host = self.hosts[name]
+        for task in host.held.values():
+            host.reports.append(self.report(task, wish))
+        host.held.clear()
+        loaded = sorted(self.state.get("loads", {}))
+        call = brief_exchange(
+            self.queue.keys,
+            self.queue.settings,
+            name,
+            able,
+            reports=host.reports,
+            victim=loaded[number % len(loaded)] if loaded else "",
+            overran=host.reports[-1].id if overran and host.reports else "",
+        )
+        reply = self.brief_exchanged(call, able)
+        if is_repeated:
+            reply = self.brief_exchanged(call, able)
+        if is_lost:
+            return
+        host.reports = []
+        if reply.task is not None:
+            host.held[reply.task.id] = reply.task
+
+    @precondition(lambda self: set(HOSTS) & set(self.state["workers"]))
+    @rule(name=st.sampled_from(HOSTS))
+    def kill_a_host(self, name: str) -> None:
+        """Let a host die in mid-task; it may have been frozen, and report late."""
+        self.queue.end_lease(name)
+        self.reassign(name, 1)
+        assert name not in self.state["workers"]
+
     # -- misfortune
 
     @precondition(lambda self: self.hands)
@@ -928,7 +987,7 @@ class QueueMachine(RuleBasedStateMachine):
         if not hasattr(self, "queue"):
             return
         queue = self.queue
-        for name in WORKERS:
+        for name in (*WORKERS, *HOSTS):
             queue.end_lease(name)
             queue.do(reassign(queue.keys, queue.settings, name, most=100))
         queue.join("last", abilities=ABILITIES)
@@ -1015,24 +1074,12 @@ class QueueMachine(RuleBasedStateMachine):
         tasks = [task.id for task in reply.tasks]
         running = after.get(mine, {})
         assert len(tasks) <= want
-        for key, number in after.get("permits", {}).items():
-            most = int(after["limits"][key.split("=")[0]].split()[0])
-            had = int(before.get("permits", {}).get(key, 0))
-            assert int(number) <= max(most, had), "no more run than permitted"
+        self.check_permits(before)
         assert set(tasks) <= set(running)
         for task in reply.tasks:
-            assert task.envelope == self.tasks[task.id]
-            assert task.id not in self.steps, "nothing is begun before its turn"
-            assert after["lock"][task.id] == f"{hand.name}#{task.token}"
-            assert task.attempt == self.attempts.get(task.id, 0) + 1
-            unique = after.get("unique_of", {}).get(task.id, "")
-            assert not unique.startswith("s"), "who is started is not unique any more"
+            self.check_taken(task, hand.name)
         if any(self.deaths.get(task_id, 0) for task_id in tasks):
             assert len(tasks) == 1, "a suspect is taken alone"
-        if self.is_paused("*"):
-            assert not tasks, "nothing of a paused queue is taken"
-        for name in tasks:
-            assert not self.is_paused(self.name(name)), "nor of a paused name"
         # One under suspicion waits until nothing else is held, and others wait for it.
         is_alone = bool(running) and not self.deaths.keys() <= self.dead
         aside = [
@@ -1070,6 +1117,63 @@ class QueueMachine(RuleBasedStateMachine):
         assert reply.limited <= len(self.in_lines(is_blocked=True))
         assert set(reply.cancelled) == self.cancelling & set(running)
         return reply
+
+    def brief_exchanged(
+        self, call: Call[BriefExchanged], able: list[str]
+    ) -> BriefExchanged:
+        before, (name, *_) = self.state, call.arguments
+        victim = f"deque:{call.arguments[3]}"
+        reply = self.perform(call)
+        self.learn(call, before)
+        after, task = self.state, reply.task
+        for key in set(before) | set(after):
+            is_own = key.endswith(f":{name}") or key == victim
+            if key.startswith(("deque:", "running:")) and not is_own:
+                assert before.get(key) == after.get(key), "others keep what they have"
+        taken = [] if task is None else [task.id]
+        assert list(after.get(f"running:{name}", ())) == taken
+        gone = [*taken, *self.queue.put_aside(after)]
+        left = [i for i in before.get(victim, []) if i not in gone]
+        assert after.get(victim, []) == left, "a victim keeps the others, in order"
+        self.check_permits(before)
+        if task is not None:
+            self.check_taken(task, str(name))
+            assert reply.ability == f"{self.name(task.id)}@1"
+            assert self.fits(task.id, able)
+            assert reply.is_cancelled == (task.id in self.cancelling)
+        elif able and not self.is_paused("*"):
+            waiting = [i for n in range(3) for i in after.get(f"inbox:{n}", [])]
+            assert not [i for i in waiting if i in self.tasks and self.fits(i, able)], (
+                "who gets nothing leaves nothing that fits"
+            )
+        is_hindered = any(self.deaths.get(i, 0) for i in self.tasks)
+        self.check_turns(before, taken, is_hindered or bool(after.get("paused")))
+        return reply
+
+    def fits(self, name: str, able: list[str]) -> bool:
+        """Return whether a host may run a task."""
+        is_suspect = bool(self.deaths.get(name, 0) and self.state.get("members"))
+        is_too_long = name in self.state.get("too_long", {})
+        is_held_back = is_suspect or is_too_long or self.is_paused(self.name(name))
+        return f"{self.name(name)}@1" in able and not is_held_back
+
+    def check_permits(self, before: Any) -> None:
+        after = self.state
+        for key, number in after.get("permits", {}).items():
+            most = int(after["limits"][key.split("=")[0]].split()[0])
+            had = int(before.get("permits", {}).get(key, 0))
+            assert int(number) <= max(most, had), "no more run than permitted"
+
+    def check_taken(self, task: Delivery, worker: str) -> None:
+        """Check a task that somebody was given just now."""
+        assert task.envelope == self.tasks[task.id]
+        assert task.id not in self.steps, "nothing is begun before its turn"
+        assert self.state["lock"][task.id] == f"{worker}#{task.token}"
+        assert task.attempt == self.attempts.get(task.id, 0) + 1
+        unique = self.state.get("unique_of", {}).get(task.id, "")
+        assert not unique.startswith("s"), "who is started is not unique any more"
+        assert not self.is_paused("*"), "nothing of a paused queue is taken"
+        assert not self.is_paused(self.name(task.id)), "nor of a paused name"
 
     def check_order(self, before: Any, name: str, tasks: list[str]) -> None:
         """Compare a deque: taken from the front, filled at the back, in order."""
@@ -1154,7 +1258,7 @@ class QueueMachine(RuleBasedStateMachine):
                     self.ended["submitted"] += 1
         if call.script.name == "submit_steps":
             self.learn_steps(call, before)
-        if call.script.name != "exchange":
+        if call.script.name not in _EXCHANGES:
             return known
         locks, arguments = dict(before.get("lock", {})), call.arguments
         first = 10 + max(0, int(arguments[9]))
@@ -1168,7 +1272,20 @@ class QueueMachine(RuleBasedStateMachine):
                 self.attempts[name] = self.attempts.get(name, 0) + 1
             elif verdict != "back":
                 self.end(name, str(verdict), outcome.decode())
+        self.forget_begun(arguments, before, locks)
         return known
+
+    def forget_begun(self, arguments: Any, before: Any, locks: dict[str, str]) -> None:
+        """Give up what was begun, must not run twice, and is not held any more."""
+        worker, incarnation, number = arguments[0], arguments[1], int(arguments[9])
+        member = before.get("members", {}).get(worker, "")
+        if number < 0 or not member.startswith(f"{incarnation}|"):
+            return
+        held = arguments[11 : 10 + number]
+        for name, begun in before.get(f"running:{worker}", {}).items():
+            is_mine = locks.get(name, "").startswith(f"{worker}#")
+            if begun.startswith("!") and is_mine and name not in held:
+                self.end(name, "dead", UNKNOWN.decode())
 
     def learn_steps(self, call: Call[Any], before: Any) -> None:
         """Apply the submission of a composition, all of it or nothing."""

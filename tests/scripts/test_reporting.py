@@ -75,7 +75,7 @@ def test_a_report_that_is_repeated_is_no_news(queue: Any) -> None:
 
     # That these two came back cannot be told from another's having them.
     assert again.refused == ("c", "d")
-    assert queue.state()["history"] == {"c": "1:0:0"}
+    assert queue.state()["history"] == {"c": "1:0:0", "d": "0:0:0"}
 
 
 def test_a_report_that_is_twice_in_one_call_counts_once(queue: Any) -> None:

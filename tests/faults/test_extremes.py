@@ -1,0 +1,156 @@
+"""More connections than a server allows, a million tasks, and payloads of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from workstealing import Inspector, Recruiter, TaskQueue, Worker, WorkStealer
+from workstealing.client.queue_internals import internals_of
+from workstealing.errors import PayloadTooLarge, RedisUnavailable
+from workstealing.inspecting.task_search import TaskFilter
+from workstealing.queue.settings import QueueSettings
+from workstealing.tasks.outcome import State
+from workstealing.testing import Server, wait_until
+
+MILLION = 1_000_000
+_ALLOWED, _CLIENTS = 50, 200
+
+# As many tasks as if a producer had submitted them, without its minutes.
+_COPY = """
+local envelope = redis.call('HGET', KEYS[1], ARGV[1])
+for first = tonumber(ARGV[2]), tonumber(ARGV[3]), 1000 do
+  local ids, tasks = {}, {}
+  for n = first, math.min(first + 999, tonumber(ARGV[3])) do
+    ids[#ids + 1] = 'copy-' .. n
+    tasks[#tasks + 1] = 'copy-' .. n
+    tasks[#tasks + 1] = envelope
+  end
+  redis.call('HSET', KEYS[1], unpack(tasks))
+  redis.call('RPUSH', KEYS[2], unpack(ids))
+end
+"""
+
+
+@pytest.fixture
+def small_server() -> Iterator[Server]:
+    with Server(tcp=True, maxclients=_ALLOWED) as server:
+        yield server
+
+
+def test_of_200_clients_where_50_are_allowed_the_refused_can_try_again(
+    small_server: Server, key_prefix: str
+) -> None:
+    """A client that is refused hears so, and never that its task was taken."""
+    waiting = [Client(key_prefix, small_server.url) for _ in range(_CLIENTS)]
+    accepted: list[str] = []
+    rounds = 0
+    while waiting:
+        rounds += 1
+        # Who was let in keeps its connection until all others have tried.
+        let_in = [client for client in waiting if client.submits(accepted)]
+        waiting = [client for client in waiting if client not in let_in]
+        for client in let_in:
+            client.queue.close()
+
+    assert rounds >= _CLIENTS // _ALLOWED
+    with TaskQueue(key_prefix, small_server.url) as queue:
+        queue.task(name="double")(double)
+        Worker(queue).run(until_empty=True)
+        results = [queue.handle(name).result(timeout=5) for name in accepted]
+        assert results == [2 * number for number in range(_CLIENTS)]
+        assert queue.counts().stats["done"] == _CLIENTS
+
+
+class Client:
+    """A process that submits and enlists, with a connection of its own."""
+
+    def __init__(self, name: str, url: str) -> None:
+        self.queue = TaskQueue(name, url)
+        self._task = self.queue.task(name="double")(double)
+        self._recruiter = Recruiter(share=None)
+        self._recruiter.install(WorkStealer(self.queue), "tasks", rate=1.0)
+
+    def submits(self, accepted: list[str]) -> bool:
+        """Submit the next number; return whether it was taken."""
+        self._recruiter.enlist()
+        try:
+            handle = self._task.submit(len(accepted))
+        except RedisUnavailable:
+            return False
+        accepted.append(handle.id)
+        return True
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_of_a_million_waiting_tasks_some_are_listed_cancelled_and_drained(
+    key_prefix: str,
+) -> None:
+    with Server() as server, TaskQueue(key_prefix, server.url) as queue:
+        task = queue.task(name="double")(double)
+        fill(server, queue, task.submit(1).id)
+        inspector = Inspector(queue)
+
+        assert queue.counts().unfinished == MILLION
+        assert len(inspector.ls("inbox", 20)) == 20
+        assert len(inspector.search(TaskFilter(state="waiting")).rows) == 50
+        for number in range(MILLION // 2, MILLION // 2 + 100):
+            middle = queue.handle(f"copy-{number}")
+            assert middle.state().state is State.WAITING
+            assert middle.cancel() == "cancelled"
+
+        worker = Worker(queue)
+        thread = Thread(target=worker.run)
+        thread.start()
+        wait_until(lambda: queue.counts().stats.get("done", 0) > 2000, 60, "some work")
+        worker.stop()
+        thread.join(20)
+
+        counts = queue.counts()
+        assert (counts.stats["cancelled"], counts.assigned) == (100, 0)
+        assert counts.unfinished == MILLION - 100 - counts.stats["done"]
+
+
+def fill(server: Server, queue: TaskQueue, like: str) -> None:
+    keys = internals_of(queue).keys
+    with Redis.from_url(server.url) as client:
+        for begin in range(1, MILLION, 50_000):
+            end = min(begin + 50_000, MILLION) - 1
+            client.eval(_COPY, 2, keys.task, keys.inboxes[1], like, begin, end)
+
+
+@pytest.fixture
+def length(redis_server: Server, key_prefix: str) -> Iterator[Callable[..., Any]]:
+    with TaskQueue(key_prefix, redis_server.url) as queue:
+
+        @queue.task
+        def length(text: str = "") -> int:
+            return len(text)
+
+        def run(*arguments: str) -> int:
+            handle = length.submit(*arguments)
+            Worker(queue).run(until_empty=True)
+            return int(handle.result(timeout=10))
+
+        yield run
+
+
+def test_a_payload_may_have_nothing_in_it_and_as_many_bytes_as_the_limit(
+    length: Callable[..., int],
+) -> None:
+    most = QueueSettings().max_payload - len('{"text":""}')
+
+    assert length() == 0
+    assert length("") == 0
+    assert length("x" * most) == most
+    with pytest.raises(PayloadTooLarge, match="1,048,577 bytes"):
+        length("x" * (most + 1))
