@@ -11,7 +11,7 @@ PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
 
-.PHONY: demo quick test check measure bench bench-peers docs pictures cast matrix servers \
+.PHONY: demo quick test slow check measure bench bench-peers docs pictures cast matrix servers \
 	web-servers mutations soak clean
 
 demo: .venv/demo-ready
@@ -25,7 +25,11 @@ quick: .venv/test-ready
 		-k 'not embedded and not model'
 
 test: .venv/test-ready
-	$(TEST) -n $(TESTERS) --dist worksteal
+	$(TEST) -n $(TESTERS) --dist worksteal -m 'not slow'
+
+# Stories that take long: a million tasks, a soak, leases that end, outages of processes.
+slow: .venv/test-ready
+	$(TEST) -n $(TESTERS) --dist worksteal -m slow
 
 check: .venv/test-ready
 	$(BIN)/ruff format --check .

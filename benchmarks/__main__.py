@@ -10,7 +10,7 @@ from benchmarks.measuring import report
 
 ALL = (
     *("recruiting", "pool", "queue", "drains", "pools"),
-    *("client", "stealing", "jobs", "web"),
+    *("client", "stealing", "jobs", "web", "brief", "fleet", "scale"),
 )
 
 

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from workstealing.queue.inspection_calls import Counts
     from workstealing.queue.limit_calls import LimitState, LimitUse
     from workstealing.queue.pause_calls import Pauses
+    from workstealing.recruiting.adapting import Adapt
     from workstealing.recruiting.async_recruiter import AsyncRecruiter
     from workstealing.recruiting.job import AsyncJob
     from workstealing.recruiting.plan import Forecast, Plan, plan
@@ -94,6 +95,7 @@ __all__ = (
     "INJECTED",
     "PUBLIC",
     "AccessPolicy",
+    "Adapt",
     "AsyncBriefTasks",
     "AsyncChain",
     "AsyncChainHandle",
@@ -236,6 +238,7 @@ _MODULES = {
     "workstealing.queue.inspection_calls": ("Counts",),
     "workstealing.queue.pause_calls": ("Pauses",),
     "workstealing.queue.limit_calls": ("LimitState", "LimitUse"),
+    "workstealing.recruiting.adapting": ("Adapt",),
     "workstealing.recruiting.async_recruiter": ("AsyncRecruiter",),
     "workstealing.recruiting.job": ("AsyncJob",),
     "workstealing.recruiting.plan": ("Forecast", "Plan", "plan"),

@@ -222,9 +222,9 @@ def checked_queue_name(name: Any, what: str = "the name of a queue") -> str:
     return checked_name(name, what, _NOT_IN_QUEUES)
 
 
-def checked_id(name: Any) -> str:
-    """Return the id of a task, as its submitter chose it."""
-    return checked_name(name, "the id of a task", _NOT_IN_IDS)
+def checked_id(name: Any, what: str = "the id of a task") -> str:
+    """Return the id of a task, or the key of a shard, as its submitter chose it."""
+    return checked_name(name, what, _NOT_IN_IDS)
 
 
 def checked_role(name: Any, what: str = "a role") -> str:

@@ -482,11 +482,17 @@ class RedisError(WorkStealingError):
 
 
 class RedisUnavailable(RedisError):
-    """The server is unreachable, or did not answer in time."""
+    """The server is unreachable, did not answer in time, or takes no writes.
+
+    It may come back: those who wait for a result wait on.
+    """
 
 
-class RedisReadOnly(RedisError):
-    """The server accepts no writes: it is a replica, or has too few replicas."""
+class RedisReadOnly(RedisUnavailable):
+    """The server accepts no writes: it is a replica, or has too few replicas.
+
+    It has done nothing of what it was asked for.
+    """
 
 
 class RedisOutOfMemory(RedisError):

@@ -15,7 +15,7 @@ from redis import Redis
 from workstealing import AsyncTaskQueue, TaskQueue, Worker, WorkStealer
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError, TaskNotFound
-from workstealing.inspecting import AsyncInspector, Inspector, TreeNode
+from workstealing.inspecting import AsyncInspector, Inspector, TaskFilter, TreeNode
 from workstealing.queue.worker_calls import exchange, join, park, steal
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.outcome import State
@@ -117,6 +117,71 @@ def test_stat_counts_the_tasks_in_each_place(stage: Stage) -> None:
     assert (seen.unfinished, seen.backlog, seen.living) == (7, 6, 2)
     assert seen.backlog_per_worker == 3.0
     assert not seen.input_ended
+
+
+def test_a_glance_counts_as_stat_does_and_describes_some_workers(stage: Stage) -> None:
+    for n in range(9):
+        stage.join(f"w{n}.0")
+    stage.join("gone.0", lease=1)
+    stage.ids(40)
+    for n in range(9):
+        stage.take(f"w{n}.0", 1, keep=n % 3)
+    wait_until(lambda: stage.inspector.stat().living == 9, 5, "the end of a lease")
+
+    seen, whole = stage.inspector.glance(2), stage.inspector.stat()
+    page = stage.inspector.glance(3, "w5.0")
+
+    fields = ("waiting", "assigned", "running", "living", "unfinished", "is_known")
+    for name in fields:
+        assert getattr(seen, name) == getattr(whole, name), name
+    assert [one.name for one in seen.workers] == ["w2.0", "w5.0", "gone.0"]
+    assert [one.waiting for one in seen.workers] == [2, 2, 0]
+    assert [one.name for one in page.workers] == ["w5.0", "w6.0", "w7.0", "gone.0"]
+    assert seen.bytes is None
+    assert [one.name for one in stage.inspector.glance(0).workers] == ["gone.0"]
+
+
+def test_a_glance_knows_a_queue_by_its_schedules(stage: Stage) -> None:
+    assert not stage.inspector.glance().is_known
+    stage.queue.schedule(stage.echo, every=3600, name="hourly")
+    assert stage.inspector.glance().is_known
+
+
+def test_browsing_is_a_glance_and_a_search_in_one(stage: Stage) -> None:
+    stage.ids(7)
+
+    seen, page = stage.inspector.browse(TaskFilter("waiting"), limit=5)
+
+    assert (seen.waiting, seen.workers, page.total) == (7, (), 7)
+    rows = stage.inspector.search(TaskFilter("waiting"), limit=5).rows
+    assert page.rows == rows
+
+
+@pytest.mark.parametrize("state", ["assigned", "running"])
+@pytest.mark.parametrize("limit", [7, 50])
+def test_what_many_workers_hold_is_listed_once_page_by_page(
+    stage: Stage, state: str, limit: int
+) -> None:
+    stage.ids(200)
+    taken: list[str] = []
+    for n in range(45):
+        stage.join(f"w{n}.0")
+        taken += (task.id for task in stage.take(f"w{n}.0", 1, keep=1))
+    held = [row.id for n in range(45) for row in stage.inspector.ls(f"queues/w{n}.0")]
+    expected = held if state == "assigned" else taken
+    met: list[str] = []
+    after, pages = "", 0
+    while pages == 0 or after:
+        page = stage.inspector.search(TaskFilter(state), after, limit)
+        assert page.total == len(expected) > 40
+        met += (row.id for row in page.rows)
+        after, pages = page.after, pages + 1
+
+    assert sorted(met) == sorted(expected)
+    assert pages > 2
+    (mine,) = stage.inspector.search(TaskFilter(state, worker="w44.0")).rows
+    assert mine.worker == "w44.0"
+    assert stage.inspector.search(TaskFilter(state, worker="nobody")).rows == ()
 
 
 def test_stat_of_a_queue_that_nobody_used_is_all_zeros(stage: Stage) -> None:

@@ -155,7 +155,8 @@ class DedicatedConnection:
         if self._connection is None:
             self._connection = self._pool.get_connection()
         try:
-            self._connection.send_packed_command(commands)
+            # Joined, for redis-py would send each in a packet of its own.
+            self._connection.send_packed_command([b"".join(commands)])
         except BaseException:
             self.close()
             raise

@@ -15,6 +15,7 @@ from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.replies import (
     begun,
+    events,
     failures,
     number,
     pairs,
@@ -73,6 +74,8 @@ class Trace:
     """The group that it waits for, or has waited for."""
     failures: tuple[bytes, ...] = ()
     """The outcomes of its last failed attempts, the latest first."""
+    events: tuple[str, ...] = ()
+    """What befell it, as `lib/history.lua` writes it."""
 
     @property
     def name(self) -> str:
@@ -138,6 +141,13 @@ class Counts:
     def unfinished(self) -> int:
         """Tasks that are not over; without steps, which wait for others of them."""
         return self.tasks - self.dead - self.parked - self.steps
+
+    @property
+    def runnable(self) -> int:
+        """Unfinished tasks that run or could be begun now."""
+        if self.pauses.queue_since_ms is not None:
+            return 0
+        return self.unfinished - self.delayed - self.paused - self.held_back
 
 
 def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
@@ -212,7 +222,7 @@ def _place(seen: Trace, begun_at_ms: int | None) -> State | None:
 
 def _trace(reply: Any) -> Trace:
     now, envelope, lock, outcome, due, dead_at, needs, history, *more = reply
-    asked, unique, is_aside, pauses, line, is_step, group = more
+    asked, unique, is_aside, pauses, line, is_step, group, biography = more
     worker, _, token = shown(lock).rpartition("#")
     return Trace(
         int(now),
@@ -223,7 +233,7 @@ def _trace(reply: Any) -> Trace:
         _milliseconds(due),
         _milliseconds(dead_at),
         shown(needs),
-        *tallies(history),
+        *tallies(history or biography),
         bool(asked),
         shown(unique)[:1],
         bool(is_aside),
@@ -232,6 +242,7 @@ def _trace(reply: Any) -> Trace:
         bool(is_step),
         GroupProgress.read(group),
         failures(history),
+        events(history or biography),
     )
 
 

@@ -1,6 +1,9 @@
 """The keys of a queue, an attribute or method each.
 
-All keys of one queue and run share a hash tag, so that each script lives in one slot.
+All keys of one queue and run share a hash tag, so that each script lives in one slot. A
+queue with shards has all of them once per shard, each with a tag of its own. The first
+has that of a queue without shards; no name collides with the others, since neither the
+name of a queue nor that of a run contains a slash.
 Names are checked once, when the queue is made; here they are only joined. What stands
 in each key is said in the headers of the scripts, `lua/*.lua`.
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workstealing.queue.placement import tag_of_shard
 from workstealing.queue.scripts import Script, load_script
 
 __all__ = ("QueueKeys", "queue_scripts")
@@ -18,10 +22,12 @@ _KEPT = 1000
 
 
 class QueueKeys:
-    """Names the keys of one run of a queue."""
+    """Names the keys of one shard of one run of a queue."""
 
-    def __init__(self, queue: str, run: str) -> None:
-        self.prefix = prefix = f"ws:{{{queue}/{run}}}:"
+    def __init__(self, queue: str, run: str, shard: int = 0) -> None:
+        self.shard = shard
+        tag = tag_of_shard(f"{queue}/{run}", shard)
+        self.prefix = prefix = f"ws:{{{tag}}}:"
         self.inboxes = tuple(f"{prefix}inbox:{priority}" for priority in range(3))
         self.task = f"{prefix}task"
         self.lock = f"{prefix}lock"
@@ -39,6 +45,7 @@ class QueueKeys:
         self.control = f"{prefix}control"
         self.stats = f"{prefix}stats"
         self.history = f"{prefix}history"
+        self.biographies = f"{prefix}biographies"
         self.cancelling = f"{prefix}cancelling"
         self.cancelled = f"{prefix}cancelled"
         self.priorities = f"{prefix}priorities"
@@ -80,7 +87,7 @@ class QueueKeys:
 
     def shared(self) -> tuple[str, ...]:
         """Return all keys but those of one worker, task or ability."""
-        own = {"prefix", "_of_workers"}
+        own = {"prefix", "shard", "_of_workers"}
         values = [value for name, value in vars(self).items() if name not in own]
         names = [value for value in values if isinstance(value, str)]
         return (*self.inboxes, *self.turns, *names)
@@ -105,9 +112,13 @@ class QueueKeys:
         """Hash of the progress and the checkpoint of a task that noted any."""
         return f"{self.prefix}notes:{task_id}"
 
-    def minute(self, number: int) -> str:
-        """Hash of what ended in one minute since 1970, by task name; it expires."""
-        return f"{self.prefix}minute:{number}"
+    def ten_minutes(self, number: int) -> str:
+        """Hash of what ended in each of ten minutes, by task name; it expires."""
+        return f"{self.prefix}ten_minutes:{number}"
+
+    def hundred_minutes(self, number: int) -> str:
+        """Hash of what ended in each ten of a hundred minutes; it expires."""
+        return f"{self.prefix}hundred_minutes:{number}"
 
     def of_worker(self, script: Script, worker: str) -> tuple[str, ...]:
         """Return the keys of a script on one worker's `deque` and `running`.

@@ -21,6 +21,7 @@ __all__ = (
     "TaskSummary",
     "WorkerInfo",
     "count_capable",
+    "count_existing",
     "count_living",
     "count_parked",
     "describe_workers",
@@ -43,6 +44,9 @@ __all__ = (
 )
 
 _script = queue_scripts(__package__)
+
+# Outcomes among which a page is gone on with, from the latest.
+_FAR = 100_000
 
 CHUNK = 250
 """How many workers, tasks or abilities are asked about at once, at most."""
@@ -263,6 +267,11 @@ def count_living(keys: QueueKeys, now_ms: int) -> RedisCommand[int]:
     return RedisCommand(("ZCOUNT", keys.workers, f"({now_ms}", "+inf"), int)
 
 
+def count_existing(names: Sequence[str]) -> RedisCommand[int]:
+    """Count the keys that exist, among some of one queue."""
+    return RedisCommand(("EXISTS", *names), int)
+
+
 def ranked(
     key: str, *, most: int, latest: bool = False, first: int = 0
 ) -> Call[tuple[tuple[str, int], ...]]:
@@ -297,7 +306,7 @@ def ended(
     return Call(
         script,
         script.keys(outcome_times=key),
-        script.arguments(most=most, latest=int(latest), after=after),
+        script.arguments(most=most, latest=int(latest), after=after, far=_FAR),
         parse,
         is_raw=True,
     )

@@ -24,6 +24,7 @@ __all__ = (
     "count_refusals",
     "end_input",
     "forget",
+    "is_input_ended",
     "read_outcomes",
     "replay",
     "request_outcome",
@@ -218,6 +219,11 @@ def end_input(keys: QueueKeys, *, ended: bool) -> Call[bool]:
     """End the input of a queue, or reopen it."""
     script = _script("end_input")
     return Call(script, script.keys(keys), script.arguments(ended=int(ended)), bool)
+
+
+def is_input_ended(keys: QueueKeys) -> RedisCommand[bool]:
+    """Tell whether no more input comes."""
+    return RedisCommand(("HEXISTS", keys.control, "input_ended"), bool)
 
 
 def _firsts(tasks: Sequence[tuple[str, bytes]]) -> Sequence[int]:

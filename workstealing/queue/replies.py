@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = (
     "begun",
+    "events",
     "failures",
     "number",
     "pairs",
@@ -62,7 +63,15 @@ def tallies(value: Any) -> tuple[int, int, int]:
 
 def failures(value: Any) -> tuple[bytes, ...]:
     """Return the outcomes of the last failed attempts, from the `history` of a task."""
-    return tuple(raw(value).split(b"\n")[1:])
+    # A former release that adds one takes the events for another.
+    return tuple(line for line in raw(value).split(b"\n")[1:] if line[:1] == b"{")
+
+
+def events(value: Any) -> tuple[str, ...]:
+    """Return what befell a task, as its `history` or `biographies` say it."""
+    first = shown(value).partition("\n")[0]
+    *_, noted = (*first.split(":", 3), "")[:4]
+    return tuple(noted.split("\t")) if noted else ()
 
 
 def shown(value: Any) -> str:

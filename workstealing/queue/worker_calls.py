@@ -10,10 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from workstealing.queue.keys import QueueKeys, queue_scripts
-from workstealing.queue.minute_calls import MINUTES_KEPT
+from workstealing.queue.minute_calls import MINUTES_KEPT, TENS_KEPT
 from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.replies import raw, shown, text, texts
 from workstealing.queue.settings import QueueSettings
@@ -27,6 +30,7 @@ __all__ = (
     "begin",
     "exchange",
     "find_capable",
+    "is_known",
     "join",
     "leave",
     "park",
@@ -38,7 +42,7 @@ __all__ = (
 
 _script = queue_scripts(__package__)
 _NO_PAUSES = Pauses()
-# Names that have numbers of their own in one minute.
+# Names that have numbers of their own in one stretch of time.
 _MOST_NAMES = 100
 
 # Workers that are looked at for an ability; their descriptions are long.
@@ -72,6 +76,8 @@ class Exchanged:
     """What of the queue is paused."""
     limited: int = 0
     """Unfinished tasks that limits hold back, in a few lines at most."""
+    now_ms: int = 0
+    """When it took place, by the clock of the server."""
 
     @property
     def runnable(self) -> int:
@@ -127,6 +133,11 @@ def join(
     )
 
 
+def is_known(keys: QueueKeys, worker: str) -> RedisCommand[bool]:
+    """Tell whether a worker of this name is a member, alive or not."""
+    return RedisCommand(("HEXISTS", keys.members, worker), bool)
+
+
 def _release_of(description: Mapping[str, Any]) -> str:
     """Tell workers that can run the same from others."""
     abilities = "\n".join(sorted(description.get("abilities", ())))
@@ -152,7 +163,8 @@ def exchange(
     when *after*, a wait for a wake-up, is over. *held* names the tasks that the worker
     holds, if a reply may have been lost.
     """
-    flat: list[Argument] = [*held] if held else []
+    flat: list[Argument] = [] if held is None else [outcome_unknown(), *held]
+    number = len(flat) or -1
     for report in reports:
         flat += (report.id, report.token, report.verdict, report.outcome)
         flat.append(report.delay_ms)
@@ -170,10 +182,10 @@ def exchange(
             retention_ms=settings.retention_ms,
             most_outcomes=settings.outcomes,
             upkeep_ms=settings.upkeep_ms,
-            held=-1 if held is None else len(held),
+            held=number,
             held_ids=flat,
         ),
-        _exchanged,
+        partial(_exchanged, shard=keys.shard) if keys.shard else _exchanged,
         is_raw=True,
         after=after,
         replicas=settings.replicas if reports else 0,
@@ -190,8 +202,19 @@ def record_minute(
         flat += (name, " ".join(map(str, numbers)))
     return Call(
         script,
-        script.keys(keys, minute=keys.minute(minute)),
-        script.arguments(kept_ms=MINUTES_KEPT * 60_000, most=_MOST_NAMES, counts=flat),
+        script.keys(
+            keys,
+            ten_minutes=keys.ten_minutes(minute // 10),
+            hundred_minutes=keys.hundred_minutes(minute // 100),
+        ),
+        script.arguments(
+            minute=minute % 10,
+            ten=minute // 10 % 10,
+            minutes_kept_ms=MINUTES_KEPT * 60_000,
+            tens_kept_ms=TENS_KEPT * 600_000,
+            most=_MOST_NAMES,
+            counts=flat,
+        ),
         bool,
     )
 
@@ -312,16 +335,19 @@ def leave(
 _NO_MORE = (0, 0, 0, -1, (), 0)
 
 
-def _exchanged(reply: Any) -> Exchanged | None:
-    if text(reply[0]) == "lost":
+def _exchanged(reply: Any, shard: int = 0) -> Exchanged | None:
+    if not isinstance(reply[0], int):
         return None
-    _, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
+    now_ms, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
     delayed, held_back, due_schedules, next_in_ms, pauses, limited = more or _NO_MORE
     ids = texts(tasks[::4])
     tokens = texts(tasks[1::4])
     loads = texts(victims)
+    deliveries = tuple(map(Delivery, ids, tokens, tasks[2::4], map(raw, tasks[3::4])))
+    if shard:
+        deliveries = tuple(replace(one, shard=shard) for one in deliveries)
     return Exchanged(
-        tuple(map(Delivery, ids, tokens, tasks[2::4], map(raw, tasks[3::4]))),
+        deliveries,
         texts(refused),
         texts(cancelled),
         tuple((loads[i], int(float(loads[i + 1]))) for i in range(0, len(loads), 2)),
@@ -333,4 +359,5 @@ def _exchanged(reply: Any) -> Exchanged | None:
         next_in_ms,
         Pauses.read(pauses) if pauses else _NO_PAUSES,
         limited,
+        now_ms,
     )

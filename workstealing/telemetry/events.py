@@ -7,6 +7,7 @@
 | `SetupFailed` | a setup function raised; it is called again later |
 | `BreakerOpened` | a target failed and is left alone for some seconds |
 | `BreakerClosed` | a target answered again |
+| `RateAdapted` | a recruiter changed a rate by itself, as `Adapt` allows |
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from workstealing.telemetry.task_events import QueueEvent
 
 __all__ = (
+    "REFUSALS",
     "BreakerClosed",
     "BreakerOpened",
     "Event",
     "Outcome",
+    "RateAdapted",
     "SetupFailed",
     "SliceEnded",
     "SliceRefused",
@@ -37,7 +40,8 @@ class Outcome(str, Enum):
     EMPTY = "empty"
     """It found nothing to do."""
     CONFLICT = "conflict"
-    """The job raised `Conflict`: another recruit was doing the same work."""
+    """The job raised `Conflict`: another recruit was doing the same work; or another
+    process had the turn of a job that a fleet shares."""
     ERROR = "error"
     """The job raised."""
     INTERRUPTED = "interrupted"
@@ -54,6 +58,10 @@ class Outcome(str, Enum):
     __str__ = str.__str__
     # That of Enum is several times slower, and runs in every slice.
     __hash__ = str.__hash__
+
+
+REFUSALS = (Outcome.BUSY, Outcome.OPEN, Outcome.BUDGET, Outcome.STORE)
+"""A job was drawn and not begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +114,18 @@ class BreakerClosed:
     target: str
 
 
+@dataclass(frozen=True, slots=True)
+class RateAdapted:
+    """A recruiter changed the rate of a job by itself."""
+
+    job: str
+    before: float
+    after: float
+    why: str
+
+
 # In quotes: a host that only enlists need not import the events of tasks.
 Event: TypeAlias = (
     "SliceEnded | SliceRefused | SetupFailed | BreakerOpened | BreakerClosed"
-    " | QueueEvent"
+    " | RateAdapted | QueueEvent"
 )

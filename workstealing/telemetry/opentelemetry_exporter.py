@@ -9,6 +9,7 @@ from workstealing.errors import MissingExtra
 from workstealing.telemetry.events import (
     BreakerOpened,
     Event,
+    RateAdapted,
     SetupFailed,
     SliceEnded,
     SliceRefused,
@@ -38,8 +39,9 @@ class OpenTelemetryObserver:
 
     Counters: `workstealing_enlist_calls`, `workstealing_slices` (attributes `side_job`
     and `outcome`), `workstealing_slice_overruns` (`side_job`),
-    `workstealing_breaker_openings` (`target`), `workstealing_setup_failures`.
-    Histogram: `workstealing_slice_seconds` (`side_job`).
+    `workstealing_breaker_openings` (`target`), `workstealing_setup_failures`,
+    `workstealing_rate_changes` (`side_job`). Histogram: `workstealing_slice_seconds`
+    (`side_job`).
 
     Of tasks, the counters and histograms that `PrometheusObserver` has, with its labels
     as attributes; and spans, as the semantic conventions for messaging have them, named
@@ -80,6 +82,10 @@ class OpenTelemetryObserver:
         self._setup_failures = meter.create_counter(
             "workstealing_setup_failures", description="Setups that raised."
         )
+        self._rate_changes = meter.create_counter(
+            "workstealing_rate_changes",
+            description="Rates that a recruiter changed by itself.",
+        )
         self._tasks = TaskMetrics(most_tasks)
         self._task_counters = {
             name: meter.create_counter(f"workstealing_{name}", description=text)
@@ -115,6 +121,8 @@ class OpenTelemetryObserver:
             self._openings.add(1, {"target": event.target})
         elif isinstance(event, SetupFailed):
             self._setup_failures.add(1)
+        elif isinstance(event, RateAdapted):
+            self._rate_changes.add(1, {"side_job": event.job})
 
     def submitting(
         self, queue: str, task: str, number: int, trace: str

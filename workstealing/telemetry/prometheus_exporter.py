@@ -15,6 +15,7 @@ from workstealing.telemetry.events import (
     BreakerOpened,
     Event,
     Outcome,
+    RateAdapted,
     SetupFailed,
     SliceEnded,
     SliceRefused,
@@ -51,6 +52,7 @@ class PrometheusObserver:
     | `workstealing_last_productive_timestamp_seconds` | `side_job` |
     | `workstealing_breaker_open` (0 or 1) | `target` |
     | `workstealing_setup_failures_total` | |
+    | `workstealing_rate_changes_total` | `side_job` |
     | `workstealing_tasks_submitted_total` | `queue`, `task` |
     | `workstealing_task_starts_total` | `queue`, `task` |
     | `workstealing_task_ends_total` | `queue`, `task`, `outcome` |
@@ -113,6 +115,12 @@ class PrometheusObserver:
         self._setup_failures = Counter(
             "workstealing_setup_failures", "Setups that raised.", registry=where
         )
+        self._rate_changes = Counter(
+            "workstealing_rate_changes",
+            "Rates that a recruiter changed by itself.",
+            ("side_job",),
+            registry=where,
+        )
         self._tasks = TaskMetrics(most_tasks)
         self._task_counters = {
             name: Counter(f"workstealing_{name}", text, labels, registry=where)
@@ -151,6 +159,8 @@ class PrometheusObserver:
             self._open.labels(event.target).set(0)
         elif isinstance(event, SetupFailed):
             self._setup_failures.inc()
+        elif isinstance(event, RateAdapted):
+            self._rate_changes.labels(event.job).inc()
 
     def _slice_ended(self, event: SliceEnded) -> None:
         self._seconds.labels(event.job).observe(event.seconds)

@@ -10,6 +10,7 @@ from workstealing.telemetry.events import (
     BreakerClosed,
     BreakerOpened,
     Event,
+    RateAdapted,
     SetupFailed,
     SliceEnded,
     SliceRefused,
@@ -27,9 +28,9 @@ class StatsdObserver:
     """Sends events to a StatsD client, by default one for localhost:8125.
 
     Counters: `workstealing_enlist_calls`, `workstealing_slices.<job>.<outcome>`,
-    `workstealing_slice_overruns.<job>`, `workstealing_setup_failures`. Timer, in
-    milliseconds: `workstealing_slice.<job>`. Gauge:
-    `workstealing_breaker_open.<target>`.
+    `workstealing_slice_overruns.<job>`, `workstealing_setup_failures`,
+    `workstealing_rate_changes.<job>`. Timer, in milliseconds:
+    `workstealing_slice.<job>`. Gauge: `workstealing_breaker_open.<target>`.
 
     Of tasks, the counters that `PrometheusObserver` has, with the values of the labels
     after the name: `workstealing_task_ends.<queue>.<task>.<outcome>`; and the timers
@@ -70,6 +71,8 @@ class StatsdObserver:
             client.gauge(f"workstealing_breaker_open.{_metric_part(event.target)}", 0)
         elif isinstance(event, SetupFailed):
             client.incr("workstealing_setup_failures")
+        elif isinstance(event, RateAdapted):
+            client.incr(f"workstealing_rate_changes.{_metric_part(event.job)}")
 
 
 class _StatsdClient(Protocol):

@@ -216,10 +216,11 @@ def test_a_result_has_no_time_of_another_variant_of_its_task(shop: Shop) -> None
     assert found is None
 
 
+@pytest.mark.parametrize("backend", [BACKEND, "bazaar.task_backends.OwnBackend"])
 def test_any_queue_is_valid_if_django_has_an_empty_list(
-    shop: Shop, key_prefix: str
+    shop: Shop, key_prefix: str, backend: str
 ) -> None:
-    tasks = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
+    tasks = {"default": {"BACKEND": backend, "QUEUES": []}}
     shop._settings["SETTINGS"] = json.dumps({"TASKS": tasks})
     variant = f"add.using(queue_name={key_prefix!r})"
 
@@ -273,8 +274,10 @@ def test_a_queue_that_is_not_in_the_settings_is_refused(shop: Shop) -> None:
     refusal = shop.refusal("", MORE="{}")
     assert "there is no queue 'default'" in refusal
     refusal = shop.refusal("add.using(queue_name='other')")
-    assert "InvalidTask: bazaar.errands.add uses the queue 'other'" in refusal
-    assert "has 'default', 'letters': add 'other' to WORKSTEALING" in refusal
+    # The first sentence is that of Django's own backends.
+    assert "InvalidTask: Queue 'other' is not valid for backend." in refusal
+    assert "bazaar.errands.add uses it, but 'default' has 'default'," in refusal
+    assert "'letters': add 'other' to WORKSTEALING" in refusal
 
 
 def test_all_queues_of_the_settings_are_valid_if_django_names_none(shop: Shop) -> None:

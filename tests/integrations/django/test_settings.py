@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workstealing import Breaker, StoreGate
+from workstealing import Adapt, Breaker, StoreGate
 from workstealing.errors import ConfigurationError
 from workstealing.integrations import When
 from workstealing.integrations.django.site_settings import read_settings
@@ -31,6 +31,7 @@ def test_everything_can_be_said() -> None:
                 "share": 0.005,
                 "breaker": Breaker(first=2.0),
                 "gate": StoreGate(),
+                "adapt": Adapt(least=0.001, most=0.1),
                 "observers": ["shop.telemetry.observer"],
             },
             "WHEN": When.quick(0.1),
@@ -58,6 +59,7 @@ def test_everything_can_be_said() -> None:
         ({"RECRUITER": {"share": 2}}, 'WORKSTEALING["RECRUITER"]["share"]: '),
         ({"RECRUITER": {"deadline": 0}}, 'WORKSTEALING["RECRUITER"]["deadline"]: '),
         ({"RECRUITER": {"gate": 3}}, 'WORKSTEALING["RECRUITER"]["gate"]: '),
+        ({"RECRUITER": {"adapt": 3}}, 'WORKSTEALING["RECRUITER"]["adapt"]: '),
         ({"RECRUITER": {"observers": "a.b"}}, '["observers"]: write a list'),
         ({"WHEN": "sometimes"}, "WORKSTEALING[\"WHEN\"]: write 'always', 'fine',"),
         ({"JOBS": ["a.b"]}, 'WORKSTEALING["JOBS"]: write a dictionary'),

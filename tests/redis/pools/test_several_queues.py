@@ -19,7 +19,9 @@ from typing import Any
 import pytest
 
 from workstealing import Autoscale
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError, ResourceFailed, TaskFailed
+from workstealing.queue import worker_calls
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker_pool import WorkerPool
@@ -241,24 +243,45 @@ def test_a_stop_lets_what_runs_in_both_queues_finish(
 def test_a_quiet_pool_finishes_what_runs_and_takes_nothing_of_either_queue(
     app: Any, pools: Pools, see: Any, kind: Any
 ) -> None:
-    app.hold.submit_many(numbers(1))
-    app.hold_other.submit_many(numbers(1))
+    for queue in app.both:
+        join_idly(queue)
+    app.hold.submit_many(numbers(9))
+    app.hold_other.submit_many(numbers(9))
     pool = pools(app.both, 2, kind)
     pool.start()
     see.wait_for(2)
+    wait_until(lambda: len(loaded(app)) == in_all(kind, 2), 20, "a deque for each")
 
     pool.quiet()
-    app.note.submit(5)
-    app.note_other.submit(5)
+    # Processes hear of it a moment later.
+    wait_until(lambda: not loaded(app), 20, "the deques to be handed back")
     see.let_go()
 
-    wait_until(
-        lambda: all(queue.counts().stats.get("done") for queue in app.both),
-        20,
-        "what ran to end",
-    )
+    wait_until(lambda: done(app) == 2, 20, "what ran to end")
     assert pool.stop() == 0
-    assert len(see.begun()) == 2
+    assert len(see.begun()) == done(app) == 2
+
+
+def join_idly(queue: Any) -> None:
+    """Join as a worker that does nothing: one that is not alone has a deque."""
+    parts, nothing = internals_of(queue), {"abilities": []}
+    parts.driver.call(
+        worker_calls.join(parts.keys, parts.settings, "idle.0", "i", nothing)
+    )
+
+
+def loaded(app: Any) -> set[str]:
+    """Return the workers that have tasks in a deque of either queue."""
+    return {worker for queue in app.both for worker in queue.counts().loads}
+
+
+def done(app: Any) -> int:
+    return sum(queue.counts().stats.get("done", 0) for queue in app.both)
+
+
+def in_all(kind: str, number: int) -> int:
+    """Return how many workers a pool of this size is to others."""
+    return number if kind == "processes" else 1
 
 
 _RUN = """

@@ -22,6 +22,7 @@ from workstealing.telemetry import (
     Observer,
     OpenTelemetryObserver,
     PrometheusObserver,
+    RateAdapted,
     StatsdObserver,
 )
 from workstealing.testing import ManualClock
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def _live(observer: Observer) -> None:
-    """Ten calls that work, one that fails and one that is refused for it."""
+    """Ten calls that work, one that fails, one refused for it; and a new rate."""
     clock = ManualClock()
     recruiter = Recruiter(share=None, clock=clock, observers=(observer,))
     answers: list[Duty | Exception] = [Duty.RECRUITED] * 10 + [ConnectionError()]
@@ -46,6 +47,7 @@ def _live(observer: Observer) -> None:
     recruiter.setup(lambda recruiter: 1 / 0)
     for _ in range(12):
         recruiter.enlist()
+    observer.observe(RateAdapted("session.gc", 1.0, 0.5, "it finds nothing"))
 
 
 def test_prometheus_counts_slices_calls_and_failures() -> None:
@@ -64,6 +66,7 @@ def test_prometheus_counts_slices_calls_and_failures() -> None:
     assert value("workstealing_slice_overruns_total", side_job="session.gc") == 11
     assert value("workstealing_breaker_open", target="localhost:6379") == 1
     assert value("workstealing_setup_failures_total") == 1
+    assert value("workstealing_rate_changes_total", side_job="session.gc") == 1
     productive = "workstealing_last_productive_timestamp_seconds"
     assert (value(productive, side_job="session.gc") or 0) > 0
     assert all(m.name.startswith("workstealing_") for m in registry.collect())
@@ -96,6 +99,7 @@ def test_statsd_counts_the_same_under_names_without_dots_inside() -> None:
         "workstealing_slices.session_gc.open": 1,
         "workstealing_slice_overruns.session_gc": 11,
         "workstealing_setup_failures": 1,
+        "workstealing_rate_changes.session_gc": 1,
     }
     assert client.timings == ["workstealing_slice.session_gc"] * 11
     assert client.gauges == {"workstealing_breaker_open.localhost_6379": 1}
@@ -120,6 +124,7 @@ def test_opentelemetry_counts_the_same() -> None:
     assert points["workstealing_enlist_calls", ()].value == 12
     assert points["workstealing_slice_seconds", (job,)].count == 11
     assert points["workstealing_setup_failures", ()].value == 1
+    assert points["workstealing_rate_changes", (job,)].value == 1
     openings = points["workstealing_breaker_openings", (("target", "localhost:6379"),)]
     assert openings.value == 1
 

@@ -16,8 +16,7 @@ from django.utils.module_loading import import_string
 
 from workstealing.integrations.django.apps import skipped
 from workstealing.integrations.django.caches import EnlistCacheMixin
-from workstealing.integrations.django.middleware import DjangoEnlistMiddleware
-from workstealing.integrations.django.site import EMBEDDED, get_settings
+from workstealing.integrations.django.site import EMBEDDED, get_settings, leads_to
 from workstealing.recruiting.roster import slice_of
 
 __all__ = (
@@ -39,7 +38,7 @@ _CACHING = tuple(
 
 def check_middleware(**_: Any) -> list[CheckMessage]:
     """Is the middleware there once, and before those that answer from a cache?"""
-    ours = [n for n, path in enumerate(settings.MIDDLEWARE) if _is_ours(path)]
+    ours = [n for n, path in enumerate(settings.MIDDLEWARE) if leads_to(path, _OURS)]
     if len(ours) > 1:
         return [
             Error(
@@ -65,7 +64,7 @@ def check_enlisting(**_: Any) -> list[CheckMessage]:
     """Does anything enlist, and does the store gate learn of round trips?"""
     hooked = list(_hooked_caches())
     found: list[CheckMessage] = []
-    has_middleware = any(map(_is_ours, settings.MIDDLEWARE))
+    has_middleware = any(leads_to(path, _OURS) for path in settings.MIDDLEWARE)
     after_requests = has_middleware and get_settings().when is not None
     if not after_requests and not hooked:
         found.append(
@@ -148,16 +147,6 @@ def _check_embedded() -> list[CheckMessage]:
             id="workstealing.E003",
         )
     ]
-
-
-def _is_ours(path: str) -> bool:
-    # Any path will do that leads to it, also that of a subclass.
-    try:
-        middleware = import_string(path)
-    except ImportError:
-        return False
-    is_class = isinstance(middleware, type)
-    return is_class and issubclass(middleware, DjangoEnlistMiddleware)
 
 
 def _hooked_caches() -> Iterator[type[EnlistCacheMixin]]:

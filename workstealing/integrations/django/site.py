@@ -30,6 +30,7 @@ __all__ = (
     "get_queue",
     "get_recruiter",
     "get_settings",
+    "leads_to",
     "may_block",
     "unlisted_registry",
 )
@@ -101,6 +102,15 @@ def unlisted_registry() -> Registry:
     return ClosingRegistry()
 
 
+def leads_to(path: str, ours: str) -> bool:
+    """Return whether a path of the settings names our class, or a subclass of it."""
+    try:
+        found = import_string(path)
+        return isinstance(found, type) and issubclass(found, import_string(ours))
+    except ImportError:
+        return False
+
+
 def may_block() -> bool:
     """Return whether a slice may run here: not in the thread of an event loop."""
     return _get_running_loop() is None
@@ -124,7 +134,8 @@ def _queues() -> dict[str, TaskQueue]:
 
 def _is_any_allowed() -> bool:
     return any(
-        backend.get("BACKEND") == _TASK_BACKEND and backend.get("QUEUES") == []
+        not backend.get("QUEUES", ["default"])
+        and leads_to(backend.get("BACKEND", ""), _TASK_BACKEND)
         for backend in getattr(settings, "TASKS", {}).values()
     )
 

@@ -197,7 +197,7 @@ def _key(*names: str) -> str:
 
 
 _KEYS = ("REDIS", "RECRUITER", "WHEN", "JOBS", "QUEUES")
-_RECRUITER = ("deadline", "share", "breaker", "gate", "observers")
+_RECRUITER = ("deadline", "share", "breaker", "gate", "adapt", "observers")
 _JOB = ("job", "rate", "every", "target")
 _QUEUE = (
     *("run", "retention", "max_outcomes", "max_length", "max_payload", "max_result"),

@@ -107,8 +107,8 @@ class TaskBackend(BaseTaskBackend):
         if task.queue_name not in self._queues:
             name, known = task.queue_name, ", ".join(map(repr, self._queues))
             raise InvalidTask(
-                f"{task.module_path} uses the queue {name!r}, but the backend"
-                f" {self.alias!r} has {known or 'no queue'}: add {name!r} to"
+                f"Queue {name!r} is not valid for backend. {task.module_path} uses it,"
+                f" but {self.alias!r} has {known or 'no queue'}: add {name!r} to"
                 ' WORKSTEALING["QUEUES"] (and to QUEUES in TASKS, if you have that), or'
                 " name another queue, such as"
                 f" @task(queue_name={next(iter(self._queues), 'thumbnails')!r})"
@@ -155,7 +155,8 @@ class TaskBackend(BaseTaskBackend):
             checked_id(result_id)
             for queue in tuple(self._queues.values()):
                 parts = internals_of(queue)
-                found = parts.driver.run(locate(parts.keys, result_id))
+                keys = parts.driver.run(parts.keys_of(result_id))
+                found = parts.driver.run(locate(keys, result_id))
                 if found.place is not State.UNKNOWN:
                     return self._found(result_id, found, queue.name)
         raise TaskResultDoesNotExist(result_id)

@@ -1,4 +1,4 @@
---- needs: withdraw, first_write
+--- needs: history, withdraw, first_write
 -- Cancel a task: at once if it waits, by asking its worker if it runs. Its id may stay
 -- in an inbox, where it is passed over.
 --
@@ -13,7 +13,7 @@
 -- KEY loads             zset  worker -> length of its deque
 -- KEY cancelling        set      ids whose workers are asked to stop
 -- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
--- KEY history           hash  id -> attempts:deaths:steals
+-- KEY history           hash  id -> attempts:deaths:steals:events, then failures
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY parked_for        zset  id -> since when; all that wait for this ability
 -- KEY parked_abilities  set      abilities that something is parked for
@@ -40,6 +40,7 @@
 -- KEY steps             hash  id of a step that waits -> how it is put into the queue
 -- KEY groups            hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times       zset  group -> when it is forgotten, or given up if it is not all there
+-- KEY biographies       hash  id -> what befell a task that has ended, as in history
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG needs         str  the ability that it is parked for, as last read; empty: none
@@ -56,8 +57,13 @@ if redis.call('ZSCORE', dead, id) then return 'ended' end
 local holder = redis.call('HGET', lock, id)
 if (holder and string.match(holder, '^(.*)#') or '') ~= worker then return 'moved' end
 if (redis.call('HGET', parked, id) or '') ~= needs then return 'moved' end
-if holder and redis.call('HEXISTS', running, id) == 1 then
-  first_write('SADD', cancelling, id)
+local taken_at = holder and redis.call('HGET', running, id)
+if taken_at then
+  if first_write('SADD', cancelling, id) == 1 then
+    local attempts, deaths, steals, failures, events = read_history(redis.call('HGET', history, id))
+    events = add_events(add_taken(events, taken_at, worker), {event('c', now_ms())})
+    redis.call('HSET', history, id, write_history(attempts, deaths, steals, failures, events))
+  end
   return 'asked'
 end
 cancel_waiting(id, holder, outcome)

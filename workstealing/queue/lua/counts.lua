@@ -52,7 +52,7 @@ return {
   redis.call('HGETALL', stats),
   redis.call('HGETALL', upkeep),
   redis.call('ZRANGE', workers, 0, 999, 'WITHSCORES'),
-  redis.call('ZRANGE', loads, 0, 999, 'WITHSCORES'),
+  redis.call('ZRANGE', loads, 0, 999, 'REV', 'WITHSCORES'),
   redis.call('HGETALL', abilities),
   redis.call('HGETALL', paused),
 }

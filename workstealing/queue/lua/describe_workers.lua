@@ -7,9 +7,10 @@
 -- Reply: for each its description, empty if it is gone; tasks in its deque, tasks that
 -- it has taken.
 
+local described = redis.call('HMGET', members, unpack(ARGV))
 local reply = {}
-for n, name in ipairs(ARGV) do
-  local member = redis.call('HGET', members, name)
+for n = 1, #ARGV do
+  local member = described[n]
   reply[#reply + 1] = member and string.match(member, '|(.*)$') or ''
   reply[#reply + 1] = redis.call('LLEN', KEYS[pairs_at + 2 * n - 2])
   reply[#reply + 1] = redis.call('HLEN', KEYS[pairs_at + 2 * n - 1])

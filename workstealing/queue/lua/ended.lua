@@ -5,10 +5,12 @@
 -- ARG most    int   named at most
 -- ARG latest  flag  the latest first
 -- ARG after   str   the last one of the page before, as it was named; empty: from the beginning
+-- ARG far     int   the latest are searched for it so far, and no further
 --
 -- Reply: id and when its outcome expires, as they are written.
 
-local place = after ~= '' and redis.call('LPOS', outcome_times, after, 'RANK', latest and -1 or 1)
+local place = after ~= '' and redis.call('LPOS', outcome_times, after, 'RANK', latest and -1 or 1,
+  'MAXLEN', latest and far or 0)
 if not latest then
   -- Who is no longer there has left at the front, and all who stood before it.
   local first = place and place + 1 or 0

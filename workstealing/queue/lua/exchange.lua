@@ -30,7 +30,7 @@
 -- KEY running         hash  id -> begun at; of this worker
 -- KEY control         hash  token
 -- KEY stats           hash  counts
--- KEY history         hash  id -> attempts:deaths:steals
+-- KEY history         hash  id -> attempts:deaths:steals:events, then failures
 -- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY cancelled       hash  id -> how often an inbox names it that was cancelled
 -- KEY upkeep          hash  duty -> last done at
@@ -59,6 +59,7 @@
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
 -- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
+-- KEY biographies     hash  id -> what befell a task that has ended, as in history
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -68,12 +69,13 @@
 -- ARG retention_ms   int  that an outcome is kept; 0: not at all
 -- ARG most_outcomes  int  that are kept
 -- ARG upkeep_ms      int  after which upkeep is overdue
--- ARG held           int  number of ids that follow; -1: the worker is sure of what it holds
--- ARGS held_ids      str  tasks of the worker; then reports: id, token, verdict, outcome,
---                         ms; verdict is one of done, cancelled, expired, failed, dead,
---                         forged, retry, back; failed and forged are dead, and counted apart too
+-- ARG held           int  number of strings before reports; -1: the worker is sure of what it holds
+-- ARGS held_ids      str  the outcome of a task that was begun and is not held, and tasks of the
+--                         worker; then reports: id, token, verdict, outcome, ms; verdict is
+--                         one of done, cancelled, expired, failed, dead, forged, retry, back;
+--                         failed and forged are dead, and counted apart too
 --
--- Reply: 'lost', or 'ok', tasks, refused, cancelled, victims, unfinished (-1: not counted this
+-- Reply: 'lost', or the time, tasks, refused, cancelled, victims, unfinished (-1: not counted this
 -- time), upkeep overdue, not due yet, waiting because of a pause, schedules that are due
 -- (looked at when the lease is renewed, or nothing is taken), ms until the next task, rate or
 -- schedule is due (-1: none, or tasks were taken), pauses, held back by limits (of a few lines
@@ -169,7 +171,7 @@ if may_take and #tasks == 0 and (is_odd or has_ticks) then
 end
 -- To write a reply takes long, too: what mostly is nothing is left out.
 if not is_odd and due == 0 and next_in < 0 then
-  return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue}
+  return {now, tasks, refused, to_stop, victims, unfinished, is_overdue}
 end
-return {'ok', tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
+return {now, tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
   next_in, pauses, limited}

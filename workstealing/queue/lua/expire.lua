@@ -9,7 +9,7 @@
 -- KEY purged          hash  id -> how often outcome_times names it that was forgotten
 -- KEY dead            zset  id -> when it was given up
 -- KEY task            hash  id -> envelope
--- KEY history         hash  id -> attempts:deaths:steals
+-- KEY history         hash  id -> attempts:deaths:steals:events, then failures
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY uniques         hash  unique key -> id
 -- KEY unique_of       hash  id -> how long it is unique, its priority, since when, its key
@@ -30,6 +30,7 @@
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
 -- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
+-- KEY biographies     hash  id -> what befell a task that has ended, as in history
 -- ARG most_outcomes      int  that are kept
 -- ARG dead_retention_ms  int  that a dead letter is kept
 -- ARG most_dead          int  dead letters that are kept
@@ -43,7 +44,7 @@ local forgotten = expire_outcomes(now, most_outcomes, most, is_any_followed)
 local former = redis.call('ZRANGE', outbox, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
 if #former > 0 then
   redis.call('ZREM', outbox, unpack(former))
-  forgotten = forgotten + forget_outcomes(former, now, is_any_followed)
+  forgotten = forgotten + forget_outcomes(former, now, is_any_followed, true)
 end
 expire_windows(now, most)
 local old = redis.call('ZRANGE', dead, '-inf', now - dead_retention_ms, 'BYSCORE', 'LIMIT', 0, most)

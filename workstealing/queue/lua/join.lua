@@ -9,7 +9,7 @@
 -- KEY workers         zset  worker -> end of its lease
 -- KEY members         hash  worker -> incarnation|description
 -- KEY running         hash  id -> begun at, after ! if it must not come back; of this worker
--- KEY history         hash  id -> attempts:deaths:steals
+-- KEY history         hash  id -> attempts:deaths:steals:events, then failures
 -- KEY abilities       hash  name@version -> workers that can run it
 -- KEY done            hash  id -> outcome
 -- KEY dead            zset  id -> when it was given up

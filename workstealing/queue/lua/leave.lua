@@ -16,7 +16,7 @@
 -- KEY bell            list  wake-ups for idle workers
 -- KEY done            hash  id -> outcome
 -- KEY dead            zset  id -> when it was given up
--- KEY history         hash  id -> attempts:deaths:steals
+-- KEY history         hash  id -> attempts:deaths:steals:events, then failures
 -- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence

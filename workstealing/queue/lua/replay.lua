@@ -5,7 +5,7 @@
 -- KEY dead            zset  id -> when it was given up
 -- KEY task            hash  id -> envelope
 -- KEY done            hash  id -> outcome
--- KEY history         hash  id -> attempts:deaths:steals
+-- KEY history         hash  id -> attempts:deaths:steals:events, then failures
 -- KEY inboxes[3]      list  urgent, normal, low
 -- KEY lock            hash  id -> worker#token
 -- KEY bell            list  wake-ups for idle workers

@@ -1,4 +1,4 @@
---- needs: put_into_inbox, wake_workers
+--- needs: clock, history, put_into_inbox, wake_workers
 -- Resume a task name, or all of a queue, and bring tasks of that name that were put aside
 -- back to the front of their inboxes or lines. Called again while it has more: the last come first, so
 -- that the order is kept. Until then its pause reads 0, and upkeep goes on with it if need be.
@@ -15,6 +15,7 @@
 -- KEY heads         hash  fair key -> its line that has a turn
 -- KEY lines         zset  line, sequence, id; of all tasks that wait in lines
 -- KEY placed        hash  line -> limit key that it waits for; empty: it is ready
+-- KEY history       hash  id -> attempts:deaths:steals:events, then failures
 -- ARG name     str   of the tasks; * for all
 -- ARG most     int   tasks moved at most
 -- ARG goes_on  flag  only if it is being resumed, and was not paused again meanwhile
@@ -38,6 +39,7 @@ if #ids > 0 then
   redis.call('ZREM', aside, unpack(members))
   redis.call('HDEL', paused_tasks, unpack(ids))
   for _, id in ipairs(ids) do put_into_inbox('LPUSH', id) end
+  note_events(ids, {event('r', now_ms())})
 end
 if #ids < most then
   redis.call('HDEL', paused, name)

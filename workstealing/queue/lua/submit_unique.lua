@@ -18,7 +18,7 @@
 -- KEY loads             zset  worker -> length of its deque
 -- KEY cancelling        set      ids whose workers are asked to stop
 -- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
--- KEY history           hash  id -> attempts:deaths:steals
+-- KEY history           hash  id -> attempts:deaths:steals:events, then failures
 -- KEY parked            hash  id -> ability that it waits for
 -- KEY parked_for        zset  id -> since when; all that wait for this ability
 -- KEY parked_abilities  set      abilities that something is parked for
@@ -47,6 +47,7 @@
 -- KEY steps             hash  id of a step that waits -> how it is put into the queue
 -- KEY groups            hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times       zset  group -> when it is forgotten, or given up if it is not all there
+-- KEY biographies       hash  id -> what befell a task that has ended, as in history
 -- ARG id            str
 -- ARG envelope      str
 -- ARG is_drawn      flag  nobody else can have chosen this id

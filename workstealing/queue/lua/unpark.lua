@@ -1,4 +1,4 @@
---- needs: give_back, wake_workers
+--- needs: clock, history, give_back, wake_workers
 -- Give parked tasks back to their inboxes if a worker can run them now.
 --
 -- KEY parked_for        zset  id -> since when; all that wait for this ability
@@ -20,6 +20,7 @@
 -- KEY permits           hash  limit key -> how many tasks hold a permit
 -- KEY permit_holders    hash  id -> limit keys that it holds permits of
 -- KEY refills           zset  limit key, or a limit after a tab -> when it has room
+-- KEY history           hash  id -> attempts:deaths:steals:events, then failures
 -- ARG ability  str  name@version
 -- ARG most     int  tasks given back at most
 --
@@ -31,13 +32,15 @@ if redis.call('ZCARD', parked_for) == 0 then
 end
 if redis.call('HEXISTS', abilities, ability) == 0 then return 0 end
 local latest = redis.call('ZPOPMAX', parked_for, most)
-local returned = 0
+local returned, now = 0, now_ms()
 for n = 1, #latest, 2 do
   local id = latest[n]
   -- It may have been cancelled meanwhile, and come again to wait for something else.
   if redis.call('HGET', parked, id) == ability then
     redis.call('HDEL', parked, id)
-    give_back(id)
+    if give_back(id) then
+      note_events({id}, {event('p', tonumber(latest[n + 1])), event('b', now)})
+    end
     returned = returned + 1
   end
 end

@@ -3,15 +3,16 @@
 -- Forget outcomes whose time is over, and the oldest above the number that is kept; but none
 -- that a step still needs, if any may.
 
-local function forget_outcomes(ids, now, is_any_followed)
-  --- uses: done
+local function forget_outcomes(ids, now, is_any_followed, has_biographies)
+  --- uses: done, biographies
   if is_any_followed then ids = keep_needed(ids, now) end
   if #ids > 0 then redis.call('HDEL', done, unpack(ids)) end
+  if #ids > 0 and has_biographies then redis.call('HDEL', biographies, unpack(ids)) end
   return #ids
 end
 
 local function expire_outcomes(now, kept, most, is_any_followed)
-  --- uses: done, dead, outbox, outcome_times, purged
+  --- uses: done, dead, outbox, outcome_times, purged, biographies
   local _, first = read_outcome_time(redis.call('LINDEX', outcome_times, 0))
   local excess = 0
   if not first or first > now then
@@ -22,10 +23,12 @@ local function expire_outcomes(now, kept, most, is_any_followed)
     -- Releases before this one had a sorted set; what is in it is older.
     if #former > 0 then
       redis.call('ZREM', outbox, unpack(former))
-      return forget_outcomes(former, now, is_any_followed)
+      return forget_outcomes(former, now, is_any_followed, true)
     end
   end
-  local is_any_purged = redis.call('EXISTS', purged) == 1
+  -- A key that is named twice counts twice: one command tells of both.
+  local there = redis.call('EXISTS', purged, biographies, biographies)
+  local is_any_purged, has_biographies = there % 2 == 1, there >= 2
   local step, looked_at, forgotten = 100, 0, 0
   repeat
     local over, last = {}, math.min(step, most - looked_at)
@@ -39,7 +42,9 @@ local function expire_outcomes(now, kept, most, is_any_followed)
     if #over > 0 then
       redis.call('LPOP', outcome_times, #over)
       if is_any_purged then over = without_purged(over) end
-      if #over > 0 then forgotten = forgotten + forget_outcomes(over, now, is_any_followed) end
+      if #over > 0 then
+        forgotten = forgotten + forget_outcomes(over, now, is_any_followed, has_biographies)
+      end
     end
   until is_last or looked_at >= most
   return forgotten

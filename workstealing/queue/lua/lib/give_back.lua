@@ -1,8 +1,11 @@
 --- needs: put_into_inbox, permits
--- Give a task back to the front of its inbox or line. A task that was cancelled is gone.
+-- Give a task back to the front of its inbox or line, and tell whether it is there: one that
+-- was cancelled is gone.
 local function give_back(id)
   --- uses: task, lock
   redis.call('HDEL', lock, id)
   return_permits({id})
-  if redis.call('HEXISTS', task, id) == 1 then put_into_inbox('LPUSH', id) end
+  local is_known = redis.call('HEXISTS', task, id) == 1
+  if is_known then put_into_inbox('LPUSH', id) end
+  return is_known
 end

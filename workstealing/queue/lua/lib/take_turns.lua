@@ -192,8 +192,9 @@ local function pass_on(looks)
   end
 end
 
--- Let the lines of a priority have their turns.
-local function take_turns(priority)
+-- Let the lines of a priority have their turns. Who cannot run every task says by a function
+-- whether the line whose turn it is begins with one that it can run: no line is passed over.
+local function take_turns(priority, is_wanted)
   --- uses: turns, control
   local turns_key, reached = turns[priority + 1], nil
   -- A line that is blocked makes way for another one.
@@ -201,7 +202,7 @@ local function take_turns(priority)
     if room == 0 or is_alone then break end
     local most = math.min(room, 100)
     local found = redis.call('ZRANGE', turns_key, 0, most - 1, 'WITHSCORES')
-    if #found == 0 then break end
+    if #found == 0 or is_wanted and not is_wanted(found[1]) then break end
     local active = #found < 2 * most and #found / 2 or redis.call('ZCARD', turns_key)
     -- Who takes many at once, of quick tasks, takes two of each line: that halves the looks.
     local least, many = 1, 20

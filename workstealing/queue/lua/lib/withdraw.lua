@@ -1,5 +1,6 @@
 --- needs: clock, publish, load, uniques, lines, permits, wake_workers, hand_over
 --- needs: outcome_times
+--- needs rarely: biography
 -- Take a task that waits out of its place. Its id may stay in an inbox, where it is passed
 -- over: removing it there would take time in proportion to the inbox.
 local function withdraw(id, holder)
@@ -37,18 +38,20 @@ end
 
 -- Cancel a task that waits.
 local function cancel_waiting(id, holder, outcome)
-  --- uses: task, done, outcome_times, cancelling, history, priorities, stats
+  --- uses: task, done, outcome_times, cancelling, priorities, stats
   --- uses: retention_ms, followers
+  local now = now_ms()
   withdraw(id, holder)
   redis.call('HDEL', task, id)
   redis.call('SREM', cancelling, id)
-  redis.call('HDEL', history, id)
   redis.call('HDEL', priorities, id)
   free_uniques({id}, 'ended')
   local is_followed = redis.call('HEXISTS', followers, id) == 1
-  if retention_ms > 0 or is_followed then
+  local is_kept = retention_ms > 0 or is_followed
+  keep_biographies({id}, is_kept and {id, outcome} or {}, now)
+  if is_kept then
     redis.call('HSET', done, id, outcome)
-    redis.call('RPUSH', outcome_times, outcome_time(id, now_ms() + retention_ms))
+    redis.call('RPUSH', outcome_times, outcome_time(id, now + retention_ms))
   end
   redis.call('HINCRBY', stats, 'cancelled', 1)
   publish(id, outcome)

@@ -30,7 +30,9 @@ if "parcels" in getattr(settings, "WORKSTEALING", {}).get("QUEUES", {}):
         return connection.connection is not None
 
 
-if "workstealing" in str(getattr(settings, "TASKS", "")):
+if any(
+    ours in str(getattr(settings, "TASKS", "")) for ours in ("workstealing", "bazaar")
+):
     from bazaar import errands
 
     __all__ = ("errands",)
