@@ -55,8 +55,8 @@ def test_a_task_that_was_stolen_by_a_worker_that_died_tells_its_life(
     assert life is not None
     assert life.is_whole
     words = [
+        "deque of v",
         f"stolen by {dead}",
-        f"in the deque of {dead}",
         f"{dead} died while running it",
         "until its lease ended",
         "until it was given back",

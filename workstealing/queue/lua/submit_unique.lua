@@ -160,6 +160,7 @@ redis.call('HSET', task, id, envelope)
 if state then
   if redis.call('ZREM', dead, id) == 1 then
     redis.call('HDEL', done, id)
+    redis.call('HINCRBY', stats, 'dropped', 1)
   else
     purge_outcome(id)
   end
