@@ -6,8 +6,8 @@ done in few slices of up to 50 ms, so a single round has a slice or has none: th
 are compared a hundred at a time, and the median of these comparisons is reported.
 
 Time passes in rounds without us as well, and the site saves up its share of it for
-those with us: they do twice as much side work as a real site does. What is left after
-the last round is drained by a site that may spend half of its time on it.
+those with us. So it is given half of the share that is measured. What is left after the
+last round is drained by a site that may spend half of its time on it.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ def _drain(host: str, command: tuple[str, ...]) -> list[Budget]:
         visit.submit_many([("/cats",)] * _TASKS)
         settings = {"SITE_REDIS": redis.url, "SITE_JOB": "brief"}
         with (
-            served(command, **settings, SITE_SHARE=str(_SHARE)) as port,
+            served(command, **settings, SITE_SHARE=str(_SHARE / 2)) as port,
             closing(Load(port)) as load,
         ):
             for path in PATHS:
                 load.round(path)
             began_at, before = time.monotonic(), _done(queue)
             blocks = [_block(load) for _ in range(_BLOCKS)]
-            per_second = (_done(queue) - before) / (time.monotonic() - began_at)
+            seconds_with_us = (time.monotonic() - began_at) / 2
+            per_second = (_done(queue) - before) / seconds_with_us
             is_draining = queue.counts().unfinished > 0
         with (
             served(command, **settings, SITE_SHARE="0.5") as port,
