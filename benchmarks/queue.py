@@ -101,7 +101,7 @@ def _drain() -> list[Budget]:
             ratios.append(floor / ours)
     return [
         Budget(
-            "drain no-op tasks / raw BRPOP + SET", _median(ratios), 10, at_least=True
+            "drain no-op tasks / raw BRPOP + SET", _median(ratios), 12, at_least=True
         ),
         Budget("round trips per task, drained in bulk", trips, 0.05, ""),
     ]
