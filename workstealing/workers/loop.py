@@ -343,7 +343,7 @@ class WorkerLoop:
         elif in_flight.is_busy():
             has_worked = True
             is_short = not exchanged.tasks and in_flight.is_waiting_for_tasks()
-            is_due = has_shards and is_short and self._rounds.is_due
+            is_due = has_shards and is_short and self._rounds.is_due_if_idle
             if is_due and self._goes_elsewhere(is_idle=True):
                 return
             self._work()
@@ -363,7 +363,9 @@ class WorkerLoop:
             if has_shards:
                 self._rounds.note_work()
         elif self.phase is phase:
-            is_due = has_shards and (self._rounds.is_due or bool(self._until_empty))
+            is_due = has_shards and (
+                self._rounds.is_due_if_idle or bool(self._until_empty)
+            )
             if not is_due or not self._goes_elsewhere(is_idle=True):
                 self._rest(exchanged)
 

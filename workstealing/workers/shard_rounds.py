@@ -2,8 +2,8 @@
 
 A worker is a member of one shard at a time. So its connections and waits are as many as
 without shards. It has a home, the shard with the fewest members when it starts. Once a
-second, and when it runs out of tasks, it looks at a few others: at those without a
-member, and at two more.
+second it looks at a few others: at those without a member, and at two more. If it runs
+out of tasks while others had some when it looked last, it looks at once.
 
 - A shard without a member that has tasks is served first, also by a busy worker; of
   several workers in one shard, about one goes.
@@ -34,6 +34,8 @@ from workstealing.workers.upkeep import upkeep
 __all__ = ("ShardRounds", "choose_home", "choose_shard")
 
 _LOOK_SECONDS = 1.0
+# Between two looks of a worker that has run out of tasks while others have some.
+_HURRIED_LOOK_SECONDS = 0.02
 _AWAY_SECONDS = 10.0
 _MOST_DOUBLINGS = 4
 _FRUITLESS_SECONDS = 5.0
@@ -66,7 +68,8 @@ class ShardRounds:
         self._clock = clock
         self._observers = observers
         self._home = 0
-        self._look_at = -math.inf
+        self._looked_at = -math.inf
+        self._others_have_tasks = False
         self._deserted: frozenset[int] = frozenset()
         self._unseen: set[int] = set()
         self._not_before: dict[int, float] = {}
@@ -77,15 +80,26 @@ class ShardRounds:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to look at others."""
-        return self._clock.monotonic() >= self._look_at
+        """Whether it is time to look at others, though there is something to do."""
+        return self._clock.monotonic() >= self._looked_at + _LOOK_SECONDS
+
+    @property
+    def is_due_if_idle(self) -> bool:
+        """Whether it is time to look at others, with nothing to do."""
+        return self._seconds_to_look <= 0
 
     @property
     def rest_seconds(self) -> float:
         """How long a worker may rest that found nothing."""
         if self._is_content and not self._deserted:
             return math.inf
-        return max(0.001, self._look_at - self._clock.monotonic())
+        return max(0.001, self._seconds_to_look)
+
+    @property
+    def _seconds_to_look(self) -> float:
+        has_hurry = self._others_have_tasks
+        pause = _HURRIED_LOOK_SECONDS if has_hurry else _LOOK_SECONDS
+        return self._looked_at + pause - self._clock.monotonic()
 
     def note_work(self) -> None:
         """Look at others again when there is nothing more to do here."""
@@ -109,7 +123,7 @@ class ShardRounds:
         if number > self._number:
             self._unseen.update(range(self._number, number))
         here = self._identity.keys.shard
-        self._look_at = self._clock.monotonic() + _LOOK_SECONDS
+        self._looked_at = self._clock.monotonic()
         wanted = set(range(number))
         if not looks_at_all:
             others = [one for one in wanted if one != here]
@@ -183,6 +197,10 @@ class ShardRounds:
 
     def _note(self, seen: Mapping[int, Glimpse], number: int) -> None:
         self._number = number
+        here = self._identity.keys.shard
+        self._others_have_tasks = any(
+            one.waiting for shard, one in seen.items() if shard != here
+        )
         self._unseen.difference_update(seen)
         empty = {shard for shard, one in seen.items() if not one.members}
         self._deserted = (self._deserted - seen.keys()) | empty

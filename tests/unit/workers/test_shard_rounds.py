@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.settings import QueueSettings
 from workstealing.queue.shard_calls import Glimpse
-from workstealing.workers.shard_rounds import choose_home, choose_shard
+from workstealing.testing import ManualClock
+from workstealing.workers.shard_rounds import ShardRounds, choose_home, choose_shard
 
 
 def seen(waiting: int = 0, members: int = 0) -> Glimpse:
@@ -94,3 +100,51 @@ def test_it_never_goes_where_it_is_or_where_it_has_not_looked(
     going = choose_shard(shards, here, home, is_idle=is_idle, draw=draw)
 
     assert going is None or (going in shards and going != here)
+
+
+def rounds_of_two(clock: ManualClock) -> ShardRounds:
+    """Make what a worker in the first of two shards knows of the other."""
+    shards = (QueueKeys("q", "run", 0), QueueKeys("q", "run", 1))
+
+    def known() -> Any:
+        yield from ()
+        return shards
+
+    identity: Any = SimpleNamespace(
+        name="w.0",
+        keys=shards[0],
+        settings=QueueSettings(),
+        shards=SimpleNamespace(known=known, all=shards),
+    )
+    no_schedules: Any = None
+    chance: Any = SimpleNamespace(random=lambda: 0.0)
+    return ShardRounds(identity, no_schedules, chance, clock, None)
+
+
+def look(rounds: ShardRounds, *replies: Glimpse) -> int | None:
+    flow, left = rounds.look(is_idle=True), iter(replies)
+    try:
+        next(flow)
+        while True:
+            flow.send(next(left))
+    except StopIteration as end:
+        going: int | None = end.value
+        return going
+
+
+def test_who_runs_out_looks_at_once_if_others_had_tasks_and_else_a_second_later() -> (
+    None
+):
+    clock = ManualClock()
+    rounds = rounds_of_two(clock)
+
+    assert look(rounds, seen(0, 1), seen(5, 1)) == 1
+    clock.advance(0.03)
+    assert rounds.is_due_if_idle
+    assert not rounds.is_due, "one that has something to do is in no hurry"
+
+    assert look(rounds, seen(0, 1), seen(0, 1)) is None
+    clock.advance(0.03)
+    assert not rounds.is_due_if_idle
+    clock.advance(1.0)
+    assert rounds.is_due_if_idle
