@@ -103,6 +103,7 @@ def test_each_node_has_as_many_commands_as_it_has_shards(
     assert gather_results(handles[:10], timeout=10) == [2 * n for n in range(10)]
 
 
+@pytest.mark.slow
 def test_results_arrive_by_one_subscription_from_all_nodes(
     make_queue: Callable[..., TaskQueue], redis_cluster: ClusterOfThree
 ) -> None:

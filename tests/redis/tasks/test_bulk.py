@@ -159,6 +159,7 @@ def test_outcomes_are_purged_and_their_ids_are_free(
     assert queue.counts().dead == 1
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_tasks_are_counted_and_cancelled_in_slices(
     shop: Shop, queue: TaskQueue
 ) -> None:
