@@ -6,6 +6,7 @@ that this one submits are put aside: they are compared, not run.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -118,7 +119,7 @@ class _StorySlot(InlineSlot):
         """Let a process that is held be silent."""
         super().start(self._cues.cut_off_at_point(heartbeat))
 
-    def work(self) -> None:
+    def work(self, seconds: float = math.inf) -> None:  # noqa: ARG002 - no wait
         """Run the task; put all others aside."""
         parts = self._parts
         in_flight = parts.in_flight

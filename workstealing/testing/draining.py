@@ -7,6 +7,7 @@ leaves and another comes: none is there for longer than its lease.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -295,7 +296,7 @@ class _DrainSlot(InlineSlot):
         self.note: Callable[[Ran], None] = lambda _: None
         self.nothing_left: Callable[[], None] = lambda: None
 
-    def work(self) -> None:
+    def work(self, seconds: float = math.inf) -> None:  # noqa: ARG002 - no wait
         """Run what was taken."""
         in_flight = self._parts.in_flight
         in_flight.slot_is_busy()

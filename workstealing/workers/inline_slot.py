@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -70,7 +71,7 @@ class InlineSlot:
     def stop_listening(self) -> None:
         """Do nothing: the loop looks after each task, and a signal handler may ask."""
 
-    def work(self) -> None:
+    def work(self, seconds: float = math.inf) -> None:
         """Run tasks, for about as long as a batch should last."""
         parts, call = self._parts, self._call
         complete = self._event_loop.complete

@@ -7,6 +7,7 @@ shares decide.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from threading import Event, Thread
@@ -78,9 +79,9 @@ class LentSlot(InlineSlot):
         """Let the thread ask."""
         self._call_thread()
 
-    def work(self) -> None:
+    def work(self, seconds: float = math.inf) -> None:
         """Wait until an exchange is due, at the latest to renew the lease."""
-        self.rest(self._parts.renew_seconds)
+        self.rest(min(seconds, self._parts.renew_seconds))
 
     def rest(self, seconds: float) -> None:
         """Wait for a wake-up, or until an exchange is due."""

@@ -329,8 +329,6 @@ class WorkerLoop:
         has_shards = self._identity.shards.are_several
         if has_shards and self._outposts:
             self._outposts.tend(driver)
-        if has_shards and self._rounds.is_due and self._goes_elsewhere(is_idle=False):
-            return
         exchanged, self._read_ahead = self._read_ahead, None
         if exchanged is None:
             exchanged = self._exchange()
@@ -338,15 +336,22 @@ class WorkerLoop:
             return
         owed, self._owed = self._owed, None
         has_worked = owed is not None and self._do_duties(driver, owed) > 0
-        if phase is Phase.WORKING and self._steal(exchanged) > 0:
+        has_stolen = phase is Phase.WORKING and self._steal(exchanged) > 0
+        is_fed = has_stolen or bool(exchanged.tasks)
+        is_busy = in_flight.is_busy()
+        is_short = not is_fed and (in_flight.is_waiting_for_tasks() or not is_busy)
+        if has_shards and not is_short:
+            self._rounds.note_work()
+            if self._rounds.is_due and self._goes_elsewhere(is_idle=False):
+                return
+        if has_stolen:
             has_worked = True
-        elif in_flight.is_busy():
+        elif is_busy:
             has_worked = True
-            is_short = not exchanged.tasks and in_flight.is_waiting_for_tasks()
             is_due = has_shards and is_short and self._rounds.is_due_if_idle
             if is_due and self._goes_elsewhere(is_idle=True):
                 return
-            self._work()
+            self._work(is_short=is_short)
             if self._exchanges.is_member:
                 self._handing_back.route_unknown(driver)
                 self._handing_back.release(driver, in_flight.release_if_stuck())
@@ -360,8 +365,6 @@ class WorkerLoop:
         self._held_back = exchanged.held_back
         if has_worked or is_sorting:
             self._rests_in_a_row = 0
-            if has_shards:
-                self._rounds.note_work()
         elif self.phase is phase:
             is_due = has_shards and (
                 self._rounds.is_due_if_idle or bool(self._until_empty)
@@ -387,12 +390,15 @@ class WorkerLoop:
             finally:
                 self._is_resting = False
 
-    def _work(self) -> None:
+    def _work(self, *, is_short: bool) -> None:
         """Have tasks run, with the next exchange under way if that is worth it."""
         in_flight, exchanges = self._in_flight, self._exchanges
         ahead = in_flight.room_ahead() if self._is_open() else 0
         if not ahead:
-            self._slots.work()
+            if self._identity.shards.are_several:
+                self._slots.work(self._rounds.seconds_to_look(is_idle=is_short))
+            else:
+                self._slots.work()
             return
         with self._speaking:
             exchanges.send_ahead(ahead, in_flight.keep())

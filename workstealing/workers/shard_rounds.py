@@ -81,23 +81,23 @@ class ShardRounds:
     @property
     def is_due(self) -> bool:
         """Whether it is time to look at others, though there is something to do."""
-        return self._clock.monotonic() >= self._looked_at + _LOOK_SECONDS
+        return self.seconds_to_look(is_idle=False) <= 0
 
     @property
     def is_due_if_idle(self) -> bool:
         """Whether it is time to look at others, with nothing to do."""
-        return self._seconds_to_look <= 0
+        return self.seconds_to_look(is_idle=True) <= 0
 
     @property
     def rest_seconds(self) -> float:
         """How long a worker may rest that found nothing."""
         if self._is_content and not self._deserted:
             return math.inf
-        return max(0.001, self._seconds_to_look)
+        return max(0.001, self.seconds_to_look(is_idle=True))
 
-    @property
-    def _seconds_to_look(self) -> float:
-        has_hurry = self._others_have_tasks
+    def seconds_to_look(self, *, is_idle: bool) -> float:
+        """Return how long it is until it should look at others."""
+        has_hurry = is_idle and self._others_have_tasks
         pause = _HURRIED_LOOK_SECONDS if has_hurry else _LOOK_SECONDS
         return self._looked_at + pause - self._clock.monotonic()
 

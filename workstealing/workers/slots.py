@@ -8,6 +8,7 @@ the idle ones.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -73,8 +74,11 @@ class Slots(Protocol):
         """Let up to *number* idle slots begin a task."""
         ...
 
-    def work(self) -> None:
-        """Run tasks, or wait while they run, until an exchange is due."""
+    def work(self, seconds: float = math.inf) -> None:
+        """Run tasks, or wait while they run, until an exchange is due.
+
+        A wait ends after *seconds* at the latest.
+        """
         ...
 
     def rest(self, seconds: float) -> RedisCommand[Any] | None:
@@ -204,9 +208,9 @@ class ResizableSlots(ABC, Generic[S]):
         """Return every slot, including those that leave after their current task."""
         return (*self._slots, *self._still_leaving())
 
-    def work(self) -> None:
+    def work(self, seconds: float = math.inf) -> None:
         """Wait until an exchange is due, at the latest to renew the lease."""
-        self.rest(self._parts.renew_seconds)
+        self.rest(min(seconds, self._parts.renew_seconds))
 
     def rest(self, seconds: float) -> None:
         """Wait for a wake-up, or until an exchange is due."""
