@@ -43,7 +43,7 @@ ANN = ClientContext("ann", {"editor"})
 BOB = ClientContext("bob", {"viewer"})
 
 WORKER = """
-    import signal, sys, time
+    import sys, time
     from pathlib import Path
     from workstealing import AccessPolicy, TaskQueue, Worker
     from workstealing.tasks.policy import PUBLIC
@@ -71,9 +71,7 @@ WORKER = """
         while not (Path(folder) / "go").exists():
             time.sleep(0.01)
 
-    worker = Worker(queue, batch=1)
-    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
-    worker.run()
+    Worker(queue, batch=1).run()
 """
 
 
@@ -93,15 +91,10 @@ def start(tmp_path: Path, key_prefix: str) -> Iterator[Callable[[str], Any]]:
         return process
 
     yield start
-    (tmp_path / "go").touch()
     for process in started:
-        if process.poll() is None:
-            process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        # Where the server is gone, a worker that is asked to stop waits for it.
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
