@@ -175,8 +175,7 @@ class Story:
         keys, do = self.keys, self.do
         envelope = b'{"v":1,"name":"brief","version":1,"payload":{}}'
         do(submit(keys, SETTINGS, [("b1", envelope)], priority=1))
-        taken = do(brief_exchange(keys, SETTINGS, "host.0", ["brief@1"])).task
-        assert taken is not None
+        (taken,) = do(brief_exchange(keys, SETTINGS, "host.0", ["brief@1"])).tasks
         report = Report(taken.id, taken.token, "done", b"{}")
         assert not do(
             brief_exchange(keys, SETTINGS, "host.0", [], reports=[report])

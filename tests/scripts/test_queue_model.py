@@ -732,6 +732,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(
         name=st.sampled_from(HOSTS),
         able=st.sampled_from([*BRIEF, []]),
+        want=st.integers(1, 4),
         wish=st.sampled_from(("done", "done", "dead", "retry", "later", "back")),
         number=numbers,
         overran=rarely,
@@ -742,15 +743,16 @@ class QueueMachine(RuleBasedStateMachine):
         self,
         name: str,
         able: list[str],
+        want: int,
         wish: str,
         number: int,
         overran: bool,
         is_lost: bool,
         is_repeated: bool,
     ) -> None:
-        """Settle what a host has run, or hand it back, and take one task."""
+        """Settle what a host has run, or hand it back, and take a few tasks."""
         host = self.hosts[name]
-        for task in host.held.values():
+        for task in reversed(host.held.values()):
             host.reports.append(self.report(task, wish))
         host.held.clear()
         loaded = sorted(self.state.get("loads", {}))
@@ -759,6 +761,7 @@ class QueueMachine(RuleBasedStateMachine):
             self.queue.settings,
             name,
             able,
+            want=want,
             reports=host.reports,
             victim=loaded[number % len(loaded)] if loaded else "",
             overran=host.reports[-1].id if overran and host.reports else "",
@@ -769,15 +772,34 @@ class QueueMachine(RuleBasedStateMachine):
         if is_lost:
             return
         host.reports = []
-        if reply.task is not None:
-            host.held[reply.task.id] = reply.task
+        host.held.update({task.id: task for task in reply.tasks})
+
+    @precondition(lambda self: any(host.held for host in self.hosts.values()))
+    @rule(number=numbers, is_repeated=rarely)
+    def leave_a_task_behind(self, number: int, is_repeated: bool) -> None:
+        """Hand back all but one, which runs on until the lease of its host ends."""
+        hosts = [host for host in self.hosts.values() if host.held]
+        host = hosts[number % len(hosts)]
+        kept, *others = host.held.values()
+        call = brief_exchange(
+            self.queue.keys,
+            self.queue.settings,
+            host.name,
+            (),
+            reports=[self.report(task, "back") for task in reversed(others)],
+            overran=kept.id,
+            runs_on=True,
+        )
+        for _ in range(1 + is_repeated):
+            self.brief_exchanged(call, [], kept.id)
+        host.held.clear()
 
     @precondition(lambda self: set(HOSTS) & set(self.state["workers"]))
     @rule(name=st.sampled_from(HOSTS))
     def kill_a_host(self, name: str) -> None:
         """Let a host die in mid-task; it may have been frozen, and report late."""
         self.queue.end_lease(name)
-        self.reassign(name, 1)
+        self.reassign(name, 9)
         assert name not in self.state["workers"]
 
     # -- misfortune
@@ -1120,29 +1142,32 @@ class QueueMachine(RuleBasedStateMachine):
         return reply
 
     def brief_exchanged(
-        self, call: Call[BriefExchanged], able: list[str]
+        self, call: Call[BriefExchanged], able: list[str], kept: str = ""
     ) -> BriefExchanged:
         before, (name, *_) = self.state, call.arguments
+        held = [i for i in before.get(f"running:{name}", ()) if i == kept]
         victim = f"deque:{call.arguments[3]}"
         reply = self.perform(call)
         self.learn(call, before)
-        after, task = self.state, reply.task
+        after = self.state
         for key in set(before) | set(after):
             is_own = key.endswith(f":{name}") or key == victim
             if key.startswith(("deque:", "running:")) and not is_own:
                 assert before.get(key) == after.get(key), "others keep what they have"
-        taken = [] if task is None else [task.id]
-        assert list(after.get(f"running:{name}", ())) == taken
+        taken = [task.id for task in reply.tasks]
+        assert sorted(after.get(f"running:{name}", ())) == sorted([*held, *taken])
         gone = [*taken, *self.queue.put_aside(after)]
         left = [i for i in before.get(victim, []) if i not in gone]
         assert after.get(victim, []) == left, "a victim keeps the others, in order"
         self.check_permits(before)
-        if task is not None:
+        for task, ability in zip(reply.tasks, reply.abilities, strict=True):
             self.check_taken(task, str(name))
-            assert reply.ability == f"{self.name(task.id)}@1"
+            assert ability == f"{self.name(task.id)}@1"
             assert self.fits(task.id, able)
-            assert reply.is_cancelled == (task.id in self.cancelling)
-        elif able and not self.is_paused("*"):
+        assert set(reply.cancelled) == self.cancelling & set(taken)
+        suspects = [i for i in taken if self.deaths.get(i, 0)]
+        assert not suspects or taken == suspects[:1], "a suspect runs alone"
+        if able and not taken and not self.is_paused("*"):
             waiting = [i for n in range(3) for i in after.get(f"inbox:{n}", [])]
             assert not [i for i in waiting if i in self.tasks and self.fits(i, able)], (
                 "who gets nothing leaves nothing that fits"
@@ -1262,7 +1287,9 @@ class QueueMachine(RuleBasedStateMachine):
         if call.script.name not in _EXCHANGES:
             return known
         locks, arguments = dict(before.get("lock", {})), call.arguments
-        first = 10 + max(0, int(arguments[9]))
+        # How many strings stand before the reports.
+        place = 9 if call.script.name == "exchange" else 10
+        first = place + 1 + max(0, int(arguments[place]))
         for i in range(first, len(arguments), 5):
             name, token, verdict, outcome, _ = arguments[i : i + 5]
             assert isinstance(name, str)
@@ -1273,7 +1300,8 @@ class QueueMachine(RuleBasedStateMachine):
                 self.attempts[name] = self.attempts.get(name, 0) + 1
             elif verdict != "back":
                 self.end(name, str(verdict), outcome.decode())
-        self.forget_begun(arguments, before, locks)
+        if call.script.name == "exchange":
+            self.forget_begun(arguments, before, locks)
         return known
 
     def forget_begun(self, arguments: Any, before: Any, locks: dict[str, str]) -> None:

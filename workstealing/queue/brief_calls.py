@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
-from workstealing.queue.replies import raw, text, texts
+from workstealing.queue.replies import deliveries, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call
 from workstealing.tasks.attempt import Delivery, Report
@@ -23,17 +23,17 @@ _script = queue_scripts(__package__)
 class BriefExchanged:
     """The result of an exchange in a spare moment."""
 
-    task: Delivery | None
-    ability: str
-    """The name and version of the task, as `name@version`."""
+    tasks: tuple[Delivery, ...]
+    abilities: tuple[str, ...]
+    """The name and version of each task, as `name@version`."""
     refused: tuple[str, ...]
     """Tasks that it reported on when it no longer held their locks."""
     loads: tuple[tuple[str, int], ...]
     """Some workers and the lengths of their deques, if it was given nothing."""
     now_ms: int
     """When it took place, by the clock of the server."""
-    is_cancelled: bool = False
-    """Somebody asked to cancel the task: it is not to be run."""
+    cancelled: tuple[str, ...] = ()
+    """Those of the tasks that somebody asked to cancel: they are not to be run."""
 
 
 def brief_exchange(
@@ -42,14 +42,17 @@ def brief_exchange(
     worker: str,
     abilities: Collection[str],
     *,
+    want: int = 1,
     reports: Sequence[Report] = (),
     victim: str = "",
     overran: str = "",
+    runs_on: bool = False,
 ) -> Call[BriefExchanged]:
-    """Report, and take one task that has one of some abilities; none, to report only.
+    """Report, and take tasks that have one of some abilities; none, to report only.
 
-    It is looked for in the inboxes and lines, then at the back of the *victim*'s deque.
-    A task that *overran* and goes back is left to workers.
+    They are looked for in the inboxes and lines, or else one at the back of the
+    *victim*'s deque. A task that *overran* is left to workers; they get it when the
+    lease has ended, if it *runs_on*.
     """
     flat: list[Argument] = [*abilities]
     for report in reports:
@@ -64,9 +67,10 @@ def brief_exchange(
         script.arguments(
             worker=worker,
             lease_ms=settings.lease_ms,
-            want=1 if abilities else 0,
+            want=want if abilities else 0,
             victim=victim,
             overran=overran,
+            runs_on=int(runs_on),
             renews=0,
             retention_ms=settings.retention_ms,
             most_outcomes=settings.outcomes,
@@ -81,17 +85,13 @@ def brief_exchange(
 
 
 def _exchanged(reply: Any, shard: int) -> BriefExchanged:
-    task, ability, refused, loads, now_ms, is_cancelled = reply
-    delivery = None
-    if task:
-        task_id, token = texts(task[:2])
-        delivery = Delivery(task_id, token, task[2], raw(task[3]), shard=shard)
+    tasks, abilities, refused, loads, now_ms, cancelled = reply
     flat = texts(loads)
     return BriefExchanged(
-        delivery,
-        text(ability),
+        deliveries(tasks, shard),
+        texts(abilities),
         texts(refused),
         tuple((flat[i], int(float(flat[i + 1]))) for i in range(0, len(flat), 2)),
         now_ms,
-        bool(is_cancelled),
+        texts(cancelled),
     )

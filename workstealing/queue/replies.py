@@ -10,8 +10,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from workstealing.tasks.attempt import Delivery
+
 __all__ = (
     "begun",
+    "deliveries",
     "events",
     "failures",
     "number",
@@ -41,6 +46,13 @@ def texts(values: Iterable[Any]) -> tuple[str, ...]:
 def raw(value: Any) -> bytes:
     """Return a reply as bytes."""
     return value if isinstance(value, bytes) else str(value).encode()
+
+
+def deliveries(flat: Sequence[Any], shard: int) -> tuple[Delivery, ...]:
+    """Return id, token, attempt, envelope, id, … as tasks of a shard."""
+    ids, tokens = texts(flat[::4]), texts(flat[1::4])
+    tasks = tuple(map(Delivery, ids, tokens, flat[2::4], map(raw, flat[3::4])))
+    return tuple(replace(one, shard=shard) for one in tasks) if shard else tasks
 
 
 def pairs(flat: Sequence[Any]) -> dict[str, str]:

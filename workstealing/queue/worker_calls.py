@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.minute_calls import MINUTES_KEPT, TENS_KEPT
 from workstealing.queue.pause_calls import Pauses
-from workstealing.queue.replies import raw, shown, text, texts
+from workstealing.queue.replies import deliveries, shown, text, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call, RedisCommand
 from workstealing.tasks.attempt import Delivery, Report
@@ -340,14 +338,9 @@ def _exchanged(reply: Any, shard: int = 0) -> Exchanged | None:
         return None
     now_ms, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
     delayed, held_back, due_schedules, next_in_ms, pauses, limited = more or _NO_MORE
-    ids = texts(tasks[::4])
-    tokens = texts(tasks[1::4])
     loads = texts(victims)
-    deliveries = tuple(map(Delivery, ids, tokens, tasks[2::4], map(raw, tasks[3::4])))
-    if shard:
-        deliveries = tuple(replace(one, shard=shard) for one in deliveries)
     return Exchanged(
-        deliveries,
+        deliveries(tasks, shard),
         texts(refused),
         texts(cancelled),
         tuple((loads[i], int(float(loads[i + 1]))) for i in range(0, len(loads), 2)),

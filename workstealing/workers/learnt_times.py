@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, inf
 
 __all__ = ("LearntTimes",)
 
@@ -18,16 +18,17 @@ class LearntTimes:
     A task that took long is believed at once; of exchanges, it is the average that
     counts. Both fade: after a moment in which the machine or Redis was slow nothing
     would fit, so nothing would be tried, and nobody would learn that it is over.
+    The average of a task tells how many are worth taking at once.
     """
 
     def __init__(self) -> None:
         self._tasks: dict[str, tuple[float, float]] = {}
+        self._averages: dict[str, float] = {}
         self._exchange: tuple[float, float] | None = None
 
     def exchanged(self, seconds: float, now: float) -> None:
         """Learn how long an exchange took."""
-        before = self.exchange(now)
-        self._exchange = (before + 0.1 * (seconds - before), now)
+        self._exchange = (_nearer(self.exchange(now), seconds), now)
 
     def exchange(self, now: float) -> float:
         """Return what an exchange is expected to take."""
@@ -37,11 +38,21 @@ class LearntTimes:
     def took(self, ability: str, seconds: float, now: float) -> None:
         """Learn how long a task took."""
         self._tasks[ability] = (max(seconds, self.task(ability, 0.0, now)), now)
+        average = self._averages.get(ability, seconds)
+        self._averages[ability] = _nearer(average, seconds)
 
     def task(self, ability: str, unknown: float, now: float) -> float:
         """Return what a task is expected to take; *unknown* if there was none yet."""
         known = self._tasks.get(ability)
         return unknown if known is None else _faded(known, now)
+
+    def average(self, ability: str) -> float:
+        """Return what a task takes on average; `inf` if there was none yet."""
+        return self._averages.get(ability, inf)
+
+
+def _nearer(average: float, seconds: float) -> float:
+    return average + 0.1 * (seconds - average)
 
 
 def _faded(learnt: tuple[float, float], now: float) -> float:

@@ -1,8 +1,9 @@
 """What a process is to a queue whose brief tasks it runs: a worker for one slice.
 
-It has a name, but no deque and no heartbeat. It takes one task at a time under a lease
-and reports on it with the next exchange, which takes the next one. If a slice is ended
-early, the next one delivers the report that it has left.
+It has a name, but no deque and no heartbeat. It takes tasks under a lease, as many as
+are likely to end in the slice, runs one after another, and reports on them with the
+next exchange, which takes the next ones. Those that there is no time for go back. If a
+slice is ended early, the next one delivers the reports that it has left.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ logger = BackgroundLogger(__name__)
 
 T = TypeVar("T")
 
+# As many as cost no more than their round trip, which they share.
+_MOST_TASKS = 100
+
 
 class SpareWorker:
     """Runs brief tasks of a queue, a slice at a time.
@@ -75,7 +79,8 @@ class SpareWorker:
         self._times = LearntTimes()
         self._lock = Lock()
         self._source: DriverSource | None = None
-        self._unsent: list[Report] = []
+        self._unsent: dict[str, Report] = {}
+        self._runs_on = False
         reset_in_children(self, SpareWorker._forget_parent)
 
     @contextmanager
@@ -97,25 +102,21 @@ class SpareWorker:
         """Take tasks and run them, while there is time for them and their reports."""
         duty, budget = Duty.DISMISSED, time_left()
         self._output.has_failed = False
+        yield from self._leave_behind()
         yield from self._choose_shard()
         fitting = self._fitting(unknown=0.0)
         while fitting or self._unsent:
-            taken = yield from self._exchange(fitting)
-            if taken.task is None:
+            taken = yield from self._exchange(fitting, self._number_fitting(fitting))
+            if not taken.tasks:
                 break
-            if taken.is_cancelled:
-                self._unsent = [self.runner.cancelled(taken.task)]
-            elif time_left() <= self._needed(taken.ability, 0.0, exchanges=1):
-                # Redis was slow, which is no fault of the task.
-                self._unsent = [_back(taken.task)]
-                fitting = ()
-                continue
-            else:
-                self._minutes.sample_waits([taken.task], taken.now_ms)
-                yield from self._run(taken.task, taken.ability, budget, execute)
-            duty = Duty.RECRUITED
-            # Without a deadline nobody could tell when to stop.
-            fitting = self._fitting(unknown=inf) if budget < inf else ()
+            ended = yield from self._run_all(taken, budget, execute)
+            if ended:
+                duty = Duty.RECRUITED
+            yield from self._leave_behind()
+            # If others did not fit, Redis was slow, or a task. Without a deadline,
+            # nobody could tell when to stop.
+            may_take = ended == len(taken.tasks) and budget < inf
+            fitting = self._fitting(unknown=inf) if may_take else ()
         yield from self._minutes.recording()
         return duty
 
@@ -128,21 +129,28 @@ class SpareWorker:
             self._victim = ""
 
     def hand_back(self) -> Flow[None]:
-        """Report what became of the last task, without taking another."""
+        """Report what became of the last tasks, without taking others."""
+        yield from self._leave_behind()
         if self._unsent:
             yield from self._exchange(())
 
     def abandon(self, task: Delivery) -> None:
-        """Take another name: a task goes on under this one, whatever it was told.
+        """Leave a task behind that goes on, whatever it was told.
 
         Nobody may run it beside itself, so nobody gets it until its lease has ended.
         """
-        self._begin_anew()
-        self._overran = task.id
+        del self._unsent[task.id]
+        self._overran, self._runs_on = task.id, True
+
+    def _leave_behind(self) -> Flow[None]:
+        """Take another name, if a task goes on under this one."""
+        if self._runs_on:
+            yield from self._exchange(())
+            self._begin_anew()
 
     def _forget_parent(self) -> None:
         self._lock = Lock()
-        self._source, self._unsent = None, []
+        self._source, self._unsent, self._runs_on = None, {}, False
 
     def _begin_anew(self) -> None:
         parts = self._parts
@@ -163,26 +171,28 @@ class SpareWorker:
         self._minutes = MinuteRecorder(
             lambda: identity.keys, self.runner.reports.ended, self._clock
         )
-        self._unsent = []
-        self._overran = ""
+        self._unsent = {}
+        self._overran, self._runs_on = "", False
         self._victim = ""
 
-    def _exchange(self, fitting: Sequence[str]) -> Flow[BriefExchanged]:
+    def _exchange(self, fitting: Sequence[str], want: int = 0) -> Flow[BriefExchanged]:
         began_at = self._clock.monotonic()
         call = brief_exchange(
             self._identity.keys,
             self._parts.settings,
             self._name,
             fitting,
-            reports=self._unsent,
+            want=want,
+            reports=list(self._unsent.values()),
             victim=self._victim,
             overran=self._overran,
+            runs_on=self._runs_on,
         )
         # If that fails, the next slice reports it: Redis accepts a report once.
         exchanged = yield from ask(call)
         now = self._clock.monotonic()
         self._times.exchanged(now - began_at, now)
-        self._unsent, self._overran = [], ""
+        self._unsent, self._overran = {}, ""
         self._victim = choose_victim(exchanged.loads, self._name) or ""
         if exchanged.refused:
             logger.warning(
@@ -191,6 +201,29 @@ class SpareWorker:
                 ", ".join(exchanged.refused),
             )
         return exchanged
+
+    def _run_all(
+        self,
+        taken: BriefExchanged,
+        budget: float,
+        execute: Callable[[Delivery, float], Any],
+    ) -> Flow[int]:
+        """Run tasks while there is time, and return how many were dealt with."""
+        self._minutes.sample_waits(taken.tasks, taken.now_ms)
+        # If the slice is ended before they have, the next one hands them back: each to
+        # the front of its inbox, so the last one first.
+        self._unsent = {task.id: _back(task) for task in reversed(taken.tasks)}
+        for number, task in enumerate(taken.tasks):
+            ability = taken.abilities[number]
+            if task.id in taken.cancelled:
+                self._unsent[task.id] = self.runner.cancelled(task)
+            elif time_left() <= self._needed(ability, 0.0, exchanges=1):
+                return number
+            else:
+                yield from self._run(task, ability, budget, execute)
+            if self._overran:
+                return number + 1
+        return len(taken.tasks)
 
     def _run(
         self,
@@ -201,14 +234,12 @@ class SpareWorker:
     ) -> Flow[None]:
         began_at = self._clock.monotonic()
         limit = time_left() - self._times.exchange(began_at)
-        # If the slice is ended before the task has ended, the next one hands it back.
-        self._unsent = [_back(task)]
         ending: Ending = yield Invoke(execute, (task, limit))
         now = self._clock.monotonic()
         took = now - began_at
         is_back = ending == _back(task)
         if isinstance(ending, Report):
-            self._unsent = [ending]
+            self._unsent[task.id] = ending
         is_cut_off = ending is None or (is_back and took >= limit)
         # How much longer it would have taken, nobody knows.
         self._times.took(ability, 2 * took if is_cut_off else took, now)
@@ -237,6 +268,14 @@ class SpareWorker:
             for ability in definition.abilities
             if self._needed(ability, unknown, exchanges=2) < left
         )
+
+    def _number_fitting(self, fitting: Sequence[str]) -> int:
+        """Return how many tasks are likely to end in half of the time that is left."""
+        slowest = max(map(self._times.average, fitting), default=inf)
+        left = time_left() - 2 * self._times.exchange(self._clock.monotonic())
+        if slowest == inf or not 0 < left < inf:
+            return 1
+        return max(1, min(_MOST_TASKS, int(left / (2 * slowest))))
 
     def _needed(self, ability: str, unknown: float, *, exchanges: int) -> float:
         """Return the seconds that a task takes with so many exchanges."""

@@ -133,6 +133,37 @@ def test_a_coroutine_that_ignores_its_cancellation_is_not_run_beside_itself(
     assert locks_of(queue) == 1
 
 
+def test_what_came_with_a_coroutine_that_ignores_its_cancellation_goes_back_at_once(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="deaf", brief=True)
+    async def deaf(number: int) -> int:
+        begun.append(number)
+        for _ in range(100 if begun.count(1) == 1 and number == 1 else 0):
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                continue
+        return number
+
+    recruiter = recruiter_of(spare, deadline=0.3)
+    first = deaf.submit(-1)
+    wait_until(
+        lambda: recruiter.enlist() and first.state().state is State.DONE, 20, "it"
+    )
+    handles = [deaf.submit(number) for number in range(4)]
+    wait_until(lambda: recruiter.enlist() and 1 in begun, 20, "the task to begin")
+
+    states = [each.state().state for each in handles]
+    assert states == [State.DONE, State.RUNNING, State.WAITING, State.WAITING]
+    assert locks_of(queue) == 1
+    Worker(queue).run(until_empty="all")
+    assert [each.result(timeout=5) for each in handles] == list(range(4))
+    assert queue.counts().stats["reassigned"] == 1
+
+
 async def test_an_asyncio_host_leaves_behind_a_coroutine_that_ignores_it(
     async_queue: AsyncTaskQueue,
 ) -> None:

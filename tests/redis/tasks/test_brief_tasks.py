@@ -107,6 +107,50 @@ def test_a_slice_runs_tasks_until_its_time_is_over(
     assert queue.counts().unfinished == 4, "without a deadline it is one at a time"
 
 
+def test_quick_tasks_share_round_trips(
+    queue: TaskQueue, spare: BriefTasks, redis_client: Any
+) -> None:
+    @queue.task(name="quick", brief=True)
+    def quick(number: int) -> int:
+        return number
+
+    recruiter = recruiter_of(spare)
+    quick.submit(0)
+    drain(recruiter, queue)
+    handles = quick.submit_many([(number,) for number in range(500)])
+    before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
+    recruiter.enlist()
+    calls = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] - before
+
+    assert [each.result(timeout=5) for each in handles] == list(range(500))
+    assert calls < 100
+
+
+def test_what_a_slice_has_no_time_for_goes_back_in_order(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    ran: list[int] = []
+
+    @queue.task(name="uneven", brief=True)
+    def uneven(number: int, seconds: float) -> None:
+        ran.append(number)
+        time.sleep(seconds)
+
+    recruiter = recruiter_of(spare, deadline=0.5)
+    uneven.submit(-1, 0.0)
+    drain(recruiter, queue)
+    handles = [uneven.submit(n, 0.6 if n == 2 else 0.0) for n in range(9)]
+    while 2 not in ran:
+        recruiter.enlist()
+
+    assert ran == [-1, 0, 1, 2]
+    assert [each.state().state for each in handles[3:]] == [State.WAITING] * 6
+    assert keys_left(queue)["lock"] == 0
+    Worker(queue).run(until_empty=True)
+    assert ran == [-1, *range(9)]
+    assert queue.counts().stats["back"] == 6
+
+
 def test_only_tasks_that_may_are_taken(queue: TaskQueue, spare: BriefTasks) -> None:
     @queue.task(name="long")
     def long() -> None: ...
@@ -158,8 +202,7 @@ def test_a_limit_without_room_holds_back_brief_tasks(
     first, second = limited.submit(), limited.submit()
     internals = internals_of(queue)
     call = brief_exchange(internals.keys, internals.settings, "other.0", ["limited@1"])
-    taken = internals.driver.call(call).task
-    assert taken is not None
+    (taken,) = internals.driver.call(call).tasks
     recruiter = recruiter_of(spare)
     assert recruiter.enlist() is Duty.DISMISSED
 
@@ -324,7 +367,7 @@ def test_a_process_that_dies_is_a_dead_worker(make_queue: Make) -> None:
     taken = internals.driver.call(
         brief_exchange(internals.keys, internals.settings, "gone.0", ["brief@1"])
     )
-    assert taken.task is not None
+    assert len(taken.tasks) == 1
 
     Worker(queue).run(until_empty="all")
     assert handle.result(timeout=20) == "ran"
@@ -339,11 +382,9 @@ def test_a_lost_reply_leaves_nothing_behind(queue: TaskQueue) -> None:
     brief.submit()
     internals = internals_of(queue)
     call = brief_exchange(internals.keys, internals.settings, "me.0", ["brief@1"])
-    first = internals.driver.call(call).task
-    again = internals.driver.call(call).task
+    (first,) = internals.driver.call(call).tasks
+    (again,) = internals.driver.call(call).tasks
 
-    assert first is not None
-    assert again is not None
     assert (again.id, again.attempt) == (first.id, 1)
     assert int(again.token) > int(first.token)
 

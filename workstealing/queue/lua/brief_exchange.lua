@@ -1,10 +1,10 @@
 --- needs: unusual, caller, settle, take, envelope_name, first_write, wake_workers
 --- needs rarely: orphans, suspects, paused, history, obstacles, take_turns, permits, promote, load
 -- The exchange of a process that runs short tasks in a spare moment: deliver its reports, and
--- take one task that fits. It comes from the front of an inbox, from the line whose turn it is,
--- or from the back of the deque of a worker that has many. The process is known by its lease
--- alone: it is no member, has no deque, and gets no share of the inboxes. If it dies, upkeep
--- treats it as a dead worker.
+-- take a few tasks that fit. They come from the front of an inbox, from the line whose turn it
+-- is, or one from the back of the deque of a worker that has many. The process is known by its
+-- lease alone: it is no member, has no deque, and gets no share of the inboxes. If it dies,
+-- upkeep treats it as a dead worker.
 --
 -- KEY inboxes[3]      list  urgent, normal, low
 -- KEY task            hash  id -> envelope
@@ -55,9 +55,10 @@
 -- KEY biographies     hash  id -> what befell a task that has ended, as in history
 -- ARG worker         str   a name that no other process has
 -- ARG lease_ms       int
--- ARG want           int   1, or 0 to report only
+-- ARG want           int   tasks to take at most; 0: report only
 -- ARG victim         str   a worker that has tasks in its deque, or empty
--- ARG overran        str   id of a task that did not end in time and goes back, or empty
+-- ARG overran        str   id of a task that did not end in time, or empty
+-- ARG runs_on        flag  that task runs on, and is kept until the lease ends; others go back
 -- ARG renews         flag  that outcomes are expired each time, and not now and then
 -- ARG retention_ms   int   that an outcome is kept; 0: not at all
 -- ARG most_outcomes  int   that are kept
@@ -66,15 +67,17 @@
 -- ARGS abilities     str   name@version of what it may run; then reports: id, token, verdict,
 --                          outcome, ms
 --
--- Reply: the task as id, token, attempt, envelope, or nothing; what ability it takes; refused;
--- loads as worker, length, … if it was given nothing; the time; whether somebody asked to cancel
--- the task.
+-- Reply: tasks as id, token, attempt, envelope, …; what ability each takes; refused; loads as
+-- worker, length, … if it was given nothing; the time; which of the tasks somebody asked to cancel.
 
 local refused, reports_at = {}, abilities_at + fitting
 if #ARGV >= reports_at then settle(reports_at, #ARGV, refused) end
 local returned = 0
+local kept_since = runs_on and redis.call('HGET', running, overran)
+if kept_since then redis.call('HDEL', running, overran) end
 -- What it was given and never heard of.
 if redis.call('EXISTS', running) == 1 then returned = return_running(math.huge, unknown) end
+if kept_since then redis.call('HSET', running, overran, kept_since) end
 if returned > 0 then becomes_odd() end
 for i = reports_at, #ARGV, 5 do
   if ARGV[i + 2] == 'back' then returned = returned + 1 end
@@ -96,16 +99,19 @@ local function is_for_workers(id)
   return is_odd and suspect_among({id}) and redis.call('EXISTS', members) == 1
 end
 
--- How far it looks for a task that fits, in ids and in bytes of their envelopes.
-local most_ids, may_read, ability = 20, 256 * 1024, ''
+-- How far it looks for tasks that fit: ids that do not, and bytes of envelopes.
+local most_others, may_read = 20, 256 * 1024
+local function ability_in(envelope)
+  local name, version = envelope_name(envelope)
+  return name and name .. '@' .. version or ''
+end
+
 local function fits(id)
   if may_read <= 0 then return false end
   local envelope = redis.call('HGET', task, id)
   if not envelope then return false end
   may_read = may_read - #envelope
-  local name, version = envelope_name(envelope)
-  ability = name and name .. '@' .. version
-  return is_fitting[ability or ''] and not is_for_workers(id)
+  return is_fitting[ability_in(envelope)] and not is_for_workers(id)
 end
 
 local function begins_with_fitting(line)
@@ -113,29 +119,57 @@ local function begins_with_fitting(line)
   return not first or fits(string.sub(first, #line + 19))
 end
 
--- Take the first task of an inbox that fits; tell whether there was one, be it put aside.
-local function take_first(inbox)
-  for n, id in ipairs(redis.call('LRANGE', inbox, 0, most_ids - 1)) do
-    if fits(id) then
-      local before = redis.call('LPOP', inbox, n)
-      for i = n - 1, 1, -1 do redis.call('LPUSH', inbox, before[i]) end
-      accept({id}, false, inbox)
-      return true
+-- Let lines have their turns, one task at a time: only the first of a line was looked at.
+local function take_from_lines(priority)
+  while room > 0 and not is_alone do
+    local others, taken_before = room - 1, #tasks
+    room = 1
+    take_turns(priority, begins_with_fitting)
+    room = room + others
+    if #tasks == taken_before then return end
+  end
+end
+
+-- Choose tasks at the front of an inbox that fit, and return them, those before or between
+-- them, and how many both are. A suspect is chosen alone.
+local function choose_first(inbox)
+  local chosen, others, number = {}, {}, 0
+  for n, id in ipairs(redis.call('LRANGE', inbox, 0, room + most_others - 1)) do
+    if #chosen == room or #others == most_others then break end
+    if not fits(id) then
+      others[#others + 1] = id
+    elseif is_odd and suspect_among({id}) then
+      is_alone = true
+      if #chosen == 0 and #tasks == 0 then chosen[1], number = id, n end
+      break
+    else
+      chosen[#chosen + 1], number = id, n
     end
   end
-  return false
+  return chosen, others, number
+end
+
+-- Take tasks at the front of an inbox that fit; tell whether there were any, be they put aside.
+local function take_first(inbox)
+  local chosen, others, number = choose_first(inbox)
+  if #chosen == 0 then return false end
+  redis.call('LPOP', inbox, number)
+  for i = number - #chosen, 1, -1 do redis.call('LPUSH', inbox, others[i]) end
+  accept(chosen, false, inbox)
+  if is_alone then is_alone = #tasks > 0 end
+  return true
 end
 
 local function take_from_front(inbox)
   if is_odd then drop_cancelled(inbox) end
   if is_odd and is_any_name_paused() then set_paused_aside(inbox, false) end
-  for _ = 1, most_ids do
-    if room == 0 or not take_first(inbox) then return end
+  for _ = 1, most_others do
+    if room == 0 or is_alone or not take_first(inbox) then return end
   end
 end
 
 local function take_from_back()
-  local ids = redis.call('LRANGE', victim_deque, -most_ids, -1)
+  local ids = redis.call('LRANGE', victim_deque, -most_others, -1)
   for n = #ids, 1, -1 do
     local id, holder = ids[n], redis.call('HGET', lock, ids[n])
     if holder and string.sub(holder, 1, #victim + 1) == victim .. '#' and fits(id) then
@@ -166,21 +200,30 @@ if want > 0 and next(is_fitting) and not (is_odd and is_queue_paused()) then
   -- inboxes take turns. The millisecond is as good as a draw.
   local lines_come_first = has_lines and math.floor(now / 16) % 2 == 0
   for _, n in ipairs(({{3, 1, 2}, {2, 1, 3}})[now % 16 + 1] or {1, 2, 3}) do
-    if lines_come_first then take_turns(n - 1, begins_with_fitting) end
-    if room > 0 then take_from_front(inboxes[n]) end
-    if has_lines and room > 0 then take_turns(n - 1, begins_with_fitting) end
+    if lines_come_first then take_from_lines(n - 1) end
+    if room > 0 and not is_alone then take_from_front(inboxes[n]) end
+    if has_lines then take_from_lines(n - 1) end
   end
-  if room > 0 and victim ~= '' then take_from_back() end
+  if #tasks == 0 and victim ~= '' then take_from_back() end
 end
 -- What a limit has room for now, by a report or by time, may be for workers.
 local unblocked = is_odd and number_unblocked() or 0
 if unblocked > 0 then wake_workers(unblocked) end
 
-if #tasks == 0 then
+if kept_since or #tasks > 0 then
+  first_write('ZADD', workers, now + lease_ms, worker)
+else
   redis.call('ZREM', workers, worker)
-  return {tasks, '', refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, 0}
 end
-first_write('ZADD', workers, now + lease_ms, worker)
-redis.call('HINCRBY', stats, 'brief', 1)
-local is_cancelled = is_there(cancelling) and redis.call('SISMEMBER', cancelling, tasks[1]) or 0
-return {tasks, ability, refused, {}, now, is_cancelled}
+if #tasks == 0 then
+  return {tasks, {}, refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, {}}
+end
+redis.call('HINCRBY', stats, 'brief', #tasks / 4)
+local is_any_cancelled, abilities, to_cancel = is_there(cancelling), {}, {}
+for i = 1, #tasks, 4 do
+  abilities[#abilities + 1] = ability_in(tasks[i + 3])
+  if is_any_cancelled and redis.call('SISMEMBER', cancelling, tasks[i]) == 1 then
+    to_cancel[#to_cancel + 1] = tasks[i]
+  end
+end
+return {tasks, abilities, refused, {}, now, to_cancel}
