@@ -62,7 +62,7 @@ def _noted() -> Iterator[str]:
     ledger.note("ended", context.id, context.name, run)
 
 
-@queue.task(name="quick")
+@queue.task(name="quick", brief=True)
 def quick(number: int, text: str = "") -> str:
     """Do nothing much."""
     with _noted() as run:
@@ -95,7 +95,7 @@ async def waits(seconds: float) -> str:
         return run
 
 
-@queue.task(name="flaky", retries=_SOON)
+@queue.task(name="flaky", retries=_SOON, brief=True)
 def flaky(number: int) -> str:
     """Fail two times of three."""
     with _noted() as run:
@@ -127,7 +127,12 @@ def limited(customer: int, seconds: float) -> str:
         return run
 
 
-@queue.task(name="rated", limit=Limit(rate=20, period=1, name="rate"), fair_key="who")
+@queue.task(
+    name="rated",
+    limit=Limit(rate=20, period=1, name="rate"),
+    fair_key="who",
+    brief=True,
+)
 def rated(who: str) -> str:
     """Begin when a rate and the turns of others allow it."""
     with _noted() as run:
@@ -158,7 +163,7 @@ def brief(number: int) -> str:
         return run
 
 
-@queue.task(name="pausable")
+@queue.task(name="pausable", brief=True)
 def pausable(number: int) -> str:
     """Have a name that is paused now and then."""
     with _noted() as run:

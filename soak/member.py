@@ -10,7 +10,7 @@ import time
 
 from soak import app
 from soak.producer import produce
-from workstealing import Recruiter, Worker, WorkStealer
+from workstealing import BriefTasks, Recruiter, Worker, WorkStealer
 from workstealing.cli.entry import main as command_line
 
 __all__ = ()
@@ -42,8 +42,10 @@ def _serve() -> None:
     is_over: list[int] = []
     signal.signal(signal.SIGTERM, lambda *_: is_over.append(1))
     recruiter = Recruiter(share=0.2)
+    spare = BriefTasks(app.queue)
+    recruiter.install(spare, "brief", rate=0.2)
     recruiter.install(WorkStealer(app.queue), "tasks", rate=0.3)
-    recruiter.install(app.counters, "counters", rate=0.3)
+    recruiter.install(app.counters, "counters", rate=0.2)
     recruiter.install(app.fields, "fields", rate=0.2)
     while not is_over:
         time.sleep(0.02)
@@ -51,6 +53,7 @@ def _serve() -> None:
             recruiter.enlist()
         except Exception as error:  # noqa: BLE001 - enlist() promises not to
             app.ledger.note("surprise", "enlist", repr(error))
+    spare.close()
 
 
 if __name__ == "__main__":
