@@ -133,6 +133,22 @@ MUTATIONS = (
         "tests/scripts/test_exchanging.py::test_a_suspect_is_taken_alone",
     ),
     Mutation(
+        "a suspect runs alone in a spare moment, too",
+        f"{LUA}/brief_exchange.lua",
+        "elseif is_odd and suspect_among({id}) then",
+        "elseif false then",
+        "tests/scripts/test_brief_exchanging.py"
+        "::test_what_somebody_died_with_is_taken_alone",
+    ),
+    Mutation(
+        "what a spare moment never heard of goes back",
+        f"{LUA}/brief_exchange.lua",
+        "returned = return_running(math.huge, unknown)",
+        "returned = 0",
+        "tests/scripts/test_brief_exchanging.py"
+        "::test_what_a_host_never_heard_of_goes_back",
+    ),
+    Mutation(
         "a theft locks the tasks to the thief",
         f"{LUA}/steal.lua",
         "redis.call('HSET', lock, id, thief .. '#' .. new_token())",
