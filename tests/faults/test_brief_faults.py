@@ -109,6 +109,40 @@ def test_a_host_sees_nothing_of_a_server_that_fails_in_mid_task(
     host.check_drained(handle)
 
 
+def test_what_a_lost_reply_has_given_is_taken_back_from_its_shard_first(
+    tcp_server: Server, make_proxy: Callable[[Server], Any], key_prefix: str
+) -> None:
+    proxy = make_proxy(tcp_server)
+    queue = TaskQueue(key_prefix, proxy.url, lease=60, shards=4)
+    watched = TaskQueue(key_prefix, tcp_server.url, shards=4)
+
+    @queue.task(name="visit", brief=True)
+    def visit() -> None: ...
+
+    spare = BriefTasks(queue)
+    recruiter = Recruiter(share=None, breaker=None)
+    recruiter.install(spare, "tasks", rate=1.0)
+
+    def is_drained() -> bool:
+        recruiter.enlist()
+        return not watched.counts().unfinished
+
+    for _ in range(20):
+        visit.submit()
+    wait_until(is_drained, 60, "all to be done, so that it is known how long they take")
+    visit.submit_many([()] * 400)
+    proxy.cut_reply_if(lambda request: b"EVALSHA" in request)
+    recruiter.enlist()
+    assert watched.counts().running, "it was given tasks, and does not know it"
+    proxy.cut_reply_if(None)
+    wait_until(is_drained, 60, "all to be done, long before the lease ends")
+
+    assert watched.counts().stats["done"] == 420
+    spare.close()
+    queue.close()
+    watched.close()
+
+
 async def test_an_asyncio_host_sees_nothing_of_a_server_that_hangs(
     tcp_server: Server, make_proxy: Callable[[Server], Any], key_prefix: str
 ) -> None:

@@ -106,6 +106,29 @@ def test_what_somebody_died_with_is_taken_alone(queue: Any) -> None:
     ]
 
 
+def test_what_is_unique_until_it_is_begun_comes_first_or_not_at_all(
+    queue: Any,
+) -> None:
+    put(queue, *"abcd")
+    queue.client.hset(queue.keys.unique_of, "c", "s1:0:key")
+    queue.client.hset(queue.keys.uniques, "key", "c")
+
+    first = queue.do(exchanging(queue)).tasks
+    second = queue.do(exchanging(queue, reports=reported("done", *first))).tasks
+
+    assert [task.id for task in first] == ["a", "b"]
+    assert [task.id for task in second] == ["c", "d"]
+
+
+def test_those_that_were_too_long_are_forgotten_when_they_are_many(queue: Any) -> None:
+    old = {f"old-{number}": "1" for number in range(1000)}
+    queue.client.hset(queue.keys.too_long, mapping=old)
+
+    queue.do(exchanging(queue, 0, able=(), overran="a"))
+
+    assert list(queue.state()["too_long"]) == ["a"]
+
+
 def test_what_somebody_died_with_is_left_to_workers(queue: Any) -> None:
     put(queue, *"abc")
     queue.client.hset(queue.keys.history, "b", "0:1:0")

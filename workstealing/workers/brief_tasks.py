@@ -33,6 +33,8 @@ logger = BackgroundLogger(__name__)
 
 # What a coroutine has to heed its cancellation.
 _GRACE_SECONDS = 0.02
+# What a slice has to end, when its job is closed.
+_CLOSE_SECONDS = 1.0
 
 
 class BriefTasks:
@@ -62,20 +64,32 @@ class BriefTasks:
         with worker.turn() as is_free:
             if not is_free:
                 return Duty.DISMISSED
-            return worker.connection.source.driver.run(worker.work(self._execute))
+            try:
+                return worker.connection.source.driver.run(worker.work(self._execute))
+            except BaseException as error:
+                if is_stop_request(error):
+                    # The host may have no other moment.
+                    self._hand_back()
+                raise
 
     def close(self) -> None:
         """Hand back what is left, if Redis answers, and release connections."""
         worker = self._worker
         source = worker.connection.source
-        try:
-            source.driver.run(worker.hand_back())
-        except RedisError as error:
-            _tell_of_rest(error)
+        # A slice that is under way in another thread reports for itself.
+        with worker.turn(_CLOSE_SECONDS) as is_free:
+            if is_free:
+                self._hand_back()
         loop = self._loops.pop(os.getpid(), None)
         if loop is not None:
             loop.close()
         source.close()
+
+    def _hand_back(self) -> None:
+        try:
+            self._worker.connection.source.driver.run(self._worker.hand_back())
+        except RedisError as error:
+            _tell_of_rest(error)
 
     def _execute(self, delivery: Delivery, seconds: float) -> Ending:
         loop = self._loops.setdefault(os.getpid(), SlotEventLoop())
@@ -132,10 +146,12 @@ class AsyncBriefTasks:
     async def close(self) -> None:
         """Hand back what is left, if Redis answers, and release connections."""
         source = self._connection.source
-        try:
-            await source.driver.run(self._worker.hand_back())
-        except RedisError as error:
-            _tell_of_rest(error)
+        with self._worker.turn() as is_free:
+            try:
+                if is_free:
+                    await source.driver.run(self._worker.hand_back())
+            except RedisError as error:
+                _tell_of_rest(error)
         self._worker.connection.source.close()
         self._twin.close()
         await source.close()
@@ -180,7 +196,7 @@ def _settled(worker: SpareWorker, delivery: Delivery, reason: _NotTheTask) -> En
 
 
 def _tell_of_rest(error: RedisError) -> None:
-    logger.debug("a brief task is not handed back before its lease ends: %r", error)
+    logger.debug("brief tasks are not handed back before their lease ends: %r", error)
 
 
 async def _within(

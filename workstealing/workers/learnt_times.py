@@ -18,13 +18,16 @@ class LearntTimes:
     A task that took long is believed at once; of exchanges, it is the average that
     counts. Both fade: after a moment in which the machine or Redis was slow nothing
     would fit, so nothing would be tried, and nobody would learn that it is over.
-    The average of a task tells how many are worth taking at once.
+    The averages of tasks, and of the bytes that they return, tell how many are worth
+    taking at once.
     """
 
     def __init__(self) -> None:
         self._tasks: dict[str, tuple[float, float]] = {}
         self._averages: dict[str, float] = {}
         self._exchange: tuple[float, float] | None = None
+        self.size = 1.0
+        """The bytes of an outcome, on average."""
 
     def exchanged(self, seconds: float, now: float) -> None:
         """Learn how long an exchange took."""
@@ -45,6 +48,10 @@ class LearntTimes:
         """Return what a task is expected to take; *unknown* if there was none yet."""
         known = self._tasks.get(ability)
         return unknown if known is None else _faded(known, now)
+
+    def reported(self, size: int) -> None:
+        """Learn how many bytes an outcome has."""
+        self.size = max(1.0, _nearer(self.size, size))
 
     def average(self, ability: str) -> float:
         """Return what a task takes on average; `inf` if there was none yet."""

@@ -45,8 +45,10 @@ logger = BackgroundLogger(__name__)
 
 T = TypeVar("T")
 
-# As many as cost no more than their round trip, which they share.
-_MOST_TASKS = 100
+# As many as make their round trip, which they share, cheap beside themselves.
+_MOST_TASKS = 20
+# Of outcomes in one report: it has to pass a slow network within a slice.
+_MOST_BYTES = 32 * 1024
 
 
 class SpareWorker:
@@ -84,10 +86,13 @@ class SpareWorker:
         reset_in_children(self, SpareWorker._forget_parent)
 
     @contextmanager
-    def turn(self) -> Iterator[bool]:
-        """Tell whether nobody else works under this name, while the context lasts."""
+    def turn(self, seconds: float = 0.0) -> Iterator[bool]:
+        """Tell whether nobody else works under this name, while the context lasts.
+
+        Somebody who does is waited for so many seconds.
+        """
         lock = self._lock
-        if not lock.acquire(blocking=False):
+        if not lock.acquire(timeout=seconds):
             yield False
             return
         try:
@@ -109,21 +114,21 @@ class SpareWorker:
             taken = yield from self._exchange(fitting, self._number_fitting(fitting))
             if not taken.tasks:
                 break
-            ended = yield from self._run_all(taken, budget, execute)
-            if ended:
+            if (yield from self._run_all(taken, budget, execute)):
                 duty = Duty.RECRUITED
             yield from self._leave_behind()
-            # If others did not fit, Redis was slow, or a task. Without a deadline,
-            # nobody could tell when to stop.
-            may_take = ended == len(taken.tasks) and budget < inf
-            fitting = self._fitting(unknown=inf) if may_take else ()
+            # Without a deadline nobody could tell when to stop.
+            fitting = self._fitting(unknown=inf) if budget < inf else ()
         yield from self._minutes.recording()
         return duty
 
     def _choose_shard(self) -> Flow[None]:
-        """Look at another shard than the last time, once that has all reports."""
+        """Look at another shard than the last time, once that has all reports.
+
+        If its last reply was lost, it may have given tasks that only it can take back.
+        """
         shards = self._identity.shards
-        if shards.are_several and not self._unsent:
+        if shards.are_several and not self._unsent and not self._is_unsure:
             yield from shards.known()
             self._identity.keys = shards.all[shards.next_turn()]
             self._victim = ""
@@ -172,6 +177,7 @@ class SpareWorker:
             lambda: identity.keys, self.runner.reports.ended, self._clock
         )
         self._unsent = {}
+        self._is_unsure = False
         self._overran, self._runs_on = "", False
         self._victim = ""
 
@@ -189,15 +195,17 @@ class SpareWorker:
             runs_on=self._runs_on,
         )
         # If that fails, the next slice reports it: Redis accepts a report once.
+        self._is_unsure = True
         exchanged = yield from ask(call)
+        self._is_unsure = False
         now = self._clock.monotonic()
         self._times.exchanged(now - began_at, now)
         self._unsent, self._overran = {}, ""
         self._victim = choose_victim(exchanged.loads, self._name) or ""
         if exchanged.refused:
             logger.warning(
-                "brief tasks %s were reported too late: their lease had ended, and"
-                " they belong to others now",
+                "reports on brief tasks %s were refused: they came twice, or after the"
+                " lease had ended, and the tasks belong to others now",
                 ", ".join(exchanged.refused),
             )
         return exchanged
@@ -213,6 +221,8 @@ class SpareWorker:
         # If the slice is ended before they have, the next one hands them back: each to
         # the front of its inbox, so the last one first.
         self._unsent = {task.id: _back(task) for task in reversed(taken.tasks)}
+        # Nothing renews the lease meanwhile.
+        until, size = self._clock.monotonic() + self._batch_seconds(), 0
         for number, task in enumerate(taken.tasks):
             ability = taken.abilities[number]
             if task.id in taken.cancelled:
@@ -221,7 +231,9 @@ class SpareWorker:
                 return number
             else:
                 yield from self._run(task, ability, budget, execute)
-            if self._overran:
+            size += len(self._unsent[task.id].outcome) if task.id in self._unsent else 0
+            is_enough = size > _MOST_BYTES or self._clock.monotonic() > until
+            if self._overran or is_enough:
                 return number + 1
         return len(taken.tasks)
 
@@ -240,6 +252,7 @@ class SpareWorker:
         is_back = ending == _back(task)
         if isinstance(ending, Report):
             self._unsent[task.id] = ending
+            self._times.reported(len(ending.outcome))
         is_cut_off = ending is None or (is_back and took >= limit)
         # How much longer it would have taken, nobody knows.
         self._times.took(ability, 2 * took if is_cut_off else took, now)
@@ -270,12 +283,23 @@ class SpareWorker:
         )
 
     def _number_fitting(self, fitting: Sequence[str]) -> int:
-        """Return how many tasks are likely to end in half of the time that is left."""
+        """Return how many tasks are likely to end in half of the time that is left.
+
+        That is, before too little is left for one that takes as long as any did.
+        """
         slowest = max(map(self._times.average, fitting), default=inf)
-        left = time_left() - 2 * self._times.exchange(self._clock.monotonic())
+        longest = max(
+            (self._needed(one, 0.0, exchanges=2) for one in fitting), default=inf
+        )
+        left = time_left() - longest
         if slowest == inf or not 0 < left < inf:
             return 1
-        return max(1, min(_MOST_TASKS, int(left / (2 * slowest))))
+        in_time = 1 + int(min(left / 2, self._batch_seconds()) / slowest)
+        in_size = 1 + int(_MOST_BYTES / self._times.size)
+        return min(_MOST_TASKS, in_time, in_size)
+
+    def _batch_seconds(self) -> float:
+        return self._parts.settings.lease_ms / 4000
 
     def _needed(self, ability: str, unknown: float, *, exchanges: int) -> float:
         """Return the seconds that a task takes with so many exchanges."""

@@ -245,6 +245,111 @@ def test_a_plain_function_that_hangs_is_handed_back_at_the_hard_deadline(
     assert handle.result(timeout=5) == 1, "no attempt was counted"
 
 
+def test_no_batch_outlives_its_lease(queue: TaskQueue, spare: BriefTasks) -> None:
+    ran: list[int] = []
+
+    @queue.task(name="middling", brief=True)
+    def middling(number: int) -> None:
+        ran.append(number)
+        time.sleep(0.1)
+
+    recruiter = recruiter_of(spare)
+    middling.submit(-1)
+    recruiter.enlist()
+    for number in range(15):
+        middling.submit(number)
+    upkeep = recruiter_of(WorkStealer(queue))
+    is_over = threading.Event()
+
+    def keep_up() -> None:
+        while not is_over.is_set():
+            upkeep.enlist()
+            is_over.wait(0.01)
+
+    thread = threading.Thread(target=keep_up)
+    thread.start()
+    wait_until(
+        lambda: recruiter.enlist() and not queue.counts().unfinished, 30, "the tasks"
+    )
+    is_over.set()
+    thread.join()
+
+    assert sorted(ran) == list(range(-1, 15))
+    assert "reassigned" not in queue.counts().stats
+
+
+def test_a_host_that_is_interrupted_hands_back_what_came_with_the_task_at_once(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="interrupted", brief=True)
+    def interrupted(number: int) -> int:
+        if number == 3 and is_host[0]:
+            raise KeyboardInterrupt
+        return number
+
+    is_host, recruiter = [True], recruiter_of(spare)
+    interrupted.submit(-1)
+    recruiter.enlist()
+    handles = [interrupted.submit(number) for number in range(10)]
+    with pytest.raises(KeyboardInterrupt):
+        recruiter.enlist()
+
+    assert locks_of(queue) == 0
+    assert [each.state().state for each in handles[:4]] == [
+        *(State.DONE,) * 3,
+        State.WAITING,
+    ]
+    is_host[0] = False
+    Worker(queue).run(until_empty=True)
+    assert [each.result(timeout=5) for each in handles] == list(range(10))
+
+
+def test_a_job_that_is_closed_in_mid_slice_runs_nothing_beside_itself(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    ran: list[int] = []
+    has_begun = threading.Event()
+
+    @queue.task(name="slow", brief=True)
+    def slow(number: int) -> None:
+        ran.append(number)
+        if number >= 0:
+            has_begun.set()
+            time.sleep(0.02)
+
+    recruiter = recruiter_of(spare)
+    slow.submit(-1)
+    recruiter.enlist()
+    for number in range(10):
+        slow.submit(number)
+    host = threading.Thread(target=recruiter.enlist)
+    host.start()
+    has_begun.wait(30)
+    spare.close()
+    host.join()
+    Worker(queue).run(until_empty=True)
+
+    assert sorted(ran) == list(range(-1, 10))
+
+
+def test_large_results_are_reported_a_few_at_a_time(
+    queue: TaskQueue, spare: BriefTasks, redis_client: Any
+) -> None:
+    @queue.task(name="large", brief=True)
+    def large() -> str:
+        return "x" * 20_000
+
+    recruiter = recruiter_of(spare)
+    for _ in range(60):
+        large.submit()
+    wait_until(
+        lambda: recruiter.enlist() and not queue.counts().unfinished, 30, "the tasks"
+    )
+    stats = queue.counts().stats
+    assert stats["done"] == 60
+    assert stats["brief"] < 150, "few were taken in vain"
+
+
 def test_what_was_cancelled_is_not_tried_again(
     queue: TaskQueue, spare: BriefTasks
 ) -> None:

@@ -79,12 +79,16 @@ if kept_since then redis.call('HDEL', running, overran) end
 if redis.call('EXISTS', running) == 1 then returned = return_running(math.huge, unknown) end
 if kept_since then redis.call('HSET', running, overran, kept_since) end
 if returned > 0 then becomes_odd() end
+local is_refused = {}
+for _, id in ipairs(refused) do is_refused[id] = true end
 for i = reports_at, #ARGV, 5 do
-  if ARGV[i + 2] == 'back' then returned = returned + 1 end
+  if ARGV[i + 2] == 'back' and not is_refused[ARGV[i]] then returned = returned + 1 end
 end
 if returned > 0 then wake_workers(returned) end
 if overran ~= '' then
-  local kept_ms = 24 * 3600 * 1000
+  local kept_ms, most_kept = 24 * 3600 * 1000, 1000
+  -- Most of so many have ended long ago; of the others, each is tried once more.
+  if redis.call('HLEN', too_long) >= most_kept then redis.call('DEL', too_long) end
   first_write('HSET', too_long, overran, now)
   redis.call('PEXPIRE', too_long, kept_ms)
 end
@@ -119,19 +123,19 @@ local function begins_with_fitting(line)
   return not first or fits(string.sub(first, #line + 19))
 end
 
--- Let lines have their turns, one task at a time: only the first of a line was looked at.
+-- Let lines have their turns, for one task: only the first of a line was looked at. It is the
+-- first of all, so that it is run, for the room of a rate that it was given does not come back.
 local function take_from_lines(priority)
-  while room > 0 and not is_alone do
-    local others, taken_before = room - 1, #tasks
-    room = 1
-    take_turns(priority, begins_with_fitting)
-    room = room + others
-    if #tasks == taken_before then return end
-  end
+  if room == 0 or #tasks > 0 then return end
+  local others = room - 1
+  room = 1
+  take_turns(priority, begins_with_fitting)
+  room = room + others
 end
 
 -- Choose tasks at the front of an inbox that fit, and return them, those before or between
--- them, and how many both are. A suspect is chosen alone.
+-- them, and how many both are. A suspect is chosen alone, and one that is unique until it is
+-- begun as the first, for it stays begun if there is no time for it.
 local function choose_first(inbox)
   local chosen, others, number = {}, {}, 0
   for n, id in ipairs(redis.call('LRANGE', inbox, 0, room + most_others - 1)) do
@@ -141,6 +145,9 @@ local function choose_first(inbox)
     elseif is_odd and suspect_among({id}) then
       is_alone = true
       if #chosen == 0 and #tasks == 0 then chosen[1], number = id, n end
+      break
+    elseif #chosen + #tasks > 0 and is_there(unique_of)
+        and redis.call('HEXISTS', unique_of, id) == 1 then
       break
     else
       chosen[#chosen + 1], number = id, n
