@@ -77,8 +77,8 @@ def problems_of(
     ]
     if story.kind == "lease lost" and seen.findings.ignored:
         problems.append(
-            "It was told by StopWork that its lease was lost, went on, and was told"
-            f" again, {seen.findings.ignored}. Let StopWork pass."
+            "It was told by StopWork that its lease was lost, and went on,"
+            f" {seen.findings.ignored}. Let StopWork pass."
         )
     return problems
 

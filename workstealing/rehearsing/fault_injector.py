@@ -7,6 +7,7 @@ outside of a rehearsal.
 
 from __future__ import annotations
 
+import linecache
 import os
 import signal
 import sys
@@ -142,12 +143,14 @@ class FaultInjector:
             point = self._point
             if point is not None and point.number == self.findings.steps:
                 self._reach(StoryPoint("at step", self.findings.steps), frame)
+            if self._stops and not self._went_on and _goes_on(frame):
+                self._went_on = _place(frame)
         elif event == "exception" and isinstance(argument[1], StopWork):
             self._see_stop(argument[1], frame)
         return self._in_frame
 
     def _see_stop(self, stop: BaseException, frame: FrameType) -> None:
-        """Note a second order to stop: the first one was not obeyed.
+        """Note an order to stop; if it is the second one, the first was not obeyed.
 
         One order is seen again in each frame that it passes.
         """
@@ -230,6 +233,17 @@ class _WatchedNotes:
     def has_notes(self) -> bool:
         """Whether anything is kept that must be deleted when the task ends."""
         return self._notes.has_notes
+
+
+def _goes_on(frame: FrameType) -> bool:
+    """Tell whether a task that was stopped is at work again.
+
+    It may tidy up as long as it handles the exception, and then return.
+    """
+    if sys.exc_info()[1] is not None:
+        return False
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return not line.strip().startswith("return")
 
 
 def _place(frame: FrameType) -> str:
