@@ -133,7 +133,7 @@ def test_what_a_lost_reply_has_given_is_taken_back_from_its_shard_first(
     visit.submit_many([()] * 400)
     proxy.cut_reply_if(lambda request: b"brief-" in request)
     recruiter.enlist()
-    assert watched.counts().stats["brief"] > 20, "it was given tasks, and does not know it"
+    assert watched.counts().stats["brief"] > 20, "it was given some"
     proxy.cut_reply_if(None)
     wait_until(is_drained, 60, "all to be done, long before the lease ends")
 

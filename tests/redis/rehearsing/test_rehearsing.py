@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -92,6 +93,31 @@ def never_stop(times: int, context: ExecutionContext) -> None:
     for _ in range(times):
         with suppress(StopWork):
             context.check()
+
+
+@queue.task
+def swallow_once(number: int, context: ExecutionContext) -> int:
+    total = 0
+    for each in range(number):
+        total += each
+    with suppress(BaseException):
+        context.check()
+    total += number
+    return total
+
+
+@queue.task
+def stop_politely(number: int, context: ExecutionContext) -> int:
+    total = 0
+    try:
+        for each in range(number):
+            context.check()
+            total += each
+    except StopWork:
+        total = -total
+        logging.info("stopped at %d", total)
+        return 0
+    return total
 
 
 @queue.task
@@ -209,6 +235,17 @@ def test_a_lost_lease_that_is_ignored_is_found_although_nothing_is_compared() ->
 
     assert kinds_of_failures(rehearsal) == {"lease lost"}
     assert "It was told by StopWork that its lease was lost" in str(rehearsal)
+
+
+def test_one_order_to_stop_that_is_swallowed_is_found() -> None:
+    rehearsal = rehearse(swallow_once, 3, points=4)
+
+    assert kinds_of_failures(rehearsal) == {"lease lost"}
+    assert "and went on, " in str(rehearsal)
+
+
+def test_who_tidies_up_and_returns_has_obeyed() -> None:
+    assert rehearse(stop_politely, 3, points=4).passed
 
 
 def test_a_task_that_submits_another_twice_is_found_without_any_hook() -> None:
