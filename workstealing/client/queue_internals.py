@@ -22,6 +22,7 @@ from workstealing.client.shards import Shards
 from workstealing.client.task_log import QueueLog
 from workstealing.clock import Clock, time_of_day
 from workstealing.drivers.address import target_of
+from workstealing.errors import ConfigurationError
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import Cancelled
 from workstealing.queue.steps import Flow
@@ -185,4 +186,9 @@ def internals_of(queue: TaskQueue) -> QueueInternals[Driver]: ...
 def internals_of(queue: AsyncTaskQueue) -> QueueInternals[AsyncDriver]: ...
 def internals_of(queue: TaskQueue | AsyncTaskQueue) -> QueueInternals[Any]:
     """Return what is inside of a queue, for code of this package."""
-    return queue._internals  # noqa: SLF001 - hidden from users, not from us
+    try:
+        return queue._internals  # noqa: SLF001 - hidden from users, not from us
+    except AttributeError:
+        raise ConfigurationError(
+            f"expected a TaskQueue or an AsyncTaskQueue, not {queue!r}"
+        ) from None

@@ -365,7 +365,7 @@ class RecruiterCore:
         asked = pace(rate, every)
         if of is None:
             return asked
-        if not callable(getattr(of, "take", None)):
+        if isinstance(of, type) or not callable(getattr(of, "take", None)):
             raise ConfigurationError(
                 f"of must be a Fleet, such as Fleet('redis://…'), not {of!r}"
             )

@@ -501,3 +501,9 @@ def test_a_brief_task_must_be_one_that_can_be_handed_back(queue: TaskQueue) -> N
         queue.task(name="once", brief=True, restart="never")(plain)
     with pytest.raises(ConfigurationError, match="True or False"):
         queue.task(name="odd", brief="yes")(plain)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("job", [BriefTasks, WorkStealer, AsyncBriefTasks])
+def test_something_else_than_a_queue_is_refused(job: Any) -> None:
+    with pytest.raises(ConfigurationError, match="expected a TaskQueue .* not 'mail'"):
+        job("mail")

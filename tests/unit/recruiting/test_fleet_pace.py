@@ -129,3 +129,5 @@ def test_whose_slices_are_meant_must_make_sense() -> None:
         recruiter.install(print, "job", every=1, of=AsyncTurns(ManualClock()))
     with pytest.raises(ConfigurationError, match="must be a Fleet"):
         recruiter.install(print, "job", every=1, of="fleet")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="must be a Fleet"):
+        Recruiter().install(lambda: None, "job", every=5, of=Turns)  # type: ignore[arg-type]
