@@ -505,5 +505,5 @@ def test_a_brief_task_must_be_one_that_can_be_handed_back(queue: TaskQueue) -> N
 
 @pytest.mark.parametrize("job", [BriefTasks, WorkStealer, AsyncBriefTasks])
 def test_something_else_than_a_queue_is_refused(job: Any) -> None:
-    with pytest.raises(ConfigurationError, match="expected a TaskQueue .* not 'mail'"):
+    with pytest.raises(ConfigurationError, match=r"expected a TaskQueue .* not 'mail'"):
         job("mail")
