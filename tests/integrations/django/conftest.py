@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -29,7 +30,17 @@ Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def serve(start_site: Callable[..., Any]) -> Serve:
     """Serve the project until the test ends."""
+    return _serving(start_site)
 
+
+@pytest.fixture(scope="module")
+def serve_plain(start_lasting_site: Callable[..., Any]) -> Serve:
+    """Serve the project without us; the next test that asks for it gets the same."""
+    serve = _serving(start_lasting_site)
+    return functools.cache(lambda server: serve(server, OURS="no"))
+
+
+def _serving(start_site: Callable[..., Any]) -> Serve:
     def serve(server: str, **settings: str) -> Any:
         return start_site(
             lambda fd: _commands(fd)[server],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -70,7 +71,16 @@ Serve = Callable[..., Any]
 @pytest.fixture
 def serve(start_site: Callable[..., Any]) -> Serve:
     """Serve sites until the test ends."""
+    return _serving(start_site)
 
+
+@pytest.fixture(scope="module")
+def serve_plain(start_lasting_site: Callable[..., Any]) -> Serve:
+    """Serve sites without us; the next test that asks for one gets the same."""
+    return functools.cache(_serving(start_lasting_site))
+
+
+def _serving(start_site: Callable[..., Any]) -> Serve:
     def serve(server: str, site: str, **settings: str) -> Any:
         if server == "uwsgi" and not UWSGI.exists():
             pytest.skip("uWSGI is not installed: run  pip install uwsgi")

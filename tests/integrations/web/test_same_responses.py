@@ -108,14 +108,16 @@ ALL = pytest.mark.parametrize("host", HOSTS)
 
 
 @pytest.fixture
-def both(serve: Serve) -> Callable[..., tuple[Any, Any, tuple[str, ...]]]:
+def both(
+    serve: Serve, serve_plain: Serve
+) -> Callable[..., tuple[Any, Any, tuple[str, ...]]]:
     """Serve a site without us and with us."""
 
     def both(host: str, **settings: str) -> tuple[Any, Any, tuple[str, ...]]:
         ours, theirs, site, paths = HOSTS[host]
         # gunicorn's own hooks need nothing of the site.
         is_ours = "no" if host.startswith("gunicorn") else "yes"
-        without = serve(theirs, site)
+        without = serve_plain(theirs, site)
         with_us = serve(ours, site, OURS=is_ours, BY=host, **settings)
         return without, with_us, paths
 
