@@ -45,7 +45,8 @@ def _serving(start_site: Callable[..., Any]) -> Serve:
         return start_site(
             lambda fd: _commands(fd)[server],
             folder=PROJECT,
-            environment=_environment(**settings),
+            # One worker of gunicorn is enough for most, and each imports the site.
+            environment=_environment(**{"WEB_CONCURRENCY": "1", **settings}),
             varying=("date", "expires", "age"),
         )
 
@@ -80,7 +81,7 @@ def _frameworks() -> None:
 
 
 def _commands(fd: int) -> dict[str, list[str]]:
-    options = f"-w 2 -b fd://{fd} --no-control-socket"
+    options = f"-b fd://{fd} --no-control-socket"
     gunicorn = [sys.executable, "-m", "gunicorn", *options.split(), "bazaar.wsgi:app"]
     return {
         "gunicorn": gunicorn,

@@ -122,7 +122,7 @@ def test_a_page_does_not_wait_for_a_job_that_hangs(
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     without = serve_plain(server)
-    with_us = serve(server, JOB="hang", PIPE=str(pipe))
+    with_us = serve(server, JOB="hang", PIPE=str(pipe), WEB_CONCURRENCY="2")
     expected = without.get("page")
 
     assert with_us.get_exactly("page", len(expected)) == expected

@@ -105,6 +105,8 @@ HOSTS = {
     "fastapi": ("uvicorn", "uvicorn", "fastapi_site", FASTAPI),
 }
 ALL = pytest.mark.parametrize("host", HOSTS)
+# Beside a worker that hangs, another one must serve.
+HANGS = {"JOB": "hang", "WEB_CONCURRENCY": "2"}
 
 
 @pytest.fixture
@@ -214,7 +216,7 @@ def test_a_page_does_not_wait_for_a_job_that_hangs(
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    without, with_us, _ = both(host, JOB="hang", PIPE=str(pipe), DEADLINE="4")
+    without, with_us, _ = both(host, **HANGS, PIPE=str(pipe), DEADLINE="4")
     expected = without.get("/page")
 
     assert with_us.get_exactly("/page", len(expected)) == expected
@@ -238,7 +240,7 @@ def test_the_end_of_a_response_does_not_wait_for_a_job_that_hangs(
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    without, with_us, _ = both(host, JOB="hang", PIPE=str(pipe))
+    without, with_us, _ = both(host, **HANGS, PIPE=str(pipe))
     expected = without.get(path)
 
     assert with_us.get_exactly(path, len(expected)) == expected
