@@ -1496,7 +1496,7 @@ class QueueMachine(RuleBasedStateMachine):
         return all(name in rest for name in few)
 
 
-# Examples are the same each time: only changed scripts need all of them, in `make slow`.
+# Examples are the same each time: only changed scripts need all, in `make slow`.
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     "extent", ["some", pytest.param("many", marks=pytest.mark.slow)]
