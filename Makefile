@@ -10,6 +10,9 @@ EXTRAS = cli,embedded,prometheus,statsd,opentelemetry,plot
 PROCESSORS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 TESTERS = $(shell expr 2 \* $(PROCESSORS))
 TEST = $(BIN)/python -m pytest
+# Tests start hundreds of processes, and where Python may keep no bytecode, each of them
+# compiles the package anew.
+quick test slow matrix servers web-servers: export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo quick test slow check measure bench bench-peers docs pictures cast matrix servers \
 	web-servers mutations soak clean

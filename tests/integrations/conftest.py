@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +133,25 @@ StartSite = Callable[..., Site]
 @pytest.fixture
 def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartSite]:
     """Start a `Site`, with papers of its own, that ends with the test."""
+    with _starting(tmp_path_factory) as start_site:
+        yield start_site
+
+
+@pytest.fixture(scope="module")
+def start_lasting_site(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[StartSite]:
+    """Start a `Site` that ends with the module, for all tests that want the same."""
+    with _starting(tmp_path_factory) as start_site:
+        yield start_site
+
+
+@contextmanager
+def _starting(papers: pytest.TempPathFactory) -> Iterator[StartSite]:
     with ExitStack() as endings:
 
         def start_site(command: Command, **settings: Any) -> Site:
-            site = Site(tmp_path_factory.mktemp("site"), command, **settings)
+            site = Site(papers.mktemp("site"), command, **settings)
             endings.callback(site.stop)
             return site
 

@@ -1533,6 +1533,7 @@ class QueueMachine(RuleBasedStateMachine):
         return all(name in rest for name in few)
 
 
+# Examples are the same each time: only changed scripts need all, in `make slow`.
 @pytest.mark.timeout(180)
 @functools.cache
 def of_model_time(script: Script) -> Script:
@@ -1550,14 +1551,18 @@ def of_model_time(script: Script) -> Script:
     return dataclasses.replace(script, text=text, sha=sha)
 
 
+@pytest.mark.parametrize(
+    "extent", ["some", pytest.param("many", marks=pytest.mark.slow)]
+)
 def test_nothing_is_lost_nor_completed_twice_whatever_happens(
-    make_queue: Callable[..., Any], request: pytest.FixtureRequest
+    make_queue: Callable[..., Any], request: pytest.FixtureRequest, extent: str
 ) -> None:
     is_fake = "fakeredis" in request.node.name
+    some, many = (8, 20) if is_fake else (60, 150)
     run_state_machine_as_test(
         lambda: QueueMachine(make_queue),
         settings=settings(
-            max_examples=20 if is_fake else 150,
+            max_examples=many if extent == "many" else some,
             stateful_step_count=60,
             deadline=None,
             derandomize=True,

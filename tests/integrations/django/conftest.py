@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -29,12 +30,23 @@ Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def serve(start_site: Callable[..., Any]) -> Serve:
     """Serve the project until the test ends."""
+    return _serving(start_site)
 
+
+@pytest.fixture(scope="module")
+def serve_plain(start_lasting_site: Callable[..., Any]) -> Serve:
+    """Serve the project without us; the next test that asks for it gets the same."""
+    serve = _serving(start_lasting_site)
+    return functools.cache(lambda server: serve(server, OURS="no"))
+
+
+def _serving(start_site: Callable[..., Any]) -> Serve:
     def serve(server: str, **settings: str) -> Any:
         return start_site(
             lambda fd: _commands(fd)[server],
             folder=PROJECT,
-            environment=_environment(**settings),
+            # One worker of gunicorn is enough for most, and each imports the site.
+            environment=_environment(**{"WEB_CONCURRENCY": "1", **settings}),
             varying=("date", "expires", "age"),
         )
 
@@ -69,7 +81,7 @@ def _frameworks() -> None:
 
 
 def _commands(fd: int) -> dict[str, list[str]]:
-    options = f"-w 2 -b fd://{fd} --no-control-socket"
+    options = f"-b fd://{fd} --no-control-socket"
     gunicorn = [sys.executable, "-m", "gunicorn", *options.split(), "bazaar.wsgi:app"]
     return {
         "gunicorn": gunicorn,

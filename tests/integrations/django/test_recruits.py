@@ -91,7 +91,7 @@ def test_a_site_goes_on_after_a_client_went_away_under_asgi(serve: Serve) -> Non
 def test_each_worker_of_gunicorn_has_a_recruiter_of_its_own(
     server: str, serve: Serve
 ) -> None:
-    site = serve(server, JOB="process")
+    site = serve(server, JOB="process", WEB_CONCURRENCY="2")
 
     def workers() -> set[str]:
         site.get("page")

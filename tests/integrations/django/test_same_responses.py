@@ -41,16 +41,18 @@ def assert_the_same(without: Any, with_us: Any) -> None:
 
 
 @SERVERS
-def test_pages_are_the_same(server: str, serve: Serve) -> None:
-    without, with_us = serve(server, OURS="no"), serve(server)
+def test_pages_are_the_same(server: str, serve: Serve, serve_plain: Serve) -> None:
+    without, with_us = serve_plain(server), serve(server)
 
     assert_the_same(without, with_us)
     assert "recruited" in with_us.stop(), with_us.output()
 
 
 @SERVERS
-def test_pages_on_one_connection_are_the_same(server: str, serve: Serve) -> None:
-    without, with_us = serve(server, OURS="no"), serve(server)
+def test_pages_on_one_connection_are_the_same(
+    server: str, serve: Serve, serve_plain: Serve
+) -> None:
+    without, with_us = serve_plain(server), serve(server)
 
     paths = ["page", "stream", "page"]
     assert with_us.get(*paths) == without.get(*paths)
@@ -58,8 +60,10 @@ def test_pages_on_one_connection_are_the_same(server: str, serve: Serve) -> None
 
 
 @SERVERS
-def test_pages_are_the_same_while_every_job_fails(server: str, serve: Serve) -> None:
-    without, with_us = serve(server, OURS="no"), serve(server, JOB="fail")
+def test_pages_are_the_same_while_every_job_fails(
+    server: str, serve: Serve, serve_plain: Serve
+) -> None:
+    without, with_us = serve_plain(server), serve(server, JOB="fail")
 
     assert_the_same(without, with_us)
     assert "error" in with_us.stop()
@@ -67,9 +71,9 @@ def test_pages_are_the_same_while_every_job_fails(server: str, serve: Serve) -> 
 
 @SERVERS
 def test_pages_are_the_same_while_redis_is_down(
-    server: str, serve: Serve, tmp_path: Path
+    server: str, serve: Serve, serve_plain: Serve, tmp_path: Path
 ) -> None:
-    without = serve(server, OURS="no")
+    without = serve_plain(server)
     with_us = serve(server, JOB="redis", REDIS=f"unix://{tmp_path}/none")
 
     assert_the_same(without, with_us)
@@ -80,9 +84,9 @@ def test_pages_are_the_same_while_redis_is_down(
 
 @SERVERS
 def test_pages_are_the_same_while_redis_answers(
-    server: str, serve: Serve, redis_server: Server
+    server: str, serve: Serve, serve_plain: Serve, redis_server: Server
 ) -> None:
-    without = serve(server, OURS="no")
+    without = serve_plain(server)
     # A busy machine must not pass for a server that does not answer.
     url = f"{redis_server.url}&socket_timeout=10"
     with_us = serve(server, JOB="redis", REDIS=url)
@@ -113,12 +117,12 @@ def test_pages_are_the_same_with_all_pages_in_a_cache(
 
 @SERVERS
 def test_a_page_does_not_wait_for_a_job_that_hangs(
-    server: str, serve: Serve, tmp_path: Path
+    server: str, serve: Serve, serve_plain: Serve, tmp_path: Path
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    without = serve(server, OURS="no")
-    with_us = serve(server, JOB="hang", PIPE=str(pipe))
+    without = serve_plain(server)
+    with_us = serve(server, JOB="hang", PIPE=str(pipe), WEB_CONCURRENCY="2")
     expected = without.get("page")
 
     assert with_us.get_exactly("page", len(expected)) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -70,7 +71,16 @@ Serve = Callable[..., Any]
 @pytest.fixture
 def serve(start_site: Callable[..., Any]) -> Serve:
     """Serve sites until the test ends."""
+    return _serving(start_site)
 
+
+@pytest.fixture(scope="module")
+def serve_plain(start_lasting_site: Callable[..., Any]) -> Serve:
+    """Serve sites without us; the next test that asks for one gets the same."""
+    return functools.cache(_serving(start_lasting_site))
+
+
+def _serving(start_site: Callable[..., Any]) -> Serve:
     def serve(server: str, site: str, **settings: str) -> Any:
         if server == "uwsgi" and not UWSGI.exists():
             pytest.skip("uWSGI is not installed: run  pip install uwsgi")
@@ -79,7 +89,8 @@ def serve(start_site: Callable[..., Any]) -> Serve:
         return start_site(
             lambda fd: _commands(site, fd)[server],
             folder=SITES,
-            environment={**os.environ, **settings},
+            # One worker of gunicorn is enough for most, and each imports the site.
+            environment={**os.environ, "WEB_CONCURRENCY": "1", **settings},
             # A uWSGI worker that is asked to end gracefully may stay for ever.
             end=signal.SIGINT if server == "uwsgi" else signal.SIGTERM,
         )
@@ -95,7 +106,7 @@ def _frameworks() -> None:
 
 
 def _commands(site: str, fd: int) -> dict[str, list[str]]:
-    options = f"-w 2 --graceful-timeout 5 -b fd://{fd} --no-control-socket"
+    options = f"--graceful-timeout 5 -b fd://{fd} --no-control-socket"
     gunicorn = [sys.executable, "-m", "gunicorn", *options.split(), f"{site}:app"]
     socket = f"--http-socket fd://{fd} --module {site}:app"
     workers = "--master --no-orphans --worker-reload-mercy 5 --processes 2"

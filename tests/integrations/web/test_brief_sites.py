@@ -32,7 +32,8 @@ def test_a_site_whose_processes_are_killed_loses_no_task_and_ends_none_twice(
         raise AssertionError("only the site runs it")
 
     handles = [visit.submit(number, number in FATAL) for number in range(TASKS)]
-    site = serve(server, "brief_site", REDIS=redis_server.url, QUEUE=key_prefix)
+    settings = {"REDIS": redis_server.url, "QUEUE": key_prefix}
+    site = serve(server, "brief_site", WEB_CONCURRENCY="2", **settings)
 
     def begun(number: int) -> list[int]:
         told = (line.split(":") for line in site.diary())

@@ -105,17 +105,21 @@ HOSTS = {
     "fastapi": ("uvicorn", "uvicorn", "fastapi_site", FASTAPI),
 }
 ALL = pytest.mark.parametrize("host", HOSTS)
+# Beside a worker that hangs, another one must serve.
+HANGS = {"JOB": "hang", "WEB_CONCURRENCY": "2"}
 
 
 @pytest.fixture
-def both(serve: Serve) -> Callable[..., tuple[Any, Any, tuple[str, ...]]]:
+def both(
+    serve: Serve, serve_plain: Serve
+) -> Callable[..., tuple[Any, Any, tuple[str, ...]]]:
     """Serve a site without us and with us."""
 
     def both(host: str, **settings: str) -> tuple[Any, Any, tuple[str, ...]]:
         ours, theirs, site, paths = HOSTS[host]
         # gunicorn's own hooks need nothing of the site.
         is_ours = "no" if host.startswith("gunicorn") else "yes"
-        without = serve(theirs, site)
+        without = serve_plain(theirs, site)
         with_us = serve(ours, site, OURS=is_ours, BY=host, **settings)
         return without, with_us, paths
 
@@ -212,7 +216,7 @@ def test_a_page_does_not_wait_for_a_job_that_hangs(
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    without, with_us, _ = both(host, JOB="hang", PIPE=str(pipe), DEADLINE="4")
+    without, with_us, _ = both(host, **HANGS, PIPE=str(pipe), DEADLINE="4")
     expected = without.get("/page")
 
     assert with_us.get_exactly("/page", len(expected)) == expected
@@ -236,7 +240,7 @@ def test_the_end_of_a_response_does_not_wait_for_a_job_that_hangs(
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    without, with_us, _ = both(host, JOB="hang", PIPE=str(pipe))
+    without, with_us, _ = both(host, **HANGS, PIPE=str(pipe))
     expected = without.get(path)
 
     assert with_us.get_exactly(path, len(expected)) == expected

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 from workstealing.pool.work_deques import WorkDeques
 
@@ -14,13 +22,18 @@ WORKERS = st.sampled_from("abcd")
 class DequesMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.deques: WorkDeques[int] = WorkDeques("ab")
+        self.deques: WorkDeques[int]
         self.model: dict[str, list[int]] = {"a": [], "b": []}
         self.flying: dict[str, list[int]] = {}
         self.gone: set[str] = set()
         self.ended: set[int] = set()
         self.orphans: list[int] = []
         self.next = 0
+
+    @initialize(seed=st.integers(0, 999))
+    def begin(self, seed: int) -> None:
+        # What can be drawn next depends on who was robbed: a replay robs the same ones.
+        self.deques = WorkDeques("ab", chance=Random(seed))
 
     @rule(worker=WORKERS)
     def push(self, worker: str) -> None:
