@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +19,7 @@ from redis import Redis
 from workstealing.drivers.sync_driver import Driver
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import Submitted, submit
+from workstealing.queue.scripts import Script
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, RedisCommand
 from workstealing.queue.worker_calls import Exchanged, exchange, join
@@ -26,6 +31,25 @@ State = dict[str, Any]
 PAST = 1
 
 
+CLOCK = f"clock-of-{os.getpid()}"
+
+
+@functools.cache
+def with_own_clock(script: Script) -> Script:
+    """Return a script that reads the time from a key.
+
+    Some choices depend on the time, such as which inbox comes first. With the real
+    clock, the same steps would lead elsewhere when Hypothesis repeats them.
+    """
+    clock = (
+        f"(function(ms) return {{math.floor(ms / 1000), ms % 1000 * 1000}} end)"
+        f"(tonumber(redis.call('GET', '{CLOCK}')))"
+    )
+    text = script.text.replace("redis.call('TIME')", clock)
+    sha = hashlib.sha1(text.encode()).hexdigest()
+    return dataclasses.replace(script, text=text, sha=sha)
+
+
 class ScriptedQueue:
     """A queue whose keys are all in sight; operations with what most tests want."""
 
@@ -33,9 +57,15 @@ class ScriptedQueue:
         self.client = client
         self.keys = QueueKeys(name, "run")
         self.settings = QueueSettings(**settings)
+        self.now_ms = 0
+        """If it is set, the time of scripts, which goes on a little with each."""
         self._driver = Driver(client)
 
     def do(self, call: Call[T] | RedisCommand[T]) -> T:
+        if self.now_ms and isinstance(call, Call):
+            self.now_ms += 7
+            self.client.set(CLOCK, self.now_ms)
+            call = dataclasses.replace(call, script=with_own_clock(call.script))
         return self._driver.call(call)
 
     def again(self, call: Call[T], *, but: Sequence[str] = ()) -> T:

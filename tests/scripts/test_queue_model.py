@@ -6,11 +6,7 @@ where is read from the server, before and after each call, and must agree with i
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +33,6 @@ from workstealing.queue.limit_calls import set_limit
 from workstealing.queue.pause_calls import pause, resume
 from workstealing.queue.producer_calls import cancel, replay, submit
 from workstealing.queue.schedule_calls import DueSchedule, Firing, fire
-from workstealing.queue.scripts import Script
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
 from workstealing.queue.unique_calls import (
@@ -78,7 +73,6 @@ IDS = [*(f"t{n}" for n in range(9)), *UNIQUE_IDS]
 NAMES = ["x", "y"]
 WORKERS = ["a.0", "a.1", "b.c.0"]
 ABILITIES = ["x@1", "y@2"]
-CLOCK = f"model-clock-{os.getpid()}"
 # Processes that run brief tasks in spare moments, and what they can run.
 HOSTS = ["brief-a.0", "brief-b.0"]
 BRIEF = [["x@1", "y@1"], ["x@1", "y@1"], ["y@1"]]
@@ -144,7 +138,6 @@ class QueueMachine(RuleBasedStateMachine):
         self.cancelling: set[str] = set()
         self.frozen: set[str] = set()
         self.tick = 1
-        self.now = 1_800_000_000_000
         self.compositions = 0
         self.follower: dict[str, str] = {}
         self.group_of: dict[str, str] = {}
@@ -172,6 +165,7 @@ class QueueMachine(RuleBasedStateMachine):
         lines: list[str],
     ) -> None:
         self.queue = self.make_queue(retention_ms=retention)
+        self.queue.now_ms = 1_800_000_000_000
         client, keys = self.queue.client, self.queue.keys
         client.zadd(keys.ticks, {"s": self.tick})
         client.hset(keys.schedules, "s", "{}")
@@ -1079,10 +1073,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def perform(self, call: Call[T]) -> T:
         before = self.state
-        self.now += 7
-        self.queue.client.set(CLOCK, self.now)
-        script = of_model_time(call.script)
-        reply = self.queue.do(dataclasses.replace(call, script=script))
+        reply = self.queue.do(call)
         self.state = self.queue.state()
         self.check_standing(before)
         if call.script.name in _MAY_COME_LATE:
@@ -1535,22 +1526,6 @@ class QueueMachine(RuleBasedStateMachine):
 
 # Examples are the same each time: only changed scripts need all, in `make slow`.
 @pytest.mark.timeout(180)
-@functools.cache
-def of_model_time(script: Script) -> Script:
-    """Return a script whose clock is that of the model, in milliseconds.
-
-    Some choices depend on the time, such as which inbox comes first. With the real
-    clock, the same steps would lead elsewhere when Hypothesis repeats them.
-    """
-    clock = (
-        f"(function(ms) return {{math.floor(ms / 1000), ms % 1000 * 1000}} end)"
-        f"(tonumber(redis.call('GET', '{CLOCK}')))"
-    )
-    text = script.text.replace("redis.call('TIME')", clock)
-    sha = hashlib.sha1(text.encode()).hexdigest()
-    return dataclasses.replace(script, text=text, sha=sha)
-
-
 @pytest.mark.parametrize(
     "extent", ["some", pytest.param("many", marks=pytest.mark.slow)]
 )
