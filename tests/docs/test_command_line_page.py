@@ -16,7 +16,10 @@ OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 
 
 def _commands(group: click.Group, before: str) -> Iterator[tuple[str, click.Command]]:
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from _commands(command, f"{before}{name} ")
         else:

@@ -1,31 +1,33 @@
-"""The command `workstealing`, and its subcommand `node`; the others have modules."""
+"""The command `workstealing`; each of its subcommands has a module.
+
+A module is imported when its command is asked for: who looks at a queue does not wait
+for the import of workers, of the demo and of the dashboard.
+"""
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
 
-from workstealing.cli.consoles import open_console, say
-from workstealing.cli.demo.demo_command import demo_command
-from workstealing.cli.options import clear_errors
-from workstealing.cli.plan_command import plan_command
-from workstealing.cli.queue_command import queue_command
-from workstealing.cli.recruit_command import recruit_command
-from workstealing.cli.rehearse_command import rehearse_command
-from workstealing.cli.schedule_command import schedule_command
-from workstealing.cli.top_command import top_command
-from workstealing.cli.web_command import web_command
-from workstealing.cli.worker_command import worker_command
-from workstealing.drivers.connect import driver
-from workstealing.node.cluster import DEFAULT_SEED, Cluster
-from workstealing.node.cluster_state import MemoryState
-from workstealing.node.node import Node
-from workstealing.node.shared_state import SharedState
+from workstealing.cli.entry import INTERRUPTED
 
 __all__ = ("workstealing",)
+
+_MODULE_OF = {
+    "demo": "demo.demo_command",
+    "node": "node_command",
+    "plan": "plan_command",
+    "queue": "queue_command",
+    "recruit": "recruit_command",
+    "rehearse": "rehearse_command",
+    "schedule": "schedule_command",
+    "top": "top_command",
+    "web": "web_command",
+    "worker": "worker_command",
+}
 
 
 def _version() -> str:
@@ -36,7 +38,19 @@ def _version() -> str:
 
 
 class _Commands(click.Group):
-    """Wraps what goes wrong between words, where a person reads it."""
+    """Imports its commands, and wraps what goes wrong where a person reads it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *_MODULE_OF})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _MODULE_OF and cmd_name not in self.commands:
+            try:
+                module = import_module(f"workstealing.cli.{_MODULE_OF[cmd_name]}")
+            except KeyboardInterrupt:
+                raise SystemExit(INTERRUPTED) from None
+            self.add_command(getattr(module, f"{cmd_name}_command"))
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -44,8 +58,9 @@ class _Commands(click.Group):
         except click.UsageError:
             raise
         except click.ClickException as error:
-            console = open_console(err=True)
-            if console.is_terminal:
+            from workstealing.cli.consoles import open_console, say
+
+            if open_console(err=True).is_terminal:
                 say(f"Error: {error.format_message()}", err=True)
                 ctx.exit(error.exit_code)
             raise
@@ -55,43 +70,3 @@ class _Commands(click.Group):
 @click.version_option(_version(), prog_name="workstealing")
 def workstealing() -> None:
     """Background work without a background."""
-
-
-@workstealing.command("node")
-@click.option(
-    "--redis",
-    "url",
-    metavar="URL",
-    help="Keep the state in this Redis, shared with other nodes.  [default: memory]",
-)
-@click.option(
-    "--seed",
-    type=int,
-    default=DEFAULT_SEED,
-    show_default=True,
-    help="Seed for drawing victims and the lengths of simulated jobs.",
-)
-@clear_errors()
-def _node(url: str | None, seed: int) -> None:
-    """Coordinate work stealing over stdin and stdout.
-
-    Messages and replies are JSON objects, one per line, such as
-    {"type": "check_cluster_state", "msg_id": 1}. A request that cannot be met is
-    answered by an error. The node exits at the end of its input.
-    """
-    state = MemoryState() if url is None else SharedState(driver(url, "tasks"))
-    Node(Cluster(state, seed)).serve(sys.stdin.buffer, sys.stdout.buffer)
-
-
-for _command in (
-    demo_command,
-    plan_command,
-    queue_command,
-    recruit_command,
-    rehearse_command,
-    schedule_command,
-    top_command,
-    web_command,
-    worker_command,
-):
-    workstealing.add_command(_command)

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 
 from workstealing.errors import MissingExtra
 
-__all__ = ("main", "require_extra")
+__all__ = ("INTERRUPTED", "main", "require_extra")
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     try:
         from workstealing.cli.commands import workstealing
     except KeyboardInterrupt:
-        raise SystemExit(_INTERRUPTED) from None
+        raise SystemExit(INTERRUPTED) from None
     workstealing(prog_name="workstealing")
 
 

@@ -29,7 +29,6 @@ from workstealing.cli.queue_bulk import (
 )
 from workstealing.cli.queue_tables import task_table
 from workstealing.cli.tables import print_page
-from workstealing.cli.worker_command import run_pool
 from workstealing.cli.worker_output import log_options
 from workstealing.client.bulk import DEAD_LETTERS, UNFINISHED
 from workstealing.client.handle import TaskHandle
@@ -38,7 +37,6 @@ from workstealing.errors import NotUnique
 from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
 from workstealing.tasks.outcome import State
-from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = (
     "cancel_command",
@@ -101,6 +99,10 @@ def drain_command(level: int, **where: Any) -> None:
     """Run the tasks of a queue in this process until none can run."""
     if where["name"] is not None:
         raise BadInput("draining runs tasks, so it needs their code: give APP:QUEUE")
+    # No other command for a queue needs workers, which take long to import.
+    from workstealing.cli.worker_command import run_pool
+    from workstealing.workers.worker_pool import WorkerPool
+
     queue, words = chosen_queue(**where)
     no_more_words(words)
     run_pool(WorkerPool(queue), until_empty=True, level=level)

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Event, Lock, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,7 +23,9 @@ from workstealing._printing import escaping_logger
 from workstealing.cli.options import BadInput
 from workstealing.errors import RedisError
 from workstealing.queue.inspection_calls import Counts
-from workstealing.workers.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("ProgressLine", "is_terminal", "log_options", "log_to_stderr")
 

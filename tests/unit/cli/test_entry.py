@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import workstealing
+from workstealing.cli import commands
 from workstealing.cli.commands import workstealing as group
 
 ROOT = Path(workstealing.__file__).parents[1]
@@ -52,3 +53,35 @@ def test_it_calls_itself_by_its_name_however_it_is_started() -> None:
 
     assert ended.returncode == 0
     assert ended.stdout.startswith("Usage: workstealing ")
+
+
+def test_who_looks_at_a_queue_does_not_wait_for_the_import_of_workers() -> None:
+    start = "from workstealing.cli.commands import workstealing as group"
+    look = "group(['queue', 'ls', '--help'], standalone_mode=False)"
+    tell = "import sys; print(*sys.modules)"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{start}; {look}; {tell}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    imported = ended.stdout.split()
+    assert "workstealing.cli.queue_command" in imported
+    assert "workstealing.workers" not in imported
+
+
+def test_who_interrupts_the_import_of_a_command_sees_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "import_module", interrupted)
+    monkeypatch.setattr(group, "commands", {})
+
+    ended = CliRunner().invoke(group, ["queue", "ls"])
+
+    assert (ended.exit_code, ended.output) == (130, "")
