@@ -10,6 +10,7 @@ from typing import Any
 
 import diary
 
+# Copied for each response: a server may add headers to the list that it gets.
 PLAIN = [("Content-Type", "text/plain")]
 
 
@@ -23,18 +24,18 @@ def page(environ: Any, start_response: Any) -> list[bytes]:
 
 
 def unsized(environ: Any, start_response: Any) -> list[bytes]:
-    start_response("200 OK", PLAIN)
+    start_response("200 OK", [*PLAIN])
     return [b"page"]
 
 
 def stream(environ: Any, start_response: Any) -> Iterator[bytes]:
-    start_response("200 OK", PLAIN)
+    start_response("200 OK", [*PLAIN])
     for number in range(5):
         yield b"%d\n" % number
 
 
 def write(environ: Any, start_response: Any) -> list[bytes]:
-    send = start_response("200 OK", PLAIN)
+    send = start_response("200 OK", [*PLAIN])
     send(b"first ")
     send(b"second ")
     return [b"third"]
@@ -46,13 +47,13 @@ def file(environ: Any, start_response: Any) -> Any:
 
 
 def memory_file(environ: Any, start_response: Any) -> Any:
-    start_response("200 OK", PLAIN)
+    start_response("200 OK", [*PLAIN])
     return environ["wsgi.file_wrapper"](io.BytesIO(b"x" * 100_000))
 
 
 def large_file(environ: Any, start_response: Any) -> Any:
     # More than a socket takes at once, so that waitress sends it in another thread.
-    start_response("200 OK", PLAIN)
+    start_response("200 OK", [*PLAIN])
     wrapper = environ.get("wsgi.file_wrapper", iter)
     return wrapper(io.BytesIO(b"x" * 20_000_000))
 
@@ -68,11 +69,11 @@ def unchanged(environ: Any, start_response: Any) -> tuple[bytes, ...]:
 
 
 def second_thoughts(environ: Any, start_response: Any) -> list[bytes]:
-    start_response("200 OK", PLAIN)
+    start_response("200 OK", [*PLAIN])
     try:
         raise ValueError("too late for 200")
     except ValueError:
-        start_response("503 Service Unavailable", PLAIN, sys.exc_info())
+        start_response("503 Service Unavailable", [*PLAIN], sys.exc_info())
     return [b"sorry"]
 
 
@@ -81,7 +82,7 @@ def fail(environ: Any, start_response: Any) -> list[bytes]:
 
 
 def fail_late(environ: Any, start_response: Any) -> Iterator[bytes]:
-    start_response("200 OK", PLAIN)
+    start_response("200 OK", [*PLAIN])
     yield b"so far"
     raise ValueError("a body that raises")
 
@@ -98,7 +99,7 @@ def declines(environ: Any, start_response: Any) -> list[bytes]:
 
 class Endless:
     def __init__(self, start_response: Any) -> None:
-        start_response("200 OK", PLAIN)
+        start_response("200 OK", [*PLAIN])
 
     def __iter__(self) -> Iterator[bytes]:
         while True:
