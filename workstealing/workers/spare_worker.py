@@ -231,9 +231,10 @@ class SpareWorker:
                 return number
             else:
                 yield from self._run(task, ability, budget, execute)
-            size += len(self._unsent[task.id].outcome) if task.id in self._unsent else 0
-            is_enough = size > _MOST_BYTES or self._clock.monotonic() > until
-            if self._overran or is_enough:
+            if self._overran:
+                return number + 1
+            size += len(self._unsent[task.id].outcome)
+            if size > _MOST_BYTES or self._clock.monotonic() > until:
                 return number + 1
         return len(taken.tasks)
 
@@ -294,12 +295,14 @@ class SpareWorker:
         left = time_left() - longest
         if slowest == inf or not 0 < left < inf:
             return 1
-        in_time = 1 + int(min(left / 2, self._batch_seconds()) / slowest)
-        in_size = 1 + int(_MOST_BYTES / self._times.size)
-        return min(_MOST_TASKS, in_time, in_size)
+        seconds = min(left / 2, self._batch_seconds())
+        in_time = seconds / slowest if slowest else inf
+        in_size = _MOST_BYTES / self._times.size
+        return int(min(_MOST_TASKS, 1 + in_time, 1 + in_size))
 
     def _batch_seconds(self) -> float:
-        return self._parts.settings.lease_ms / 4000
+        """Return how long tasks may be in hand: well below a lease."""
+        return self._parts.settings.lease_ms / 1000 / 4
 
     def _needed(self, ability: str, unknown: float, *, exchanges: int) -> float:
         """Return the seconds that a task takes with so many exchanges."""

@@ -65,7 +65,11 @@ def test_a_site_whose_processes_are_killed_loses_no_task_and_ends_none_twice(
 
 
 def ask_for_page(site: Any) -> None:
-    """Ask, and do not wait for the end of a connection that a task may keep open."""
-    with suppress(ConnectionError), site.connect() as connection:
+    """Ask, and do not wait for the end of a connection that a task may keep open.
+
+    Nor for an answer, if a task that is fatal has met each process of the site.
+    """
+    with suppress(ConnectionError, TimeoutError), site.connect() as connection:
+        connection.settimeout(2)
         connection.sendall(b"GET /page HTTP/1.1\r\nHost: site\r\n\r\n")
         connection.recv(1024)
