@@ -16,9 +16,11 @@ from soak.faults import Faults
 from soak.fleet import Fleet
 from soak.plan import Fault, make_plan
 from soak.stage import STAGES, Stage
+from workstealing.testing import wait_until
 
 __all__ = ()
 
+_START_SECONDS = 60.0
 _CALM_SECONDS = 180.0
 
 
@@ -49,9 +51,11 @@ def _soak(stage: Stage, plan: list[Fault], folder: Path, seed: int) -> bool:
         "SOAK_URL": stage.url,
         "SOAK_LEDGER": str(folder),
         "SOAK_REPLICAS": str(stage.replicas),
+        "SOAK_SHARDS": str(stage.shards),
     }
     os.environ.update(settings)
     # They read the environment, as the fleet does.
+    from soak import app
     from soak.bill import make_bill
     from soak.calm import calm_down
     from soak.leftovers import check_leftovers, memory_in_use
@@ -62,6 +66,12 @@ def _soak(stage: Stage, plan: list[Fault], folder: Path, seed: int) -> bool:
     began = time.monotonic()
     try:
         fleet.start()
+        # On a busy machine a short soak would be over before anybody had begun.
+        wait_until(
+            lambda: {"accepted", "ended"} <= app.ledger.read().keys(),
+            _START_SECONDS,
+            "the first task to be done",
+        )
         faults.run()
         stuck = calm_down(fleet, _CALM_SECONDS)
         left = fleet.wait_for_none(30.0)

@@ -46,6 +46,7 @@ _options: dict[str, Any] = {
     "max_outcomes": 10_000_000,
     "max_dead": 10_000_000,
     "replicas": int(os.environ.get("SOAK_REPLICAS", "0")),
+    "shards": int(os.environ.get("SOAK_SHARDS", "1")),
 }
 queue = TaskQueue(NAME, URL, **_options)
 # What is submitted by this one no worker knows: it is parked.

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from soak import app
 from soak.fleet import Fleet
@@ -57,9 +57,11 @@ def _let_all_run() -> bool:
 def _is_drained() -> bool:
     """Tell whether only what is due in an hour, or known to nobody, is left."""
     counts = app.queue.counts()
-    later = internals_of(app.queue).keys.later
+    soon = 0
     with connect(app.URL, profile="tasks") as client:
-        soon: Any = client.zcount(later, "-inf", counts.now_ms + _SOON_MS)
+        for keys in internals_of(app.queue).shards.all:
+            until: Any = counts.now_ms + _SOON_MS
+            soon += int(cast(int, client.zcount(keys.later, "-inf", until)))
     return counts.unfinished == counts.delayed and not counts.steps and not soon
 
 

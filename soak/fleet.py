@@ -98,10 +98,11 @@ class Fleet:
 
     def terminate(self, member: Member) -> None:
         """Ask one to end, and wait until he has."""
-        member.is_told = True
-        member.send(signal.SIGCONT)
-        member.send(signal.SIGTERM)
-        process = member.process
+        with self._mutex:
+            member.is_told = True
+            member.send(signal.SIGCONT)
+            member.send(signal.SIGTERM)
+            process = member.process
         if process is None:
             return
         try:
@@ -119,8 +120,9 @@ class Fleet:
 
     def kill(self, member: Member) -> None:
         """End one without a word."""
-        member.is_told = True
-        member.send(signal.SIGKILL)
+        with self._mutex:
+            member.is_told = True
+            member.send(signal.SIGKILL)
 
     def dismiss(self, kinds: tuple[str, ...]) -> None:
         """End all of some kinds for good, all at the same time."""

@@ -7,8 +7,8 @@ those that may be, and be small.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from soak import app
 from soak.bill import Bill
@@ -51,7 +51,10 @@ _LENGTHS = {
 
 def memory_in_use(stage: Stage) -> int:
     """Return the bytes of all keys, without those of clients and buffers."""
-    return int(stage.ask_primary("INFO", "memory")["used_memory_dataset"])
+    return sum(
+        int(stage.ask(index, "INFO", "memory")["used_memory_dataset"])
+        for index in stage.primaries()
+    )
 
 
 def check_leftovers(bill: Bill, stage: Stage, baseline: int) -> None:
@@ -59,33 +62,51 @@ def check_leftovers(bill: Bill, stage: Stage, baseline: int) -> None:
     app.queue.cancel_many()
     app.queue.drop_many()
     app.queue.purge()
-    sizes = _sizes(stage)
+    left = _left(stage)
     may_stay = _STAYS | dict.fromkeys(("groups", "group_times"), bill.groups)
-    documented = set(re.findall(r"`([a-z_]+)[^`|]*`", _PAGE.read_text()))
-    names = {name: name.partition(":")[0] for name in sizes}
+    table = _PAGE.read_text().partition("## The keys of a queue")[2]
+    firsts = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    documented = {word for cell in firsts for word in re.findall(r"`([a-z_]+)", cell)}
     bill.check(
         "every key is documented",
-        (name for name, word in names.items() if word not in documented),
+        (one.key for one in left if one.word not in documented),
     )
     bill.check(
         "no key is left without a bound",
         (
-            f"{name} with {size}"
-            for name, size in sizes.items()
-            if size > may_stay.get(names[name], 0)
+            f"{one.key} with {one.size}"
+            for one in left
+            if one.size > may_stay.get(one.word, 0) and not one.expires
         ),
     )
-    bill.notes["keys left"] = ", ".join(sorted(sizes))
+    bill.notes["keys left"] = ", ".join(sorted({one.word for one in left}))
     grown = memory_in_use(stage) - baseline
     bill.notes["memory above the baseline"] = f"{grown / 1024:,.0f} KiB"
     if grown > _MOST_BYTES:
         bill.broken.append(f"memory is back at its baseline: {grown:,} bytes above it")
 
 
-def _sizes(stage: Stage) -> dict[str, int]:
-    prefix = internals_of(app.queue).keys.prefix
-    sizes = {}
-    for key in stage.ask_primary("KEYS", "*"):
-        kind: Any = stage.ask_primary("TYPE", key)
-        sizes[key.removeprefix(prefix)] = int(stage.ask_primary(_LENGTHS[kind], key))
-    return sizes
+@dataclass(frozen=True, slots=True)
+class _Left:
+    key: str
+    word: str
+    """What the key is called in the documentation."""
+    size: int
+    expires: bool
+
+
+def _left(stage: Stage) -> list[_Left]:
+    prefixes = [keys.prefix for keys in internals_of(app.queue).shards.all]
+    found = []
+    for index in stage.primaries():
+        for key in stage.ask(index, "KEYS", "*"):
+            kind = stage.ask(index, "TYPE", key)
+            if kind == "none":
+                continue  # it has just expired
+            name = key
+            for prefix in prefixes:
+                name = name.removeprefix(prefix)
+            size = int(stage.ask(index, _LENGTHS[kind], key))
+            expires = int(stage.ask(index, "PTTL", key)) >= 0
+            found.append(_Left(key, name.partition(":")[0], size, expires))
+    return found

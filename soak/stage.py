@@ -47,6 +47,8 @@ class Stage:
 
     replicas = 0
     """How many must have a task before it counts."""
+    shards = 1
+    """Of the queue."""
     seconds_without_replica = 0.0
     """For how long there may be none, so that a worker cannot end."""
 
@@ -76,6 +78,10 @@ class Stage:
     def primary(self) -> int:
         """Return the index of the server that has the queue now."""
         return 0
+
+    def primaries(self) -> list[int]:
+        """Return the indices of all servers that have keys of their own."""
+        return [self.primary()]
 
     def ask(self, index: int, *words: str | int) -> Any:
         """Send a command to a server, past its proxy."""
@@ -263,9 +269,11 @@ class Sentinel(Stage):
 class Cluster(Stage):
     """Three primaries with a replica each; what a replica lacks may be lost.
 
-    Only when a node is killed: in a planned failover the old primary refuses writes
-    until the new one has all of them.
+    Only when a node is killed, or hangs for so long that others take it for dead: in a
+    planned failover the old primary refuses writes until the new one has all of them.
     """
+
+    shards = 3
 
     @property
     def url(self) -> str:
@@ -298,7 +306,7 @@ class Cluster(Stage):
         wait_until(self._has_replica, _READY, "the replica to be in step")
 
     def primary(self) -> int:
-        """Return the index of the node that has the slot of the queue."""
+        """Return the index of the node that has the first shard of the queue."""
         slot = _slot_of("ws:{soak/default}:task")
         for index in range(6):
             with suppress(RedisError, OSError):
@@ -308,6 +316,10 @@ class Cluster(Stage):
                     if first <= slot <= last:
                         return [proxy.port for proxy in self.proxies].index(port)
         raise RuntimeError("no node answers")
+
+    def primaries(self) -> list[int]:
+        """Return the indices of the nodes that have slots."""
+        return [n for n in range(6) if self.ask(n, "ROLE")[0] == "master"]
 
     def lose_primary(self, seconds: float) -> None:
         """Kill the node that has the queue; it comes back as a replica."""
@@ -331,6 +343,14 @@ class Cluster(Stage):
                 port = int(address.partition("@")[0].rpartition(":")[2])
                 self.ask(ports.index(port), "CLUSTER", "FAILOVER")
         wait_until(self._has_replica, _READY, "the old primary to follow")
+
+    def hang(self, seconds: float) -> None:
+        """Let the node that has the queue answer nobody; its replica may be promoted.
+
+        When it goes on, it answers what it finds in its sockets before it is told.
+        """
+        with self._failing_over():
+            super().hang(seconds)
 
     def _is_moved_from(self, old: int) -> bool:
         with suppress(RedisError, OSError, RuntimeError):
