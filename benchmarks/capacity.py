@@ -41,8 +41,8 @@ class Costs:
     """For an exchange that finds nothing."""
     look: float
     """At another shard."""
-    publish: float = 3.0
-    """An outcome, on a node that nobody awaits it at: assumed, not measured."""
+    publish: float
+    """An outcome, on a node where nobody waits for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ _OUTCOME = b'{"state":"done","result":3,"task":"add@1","ended":1}'
 _BATCH = 50
 _ROUNDS = 2_000
 _TRIES = 5
+_DRAINS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +72,26 @@ def main() -> None:
     most = 10_000_000 if "--full" in sys.argv else 1_000_000
     with _server() as client:
         by_clients = {
-            number: _drain(client, clients=number, shards=1, tasks=50_000)
+            number: _least_drain(client, clients=number, shards=1, tasks=50_000)
             for number in (1, 10, 100, 1000)
         }
         _show("clients", by_clients)
         by_shards = {
-            number: _drain(client, clients=16, shards=number, tasks=50_000)
+            number: _least_drain(client, clients=16, shards=number, tasks=50_000)
             for number in (1, 2, 4, 8, 16)
         }
         _show("shards", by_shards)
         by_tasks: dict[int, Cost] = {}
         tasks = 1000
         while tasks <= most:
-            by_tasks[tasks] = _drain(client, clients=4, shards=4, tasks=tasks)
+            tries = _DRAINS if tasks < 1_000_000 else 1
+            by_tasks[tasks] = _least_drain(
+                client, clients=4, shards=4, tasks=tasks, tries=tries
+            )
             tasks *= 10
         _show("tasks", by_tasks)
-        costs = _costs(client, by_clients[10])
+        # As many workers on one node as a thousand hosts have on ten.
+        costs = _costs(client, by_clients[1000])
     print(f"\n{costs}")
     _show_cluster()
     for batched, awaited in ((1.0, 0.0), (0.0, 0.0), (0.0, 1.0)):
@@ -103,6 +108,17 @@ def main() -> None:
 def _server() -> Iterator[Any]:
     with Server() as server, Redis.from_url(server.url) as client:
         yield client
+
+
+def _least_drain(
+    client: Any, *, clients: int, shards: int, tasks: int, tries: int = _DRAINS
+) -> Cost:
+    """Return what the drain cost that neighbours disturbed least."""
+    drains = [
+        _drain(client, clients=clients, shards=shards, tasks=tasks)
+        for _ in range(tries)
+    ]
+    return min(drains, key=lambda cost: cost.micros)
 
 
 def _drain(client: Any, *, clients: int, shards: int, tasks: int) -> Cost:
@@ -152,11 +168,11 @@ def _drain(client: Any, *, clients: int, shards: int, tasks: int) -> Cost:
 
 
 def _show_cluster() -> None:
-    """Compare one shard with eight on three nodes: what the fullest node has to do."""
+    """Compare one shard with several on three nodes: what the fullest has to do."""
     with ClusterOfThree() as cluster:
         nodes = [Redis.from_url(node.url) for node in cluster.nodes]
         client: Any = RedisCluster.from_url(cluster.nodes[0].url)
-        for shards in (1, 8, 16):
+        for shards in (1, 8, 9, 16):
             before = [_account(node)[0] for node in nodes]
             _drain(client, clients=shards, shards=shards, tasks=20_000)
             micros = [
@@ -214,6 +230,10 @@ def _costs(client: Any, many: Cost) -> Costs:
         for _ in range(_ROUNDS):
             do(glimpse(keys, _SETTINGS))
 
+    def publish() -> None:
+        for _ in range(_ROUNDS):
+            client.publish("scale", _OUTCOME)
+
     return Costs(
         submit=round(together, 2),
         submit_alone=round(alone, 2),
@@ -221,6 +241,7 @@ def _costs(client: Any, many: Cost) -> Costs:
         run_alone=round(run, 2),
         rest=round(_least(client, rest, _ROUNDS), 2),
         look=round(_least(client, look, _ROUNDS), 2),
+        publish=round(_least(client, publish, _ROUNDS), 2),
     )
 
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from benchmarks.capacity import Costs, Fleet, forecast
 
-COSTS = Costs(submit=2, submit_alone=10, run=8, run_alone=30, rest=15, look=5)
+COSTS = Costs(
+    submit=2, submit_alone=10, run=8, run_alone=30, rest=15, look=5, publish=3
+)
 FLEET = Fleet(hosts=1, workers_per_host=1, nodes=1, shards=1)
 
 
