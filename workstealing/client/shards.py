@@ -81,9 +81,9 @@ class Shards:
         """Return the keys of all, after a look at how many there are."""
         now = self._clock.monotonic()
         if is_fresh or now - self._asked_at >= _ASK_SECONDS:
-            self._asked_at = now
             try:
                 yield from self._ask()
+                self._asked_at = now
             except RedisError as error:
                 # The node of the first shard may be away, and those of others not.
                 if not self.are_several:
