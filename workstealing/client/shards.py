@@ -18,7 +18,12 @@ from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.errors import RedisError
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.pause_calls import pause, read_pauses
+from workstealing.queue.pause_calls import (
+    Pauses,
+    pause,
+    read_pauses,
+    resume_all,
+)
 from workstealing.queue.placement import (
     grouped,
     shard_in_id,
@@ -180,15 +185,19 @@ class Shards:
     def _prepare(self, number: int) -> Flow[None]:
         """Have new shards paused and closed as the first one is, before they count."""
         first = self.all[0]
-        pauses = yield from ask(read_pauses(first))
+        paused = _names_in((yield from ask(read_pauses(first))))
         is_ended = yield from ask(is_input_ended(first))
         for shard in range(number, self._wanted):
             keys = self.all[shard]
-            names = [*pauses.tasks]
-            for name in [None, *names] if pauses.queue_since_ms is not None else names:
-                yield from ask(pause(keys, name))
-            if is_ended:
-                yield from ask(end_input(keys, ended=True))
+            # Whoever prepared it before may have failed to let it count.
+            former = _names_in((yield from ask(read_pauses(keys))))
+            for name in former:
+                if name not in paused:
+                    yield from resume_all(keys, name)
+            for name in paused:
+                if name not in former:
+                    yield from ask(pause(keys, name))
+            yield from ask(end_input(keys, ended=is_ended))
 
     def _grow(self, number: int) -> None:
         # From what was seen: another thread may do the same meanwhile.
@@ -202,3 +211,9 @@ class Shards:
         if most:
             part = math.ceil(most / len(self.all))
             self.settings = replace(self._whole, max_length=part)
+
+
+def _names_in(pauses: Pauses) -> list[str | None]:
+    """Return what is paused: names of tasks, and None for all of the queue."""
+    names: list[str | None] = [*pauses.tasks]
+    return names if pauses.queue_since_ms is None else [None, *names]

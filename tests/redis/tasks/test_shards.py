@@ -24,9 +24,18 @@ from workstealing import (
     group,
 )
 from workstealing.client.queue_internals import internals_of
-from workstealing.errors import ConfigurationError, InputEnded, QueueFull, TaskNotFound
+from workstealing.errors import (
+    ConfigurationError,
+    InputEnded,
+    QueueFull,
+    RedisUnavailable,
+    TaskNotFound,
+)
+from workstealing.queue.pause_calls import read_pauses
 from workstealing.queue.placement import shard_in_id, shard_of_id, shard_of_key
+from workstealing.queue.producer_calls import is_input_ended
 from workstealing.queue.shard_calls import read_shards
+from workstealing.queue.steps import Call
 from workstealing.testing import Server, wait_until
 
 SHARDS = 8
@@ -433,6 +442,36 @@ def test_shards_that_are_added_to_a_paused_queue_are_paused(
     after.reopen_input()
     handle = add.options(shard_key="any").submit(1, 2)
     assert handle.state().state == "paused"
+
+
+def test_shards_that_were_paused_before_they_counted_are_resumed_if_need_be(
+    make_queue: MakeQueue,
+) -> None:
+    before = make_queue(shards=2)
+    before.counts()
+    before.pause()
+    before.pause("add")
+    before.pause("other")
+    before.end_input()
+    failing = internals_of(make_queue(shards=SHARDS))
+    flow = failing.shards.known()
+    step: Any = next(flow)
+    while not (isinstance(step, Call) and step.script.name == "declare_shards"):
+        step = flow.send(failing.driver.call(step))
+    with pytest.raises(StopIteration):
+        flow.throw(RedisUnavailable("just now"))
+    before.resume()
+    before.resume("add")
+    before.reopen_input()
+
+    parts = internals_of(make_queue(shards=SHARDS))
+    shards = parts.driver.run(parts.shards.known())
+
+    pauses = [parts.driver.call(read_pauses(keys)) for keys in shards]
+    assert [one.queue_since_ms for one in pauses] == [None] * SHARDS
+    assert [[*one.tasks] for one in pauses] == [["other"]] * SHARDS
+    ended = [parts.driver.call(is_input_ended(keys)) for keys in shards]
+    assert ended == [False] * SHARDS
 
 
 # Workers.
