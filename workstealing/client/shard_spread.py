@@ -2,6 +2,7 @@
 
 - Tasks with a limit go to the first shard: what is limited is counted in one slot.
 - A unique task goes by its unique key, a named one by its shard key or its id.
+- What was named when there were fewer shards goes where it was.
 - What is left goes to each shard in its turn, some hundred at a time.
 """
 
@@ -12,7 +13,11 @@ from dataclasses import dataclass
 
 from workstealing.client.shards import Shards
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.placement import divided, grouped, id_in_shard
+from workstealing.queue.placement import (
+    divided,
+    grouped,
+    id_in_shard,
+)
 from workstealing.queue.steps import Flow
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.submission import (
@@ -48,9 +53,13 @@ def spread_over_shards(
     ids = new_ids(len(payloads)) if names is None else names
     if has_limits(task):
         places = [0] * len(ids)
+        if names is not None:
+            places = yield from shards.homes_of_limited(names)
     elif task.unique is not None:
         unique = [unique_key(task.unique, task.signature, one) for one in payloads]
-        places = yield from shards.homes_of_unique_keys(unique)
+        places = yield from shards.homes_of_unique_keys(unique, names)
+    elif options.shard_key is not None and names is not None:
+        places = yield from shards.homes_of_keyed(names, options.shard_key)
     elif options.shard_key is not None:
         places = [shards.of_key(options.shard_key)] * len(ids)
     elif names is not None:

@@ -138,33 +138,68 @@ class Shards:
         """Return the shard of tasks with a shard key."""
         return shard_of_key(key, len(self.all))
 
-    def homes_of_ids(self, ids: Sequence[str]) -> Flow[list[int]]:
-        """Return where tasks of these ids are, or are to be."""
-        return self._homes(ids, shard_of_id, has_ids)
+    # Where names are, or are to be. What was named when there were fewer shards is
+    # where it was: that is only asked if there ever were fewer.
 
-    def homes_of_unique_keys(self, unique: Sequence[str]) -> Flow[list[int]]:
-        """Return where tasks of these unique keys are, or are to be."""
-        return self._homes(unique, shard_of_key, has_unique_keys)
+    def homes_of_ids(self, ids: Sequence[str]) -> Flow[list[int]]:
+        """Return the shards of tasks that have ids and nothing else."""
+        now, *former = self._over_time(ids, shard_of_id)
+        return self._homes(ids, has_ids, now, former)
+
+    def homes_of_keyed(self, ids: Sequence[str], key: str) -> Flow[list[int]]:
+        """Return the shards of tasks that have ids and a shard key."""
+        number = len(ids)
+        now, *former = (
+            [one] * number for (one,) in self._over_time([key], shard_of_key)
+        )
+        return self._homes(ids, has_ids, now, former + self._own(ids))
+
+    def homes_of_limited(self, ids: Sequence[str]) -> Flow[list[int]]:
+        """Return the shards of tasks that have ids and limits."""
+        return self._homes(ids, has_ids, [0] * len(ids), self._own(ids))
+
+    def homes_of_unique_keys(
+        self, unique: Sequence[str], ids: Sequence[str] | None
+    ) -> Flow[list[int]]:
+        """Return the shards of unique tasks, which may have ids of callers, too."""
+        now, *former = self._over_time(unique, shard_of_key)
+        homes = yield from self._homes(unique, has_unique_keys, now, former)
+        if ids is not None:
+            # The key of one that has ended is free, and its id is known all the same.
+            homes = yield from self._homes(ids, has_ids, homes, former)
+        return homes
+
+    def _own(self, ids: Sequence[str]) -> list[list[int]]:
+        """Return where ids were put that had nothing else, if that is to be asked."""
+        return self._over_time(ids, shard_of_id) if self._before else []
+
+    def _over_time(
+        self, names: Sequence[str], place: Callable[[str, int], int]
+    ) -> list[list[int]]:
+        """Return where names are put today, and where by each former number."""
+        numbers = (len(self.all), *self._before)
+        return [[place(name, number) for name in names] for number in numbers]
 
     def _homes(
         self,
         names: Sequence[str],
-        place: Callable[[str, int], int],
         has: Callable[[QueueKeys, Sequence[str]], Flow[list[bool]]],
+        now: Sequence[int],
+        former: Sequence[Sequence[int]],
     ) -> Flow[list[int]]:
-        """Return the shards of names, where they were before shards were added."""
-        places = [place(name, len(self.all)) for name in names]
-        for number in self._before:
-            former = [place(name, number) for name in names]
-            for shard, positions in grouped(former).items():
-                moved = [at for at in positions if places[at] != shard]
+        """Return where names are to be *now*, or a *former* place that has them."""
+        homes, doubtful = list(now), set(range(len(names)))
+        for places in former:
+            for shard, positions in grouped(places).items():
+                moved = [at for at in positions if at in doubtful and now[at] != shard]
                 if not moved:
                     continue
                 found = yield from has(self.all[shard], [names[at] for at in moved])
                 for at, is_there in zip(moved, found, strict=True):
                     if is_there:
-                        places[at] = shard
-        return places
+                        homes[at] = shard
+                        doubtful.remove(at)
+        return homes
 
     def _ask(self) -> Flow[None]:
         first = self.all[0]

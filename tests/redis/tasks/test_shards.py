@@ -400,6 +400,65 @@ def test_shards_are_added_and_what_was_there_is_found_and_known(
     assert numbers == (1, 4, SHARDS)
 
 
+def test_a_named_task_with_a_shard_key_is_known_after_shards_were_added(
+    make_queue: MakeQueue,
+) -> None:
+    names = [f"order-{n}" for n in range(40)]
+
+    def submit(queue: TaskQueue) -> list[bool]:
+        add = add_task(queue)
+        return [
+            add.options(id=name, shard_key=f"customer-{n % 20}").submit(n, n).is_new
+            for n, name in enumerate(names)
+        ]
+
+    assert submit(make_queue()) == [True] * 40
+    assert submit(make_queue(shards=3)) == [False] * 40
+    last = make_queue(shards=SHARDS)
+    assert submit(last) == [False] * 40
+    again = make_queue(shards=SHARDS)
+    keyed = add_task(again).options(shard_key="customer-1")
+    many = keyed.submit_many([(n, n) for n in range(40)], ids=names)
+    assert not any(one.is_new for one in many)
+    assert again.counts().unfinished == 40
+
+
+def test_a_task_that_was_named_only_is_known_by_its_name_after_shards_were_added(
+    make_queue: MakeQueue,
+) -> None:
+    names = [f"order-{n}" for n in range(20)]
+    before = add_task(make_queue(shards=2))
+    for n, name in enumerate(names):
+        before.options(id=name).submit(n, n)
+
+    after = make_queue(shards=SHARDS)
+    add = add_task(after)
+    keyed = [add.options(id=name, shard_key="any").submit(1, 2) for name in names]
+    assert not any(one.is_new for one in keyed)
+    limited = make_queue(shards=SHARDS)
+    limited.counts()
+    add = add_task(limited, limit=Limit(concurrency=1))
+    assert not any(add.options(id=name).submit(1, 2).is_new for name in names)
+    assert after.counts().unfinished == 20
+
+
+def test_a_named_unique_task_that_has_ended_is_known_after_shards_were_added(
+    make_queue: MakeQueue,
+) -> None:
+    before = make_queue(shards=2)
+    add = add_task(before, unique=Unique())
+    for n in range(20):
+        add.options(id=f"order-{n}").submit(n, n)
+    Worker(before).run(until_empty=True)
+    # Their keys are free again, and their ids are known.
+    assert not add.options(id="order-3").submit(3, 3).is_new
+
+    more = add_task(make_queue(shards=SHARDS), unique=Unique())
+
+    again = [more.options(id=f"order-{n}").submit(n, n) for n in range(20)]
+    assert not any(one.is_new for one in again)
+
+
 def test_a_unique_key_that_was_taken_before_shards_were_added_stays_taken(
     make_queue: MakeQueue,
 ) -> None:

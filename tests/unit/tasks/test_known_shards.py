@@ -57,3 +57,18 @@ def test_with_several_it_goes_on_for_a_while_if_the_first_one_is_away() -> None:
     assert known(shards, (8,)) is None
     clock.advance(20.0)
     assert known(shards, (8, 16)) == 16
+
+
+def test_nothing_is_asked_of_names_while_the_number_has_never_changed() -> None:
+    shards = Shards("queue", "run", 8, QueueSettings(), ManualClock())
+    assert known(shards, (8,)) == 8
+    ids = [f"order-{n}" for n in range(20)]
+
+    for flow in (
+        shards.homes_of_ids(ids),
+        shards.homes_of_keyed(ids, "customer-7"),
+        shards.homes_of_limited(ids),
+        shards.homes_of_unique_keys(ids, ids),
+    ):
+        with pytest.raises(StopIteration):
+            next(flow)
