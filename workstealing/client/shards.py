@@ -152,6 +152,11 @@ class Shards:
         now, *former = (
             [one] * number for (one,) in self._over_time([key], shard_of_key)
         )
+        for at, task_id in enumerate(ids):
+            # It is looked for where it says, and may have been drawn for that shard.
+            named = shard_in_id(task_id)
+            if named is not None and named < len(self.all):
+                now[at] = named
         return self._homes(ids, has_ids, now, former + self._own(ids))
 
     def homes_of_limited(self, ids: Sequence[str]) -> Flow[list[int]]:

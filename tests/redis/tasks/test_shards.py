@@ -459,6 +459,46 @@ def test_a_named_unique_task_that_has_ended_is_known_after_shards_were_added(
     assert not any(one.is_new for one in again)
 
 
+def test_an_id_that_looks_drawn_belongs_to_the_shard_that_it_names(
+    make_queue: MakeQueue, queue: TaskQueue
+) -> None:
+    add = add_task(queue)
+    own = "3.abcdefghijkl"
+
+    handle = add.options(id=own, shard_key="customer-7").submit(1, 2)
+
+    assert shard_of_key("customer-7", SHARDS) != 3
+    assert lengths(queue)[3] == 1
+    assert handle.state().state == "waiting"
+    assert not add.options(id=own).submit(1, 2).is_new
+    # What replicas did not confirm is submitted again by its id and with its key, which
+    # may be that of another shard by then.
+    drawn = add.options(shard_key="customer-7").submit(1, 2)
+    more = add_task(make_queue(shards=8 * SHARDS))
+    keys = [f"customer-{n}" for n in range(8)]
+    again = [more.options(id=drawn.id, shard_key=key).submit(1, 2) for key in keys]
+    assert not any(one.is_new for one in again)
+
+
+@pytest.mark.parametrize(
+    "options", [{"limit": Limit(concurrency=1)}, {"unique": Unique()}]
+)
+def test_an_id_that_names_another_shard_than_its_task_is_for_is_refused(
+    queue: TaskQueue, options: dict[str, Any]
+) -> None:
+    add = add_task(queue, **options)
+    home = 0 if "limit" in options else shard_in_id(add.submit(1, 2).id)
+    assert home is not None
+
+    with pytest.raises(ConfigurationError, match="looks like one that was drawn"):
+        add.options(id=f"{(home + 1) % SHARDS}.abcdefghijkl").submit(1, 2)
+
+    add.options(id=f"{home}.abcdefghijkl").submit(1, 2)
+    # There is no such shard, so it is looked for everywhere.
+    add.options(id="99.abcdefghijkl").submit(3, 4)
+    assert queue.handle("99.abcdefghijkl").state().state == "waiting"
+
+
 def test_a_unique_key_that_was_taken_before_shards_were_added_stays_taken(
     make_queue: MakeQueue,
 ) -> None:
