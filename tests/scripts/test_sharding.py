@@ -6,6 +6,7 @@ from typing import Any
 
 from workstealing.queue.pause_calls import pause
 from workstealing.queue.shard_calls import declare_shards, glimpse, read_shards
+from workstealing.queue.worker_calls import park
 
 
 def test_the_number_of_shards_only_grows_and_what_it_was_is_kept(queue: Any) -> None:
@@ -52,6 +53,22 @@ def test_a_paused_shard_has_nothing_to_do(queue: Any) -> None:
     queue.do(pause(queue.keys, None))
 
     assert queue.do(glimpse(queue.keys, queue.settings)).waiting == 0
+
+
+def test_a_glimpse_names_what_tasks_are_parked_for(queue: Any) -> None:
+    call = glimpse(queue.keys, queue.settings)
+    queue.join("v")
+    queue.submit("a", "b", "c")
+    first, second, third = queue.take("v")
+    queue.do(park(queue.keys, "v", first, "x@1"))
+    queue.do(park(queue.keys, "v", second, "x@1"))
+    assert queue.do(call).parked == ("x@1",)
+    queue.do(park(queue.keys, "v", third, "y@1"))
+
+    seen = queue.again(call)
+    assert (seen.waiting, sorted(seen.parked)) == (0, ["x@1", "y@1"])
+    queue.do(pause(queue.keys, None))
+    assert queue.do(call).parked == ()
 
 
 def test_a_glimpse_counts_no_worker_that_is_dead(queue: Any) -> None:

@@ -318,15 +318,15 @@ class WorkerLoop:
         )
         if self._observers is not None:
             emit_rescued(self._observers, identity.name, rescued)
-        if identity.shards.are_several and self._has_prepared:
-            # It comes and goes; the upkeep of the shard does the rest.
-            self._exchanges.is_member = True
-            return
-        for ability in identity.abilities:
+        abilities: Sequence[str] = identity.abilities
+        comes_and_goes = identity.shards.are_several and self._has_prepared
+        if comes_and_goes:
+            abilities = self._rounds.parked_in(identity.keys.shard)
+        for ability in abilities:
             unparked = _UNPARK_BATCH
             while unparked >= _UNPARK_BATCH:
                 unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
-        if self._schedules.has_code:
+        if self._schedules.has_code and not comes_and_goes:
             self._driver.run(self._schedules.declare())
         self._exchanges.is_member = self._has_prepared = True
 

@@ -6,7 +6,8 @@ second it looks at a few others: at those without a member, and at two more. If 
 out of tasks while others had some when it looked last, it looks at once.
 
 - A shard without a member that has tasks is served first, also by a busy worker; of
-  several workers in one shard, about one goes.
+  several workers in one shard, about one goes. So is one where tasks are parked that
+  this worker knows: nobody who is there does.
 - A worker that finds nothing goes where most tasks wait for each member, and home when
   there are none anywhere.
 - A shard that has nobody at all becomes the home of one of several workers that rest.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from zlib import crc32
 
 from workstealing.chance import Chance
@@ -39,6 +41,8 @@ _HURRIED_LOOK_SECONDS = 0.02
 _AWAY_SECONDS = 10.0
 _MOST_DOUBLINGS = 4
 _FRUITLESS_SECONDS = 5.0
+# For how long a shard is looked at where tasks were parked that this worker knows.
+_NEEDED_SECONDS = 60.0
 # Of the others, how many are looked at: two choices are nearly as good as all.
 _SAMPLE = 2
 
@@ -71,6 +75,8 @@ class ShardRounds:
         self._looked_at = -math.inf
         self._others_have_tasks = False
         self._deserted: frozenset[int] = frozenset()
+        self._parked: dict[int, tuple[str, ...]] = {}
+        self._needed_until: dict[int, float] = {}
         self._unseen: set[int] = set()
         self._not_before: dict[int, float] = {}
         self._failures: dict[int, int] = {}
@@ -144,6 +150,10 @@ class ShardRounds:
         self._has_worked = self._has_worked and going is None
         return going
 
+    def parked_in(self, shard: int) -> tuple[str, ...]:
+        """Return for what of its abilities tasks were parked at the last look."""
+        return self._parked.get(shard, ())
+
     def are_empty(self, *, is_all: bool) -> Flow[bool]:
         """Tell whether no shard has anything left, at one moment at least."""
         parts: list[Counts] = []
@@ -191,9 +201,17 @@ class ShardRounds:
                 away = _AWAY_SECONDS * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
                 self._not_before[shard] = self._clock.monotonic() + away
                 break
-            found[shard] = seen
+            found[shard] = self._for_it(seen)
             self._failures.pop(shard, None)
         return found
+
+    def _for_it(self, seen: Glimpse) -> Glimpse:
+        """Return what a worker with its abilities would find."""
+        if not seen.parked:
+            return seen
+        known = frozenset(self._identity.abilities)
+        parked = tuple(one for one in seen.parked if one in known)
+        return replace(seen, parked=parked, waiting=seen.waiting + len(parked))
 
     def _note(self, seen: Mapping[int, Glimpse], number: int) -> None:
         self._number = number
@@ -202,7 +220,16 @@ class ShardRounds:
             one.waiting for shard, one in seen.items() if shard != here
         )
         self._unseen.difference_update(seen)
-        empty = {shard for shard, one in seen.items() if not one.members}
+        now = self._clock.monotonic()
+        for shard, one in seen.items():
+            self._parked[shard] = one.parked
+            if one.parked:
+                self._needed_until[shard] = now + _NEEDED_SECONDS
+        empty = {
+            shard
+            for shard, one in seen.items()
+            if not one.members or self._needed_until.get(shard, now) > now
+        }
         self._deserted = (self._deserted - seen.keys()) | empty
 
 
@@ -233,7 +260,10 @@ def choose_shard(
     others = {shard: one for shard, one in seen.items() if shard != here}
     waiting = {shard: one for shard, one in others.items() if one.waiting}
     members = max(1, seen[here].members if here in seen else 1)
-    deserted = [shard for shard, one in waiting.items() if not one.members]
+    # Also one where nobody knows what is parked.
+    deserted = [
+        shard for shard, one in waiting.items() if one.parked or not one.members
+    ]
     if deserted and (is_idle or draw < 1 / members):
         return max(deserted, key=lambda one: waiting[one].waiting)
     if not is_idle:

@@ -621,6 +621,47 @@ def test_workers_that_start_have_homes_of_their_own(
     wait_until(lambda: members() == [1] * SHARDS, 60, "one worker in each shard")
 
 
+def test_tasks_that_were_parked_in_any_shard_are_run_by_who_knows_them(
+    make_queue: MakeQueue,
+) -> None:
+    former, newer = make_queue(shards=SHARDS), make_queue(shards=SHARDS)
+    add_task(former)
+    add = add_task(newer, version=2)
+    for n in range(SHARDS):
+        add.submit(n, n)
+    # A worker of the former release takes them all, and cannot run one.
+    Worker(former).run(until_empty=True)
+    assert former.counts().parked == SHARDS
+
+    Worker(newer).run(until_empty=True)
+
+    counted = newer.counts()
+    assert (counted.parked, counted.stats["done"]) == (0, SHARDS)
+
+
+def test_workers_that_know_different_tasks_share_the_shards(
+    make_queue: MakeQueue, crew: Any
+) -> None:
+    draws, sends = make_queue(shards=SHARDS), make_queue(shards=SHARDS)
+
+    @draws.task(name="draw")
+    def draw() -> str:
+        return "drawn"
+
+    @sends.task(name="send")
+    def send() -> str:
+        return "sent"
+
+    crew.start(draws, pool="draws", index=0)
+    crew.start(draws, pool="draws", index=1)
+    crew.start(sends, pool="sends", index=0)
+    drawn = [draw.submit() for _ in range(2 * SHARDS)]
+    sent = [send.submit() for _ in range(2 * SHARDS)]
+
+    assert [one.result(90) for one in drawn] == ["drawn"] * 2 * SHARDS
+    assert [one.result(90) for one in sent] == ["sent"] * 2 * SHARDS
+
+
 def test_a_worker_that_was_told_of_one_shard_learns_of_all(
     make_queue: MakeQueue, queue: TaskQueue, crew: Any
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,8 @@ from workstealing.testing import ManualClock
 from workstealing.workers.shard_rounds import ShardRounds, choose_home, choose_shard
 
 
-def seen(waiting: int = 0, members: int = 0) -> Glimpse:
-    return Glimpse(waiting, members, is_overdue=False)
+def seen(waiting: int = 0, members: int = 0, *parked: str) -> Glimpse:
+    return Glimpse(waiting, members, is_overdue=False, parked=parked)
 
 
 def test_a_home_is_where_the_fewest_workers_are() -> None:
@@ -114,6 +115,7 @@ def rounds_of_two(clock: ManualClock) -> ShardRounds:
         name="w.0",
         keys=shards[0],
         settings=QueueSettings(),
+        abilities=["add@1", "add@2"],
         shards=SimpleNamespace(known=known, all=shards),
     )
     no_schedules: Any = None
@@ -148,3 +150,32 @@ def test_who_runs_out_looks_at_once_if_others_had_tasks_and_else_a_second_later(
     assert not rounds.is_due_if_idle
     clock.advance(1.0)
     assert rounds.is_due_if_idle
+
+
+def test_it_goes_where_tasks_are_parked_that_it_knows_though_others_are_there() -> None:
+    shards = {0: seen(100, 1), 1: seen(1, 9, "add@2")}
+
+    assert choose_shard(shards, 0, 0, is_idle=False, draw=0.0) == 1
+
+
+def test_what_is_parked_elsewhere_counts_for_who_knows_it() -> None:
+    rounds = rounds_of_two(ManualClock())
+
+    assert look(rounds, seen(0, 1), seen(0, 1, "other@1")) is None
+    assert rounds.parked_in(1) == ()
+    assert look(rounds, seen(0, 1), seen(0, 1, "add@2", "other@1")) == 1
+    assert rounds.parked_in(1) == ("add@2",)
+
+
+def test_where_tasks_were_parked_that_it_knows_it_looks_for_a_minute() -> None:
+    clock = ManualClock()
+    rounds = rounds_of_two(clock)
+
+    look(rounds, seen(0, 1), seen(0, 1))
+    assert rounds.rest_seconds == math.inf
+    look(rounds, seen(0, 1), seen(0, 1, "add@2"))
+    look(rounds, seen(0, 1), seen(0, 1))
+    assert rounds.rest_seconds <= 1.0
+    clock.advance(61.0)
+    look(rounds, seen(0, 1), seen(0, 1))
+    assert rounds.rest_seconds == math.inf
