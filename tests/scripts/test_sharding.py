@@ -71,6 +71,22 @@ def test_a_glimpse_names_what_tasks_are_parked_for(queue: Any) -> None:
     assert queue.do(call).parked == ()
 
 
+def test_a_glimpse_shows_which_ticks_are_due_and_when_the_next_one_is(
+    queue: Any,
+) -> None:
+    call = glimpse(queue.keys, queue.settings)
+    queue.now_ms = 1_000_000
+    assert (queue.do(call).due_ticks, queue.do(call).next_tick_ms) == (0, -1)
+
+    queue.client.zadd(queue.keys.ticks, {"later": 2_000_000, "next": 1_000_521})
+    seen = queue.do(call)
+    assert (seen.due_ticks, seen.next_tick_ms) == (0, 500)
+    # One that is due already may be one that nobody can fire: it hides no other.
+    queue.client.zadd(queue.keys.ticks, {"due": 1})
+    seen = queue.again(call)
+    assert (seen.due_ticks, seen.next_tick_ms) == (1, 493)
+
+
 def test_a_glimpse_counts_no_worker_that_is_dead(queue: Any) -> None:
     queue.join("w")
     queue.client.zadd(queue.keys.workers, {"w": 1})

@@ -39,12 +39,17 @@ class Glimpse:
     """Nobody has done its upkeep for a while."""
     parked: tuple[str, ...] = ()
     """Abilities that tasks are parked for; some, if they are very many."""
+    due_ticks: int = 0
+    """Ticks of schedules that have come."""
+    next_tick_ms: int = -1
+    """Until the next one; -1 if there is none."""
 
     @staticmethod
     def read(reply: Any) -> Glimpse:
         """Read the reply of a script."""
-        waiting, members, is_overdue, parked = reply
-        return Glimpse(int(waiting), int(members), bool(is_overdue), texts(parked))
+        waiting, members, is_overdue, parked, due, next_ms = reply
+        parked = texts(parked)
+        return Glimpse(waiting, members, bool(is_overdue), parked, due, next_ms)
 
 
 def declare_shards(first: QueueKeys, wanted: int) -> Call[tuple[int, ...]]:

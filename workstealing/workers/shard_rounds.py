@@ -11,7 +11,8 @@ out of tasks while others had some when it looked last, it looks at once.
 - A worker that finds nothing goes where most tasks wait for each member, and home when
   there are none anywhere.
 - A shard that has nobody at all becomes the home of one of several workers that rest.
-- The upkeep of a shard without members is done by those who look.
+- The upkeep of a shard without members is done by those who look. So are its schedules:
+  if the first one has no members, a look takes place when its next tick is due.
 """
 
 from __future__ import annotations
@@ -35,8 +36,11 @@ from workstealing.workers.upkeep import upkeep
 
 __all__ = ("ShardRounds", "choose_home", "choose_shard")
 
+# The shard that has all schedules.
+_FIRST = 0
 _LOOK_SECONDS = 1.0
-# Between two looks of a worker that has run out of tasks while others have some.
+# Between two looks of a worker that has run out of tasks while others have some, and at
+# least between any two.
 _HURRIED_LOOK_SECONDS = 0.02
 _AWAY_SECONDS = 10.0
 _MOST_DOUBLINGS = 4
@@ -75,6 +79,7 @@ class ShardRounds:
         self._looked_at = -math.inf
         self._others_have_tasks = False
         self._deserted: frozenset[int] = frozenset()
+        self._next_tick_at = math.inf
         self._parked: dict[int, tuple[str, ...]] = {}
         self._needed_until: dict[int, float] = {}
         self._unseen: set[int] = set()
@@ -105,7 +110,11 @@ class ShardRounds:
         """Return how long it is until it should look at others."""
         has_hurry = is_idle and self._others_have_tasks
         pause = _HURRIED_LOOK_SECONDS if has_hurry else _LOOK_SECONDS
-        return self._looked_at + pause - self._clock.monotonic()
+        look_at = self._looked_at + pause
+        if _FIRST in self._deserted:
+            soonest = self._looked_at + _HURRIED_LOOK_SECONDS
+            look_at = max(soonest, min(look_at, self._next_tick_at))
+        return look_at - self._clock.monotonic()
 
     def note_work(self) -> None:
         """Look at others again when there is nothing more to do here."""
@@ -146,6 +155,9 @@ class ShardRounds:
         )
         if going is not None and is_idle and not seen[going].waiting:
             self._home = going
+        if going is not None and here in seen and seen[here].members <= 1:
+            # Nobody is left there.
+            self._deserted |= {here}
         self._is_content = is_idle and going is None
         self._has_worked = self._has_worked and going is None
         return going
@@ -194,6 +206,10 @@ class ShardRounds:
                         self._observers,
                     )
                     seen = yield from ask(glimpse(keys, identity.settings))
+                if seen.due_ticks:
+                    # Its members may be busy, or dead and not known to be.
+                    yield from self._schedules.fire_due()
+                    seen = yield from ask(glimpse(keys, identity.settings))
             except RedisError:
                 # Its node is away, and may be that of others that are next. To wait
                 # for it keeps from work: it is tried ever less often.
@@ -221,6 +237,9 @@ class ShardRounds:
         )
         self._unseen.difference_update(seen)
         now = self._clock.monotonic()
+        # If its node is away, it is not looked at, so there is no hurry either.
+        next_in = seen[_FIRST].next_tick_ms if _FIRST in seen else -1
+        self._next_tick_at = math.inf if next_in < 0 else now + next_in / 1000
         for shard, one in seen.items():
             self._parked[shard] = one.parked
             if one.parked:
