@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import pytest
@@ -235,6 +235,32 @@ def test_a_limit_holds_for_the_whole_queue(queue: TaskQueue) -> None:
 
     assert lengths(queue) == [10] + [0] * (SHARDS - 1)
     assert queue.handle("named-3").state().state == "waiting"
+
+
+def test_two_workers_run_one_task_of_a_limit_at_a_time(
+    make_queue: MakeQueue, crew: Any
+) -> None:
+    guard, running, most = Lock(), [0], [0]
+    queue = make_queue(shards=SHARDS)
+
+    @queue.task(name="alone", limit=Limit(concurrency=1))
+    def alone(number: int) -> int:
+        with guard:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        # The other worker has the time to begin one, if it may.
+        queue.counts()
+        with guard:
+            running[0] -= 1
+        return number
+
+    # Their homes are different shards, and neither needs to be the first.
+    for index in (1, 2):
+        crew.start(queue, pool="crew", index=index)
+    handles = [alone.submit(n) for n in range(10)]
+
+    assert [one.result(90) for one in handles] == list(range(10))
+    assert most == [1]
 
 
 def test_a_chain_and_a_group_are_in_one_shard_and_end(
@@ -583,6 +609,28 @@ def test_one_worker_serves_all_shards(queue: TaskQueue, crew: Any) -> None:
     crew.start(queue)
 
     assert [one.result(60) for one in handles] == [2 * n for n in range(3 * SHARDS)]
+
+
+@pytest.mark.parametrize("shards", [1, SHARDS])
+def test_workers_have_one_blocked_connection_each_however_many_shards_there_are(
+    make_queue: MakeQueue, crew: Any, client: Any, shards: int
+) -> None:
+    workers = 3
+    queue = make_queue(shards=shards)
+    add = add_task(queue)
+
+    def blocked() -> int:
+        return sum("b" in one["flags"] for one in client.client_list())
+
+    wait_until(lambda: blocked() == 0, 60, "workers of other tests to be gone")
+    for index in range(workers):
+        crew.start(queue, pool="crew", index=index)
+    seen = set[int]()
+    for n in range(2 * SHARDS):
+        assert add.submit(n, n).result(60) == 2 * n
+        seen.add(blocked())
+    wait_until(lambda: blocked() == workers, 60, "all workers to wait")
+    assert max(seen) <= workers
 
 
 def test_a_worker_that_ends_when_empty_has_emptied_all_shards(
