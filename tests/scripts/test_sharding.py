@@ -6,6 +6,7 @@ from typing import Any
 
 from workstealing.queue.pause_calls import pause
 from workstealing.queue.shard_calls import declare_shards, glimpse, read_shards
+from workstealing.queue.worker_calls import park
 
 
 def test_the_number_of_shards_only_grows_and_what_it_was_is_kept(queue: Any) -> None:
@@ -52,6 +53,38 @@ def test_a_paused_shard_has_nothing_to_do(queue: Any) -> None:
     queue.do(pause(queue.keys, None))
 
     assert queue.do(glimpse(queue.keys, queue.settings)).waiting == 0
+
+
+def test_a_glimpse_names_what_tasks_are_parked_for(queue: Any) -> None:
+    call = glimpse(queue.keys, queue.settings)
+    queue.join("v")
+    queue.submit("a", "b", "c")
+    first, second, third = queue.take("v")
+    queue.do(park(queue.keys, "v", first, "x@1"))
+    queue.do(park(queue.keys, "v", second, "x@1"))
+    assert queue.do(call).parked == ("x@1",)
+    queue.do(park(queue.keys, "v", third, "y@1"))
+
+    seen = queue.again(call)
+    assert (seen.waiting, sorted(seen.parked)) == (0, ["x@1", "y@1"])
+    queue.do(pause(queue.keys, None))
+    assert queue.do(call).parked == ()
+
+
+def test_a_glimpse_shows_which_ticks_are_due_and_when_the_next_one_is(
+    queue: Any,
+) -> None:
+    call = glimpse(queue.keys, queue.settings)
+    queue.now_ms = 1_000_000
+    assert (queue.do(call).due_ticks, queue.do(call).next_tick_ms) == (0, -1)
+
+    queue.client.zadd(queue.keys.ticks, {"later": 2_000_000, "next": 1_000_521})
+    seen = queue.do(call)
+    assert (seen.due_ticks, seen.next_tick_ms) == (0, 500)
+    # One that is due already may be one that nobody can fire: it hides no other.
+    queue.client.zadd(queue.keys.ticks, {"due": 1})
+    seen = queue.again(call)
+    assert (seen.due_ticks, seen.next_tick_ms) == (1, 493)
 
 
 def test_a_glimpse_counts_no_worker_that_is_dead(queue: Any) -> None:

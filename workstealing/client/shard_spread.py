@@ -1,7 +1,9 @@
 """Which tasks of a submission go to which shard.
 
 - Tasks with a limit go to the first shard: what is limited is counted in one slot.
-- A unique task goes by its unique key, a named one by its shard key or its id.
+- A unique task goes by its unique key, a named one by its shard key or its id. An id
+  that was drawn, or looks like it, names its shard.
+- What was named when there were fewer shards goes where it was.
 - What is left goes to each shard in its turn, some hundred at a time.
 """
 
@@ -11,8 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workstealing.client.shards import Shards
+from workstealing.errors import ConfigurationError
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.placement import divided, grouped, id_in_shard
+from workstealing.queue.placement import (
+    divided,
+    grouped,
+    id_in_shard,
+    shard_in_id,
+)
 from workstealing.queue.steps import Flow
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.submission import (
@@ -48,9 +56,15 @@ def spread_over_shards(
     ids = new_ids(len(payloads)) if names is None else names
     if has_limits(task):
         places = [0] * len(ids)
+        if names is not None:
+            places = yield from shards.homes_of_limited(names)
+            _check_names(names, places, len(shards.all))
     elif task.unique is not None:
         unique = [unique_key(task.unique, task.signature, one) for one in payloads]
-        places = yield from shards.homes_of_unique_keys(unique)
+        places = yield from shards.homes_of_unique_keys(unique, names)
+        _check_names(names or (), places, len(shards.all))
+    elif options.shard_key is not None and names is not None:
+        places = yield from shards.homes_of_keyed(names, options.shard_key)
     elif options.shard_key is not None:
         places = [shards.of_key(options.shard_key)] * len(ids)
     elif names is not None:
@@ -69,6 +83,18 @@ def spread_over_shards(
         )
         for one, positions in grouped(places).items()
     ]
+
+
+def _check_names(names: Sequence[str], places: Sequence[int], shards: int) -> None:
+    """Refuse ids that would be looked for in another shard than they are put into."""
+    for name, place in zip(names, places, strict=False):
+        named = shard_in_id(name)
+        if named is not None and named < shards and named != place:
+            raise ConfigurationError(
+                f"the id {name!r} looks like one that was drawn for shard {named}, and"
+                f" a task with a limit or a unique key goes to shard {place}: choose an"
+                " id of another form"
+            )
 
 
 def joined_parts(

@@ -18,7 +18,12 @@ from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.errors import RedisError
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.pause_calls import pause, read_pauses
+from workstealing.queue.pause_calls import (
+    Pauses,
+    pause,
+    read_pauses,
+    resume_all,
+)
 from workstealing.queue.placement import (
     grouped,
     shard_in_id,
@@ -81,9 +86,9 @@ class Shards:
         """Return the keys of all, after a look at how many there are."""
         now = self._clock.monotonic()
         if is_fresh or now - self._asked_at >= _ASK_SECONDS:
-            self._asked_at = now
             try:
                 yield from self._ask()
+                self._asked_at = now
             except RedisError as error:
                 # The node of the first shard may be away, and those of others not.
                 if not self.are_several:
@@ -133,33 +138,73 @@ class Shards:
         """Return the shard of tasks with a shard key."""
         return shard_of_key(key, len(self.all))
 
-    def homes_of_ids(self, ids: Sequence[str]) -> Flow[list[int]]:
-        """Return where tasks of these ids are, or are to be."""
-        return self._homes(ids, shard_of_id, has_ids)
+    # Where names are, or are to be. What was named when there were fewer shards is
+    # where it was: that is only asked if there ever were fewer.
 
-    def homes_of_unique_keys(self, unique: Sequence[str]) -> Flow[list[int]]:
-        """Return where tasks of these unique keys are, or are to be."""
-        return self._homes(unique, shard_of_key, has_unique_keys)
+    def homes_of_ids(self, ids: Sequence[str]) -> Flow[list[int]]:
+        """Return the shards of tasks that have ids and nothing else."""
+        now, *former = self._over_time(ids, shard_of_id)
+        return self._homes(ids, has_ids, now, former)
+
+    def homes_of_keyed(self, ids: Sequence[str], key: str) -> Flow[list[int]]:
+        """Return the shards of tasks that have ids and a shard key."""
+        number = len(ids)
+        now, *former = (
+            [one] * number for (one,) in self._over_time([key], shard_of_key)
+        )
+        for at, task_id in enumerate(ids):
+            # It is looked for where it says, and may have been drawn for that shard.
+            named = shard_in_id(task_id)
+            if named is not None and named < len(self.all):
+                now[at] = named
+        return self._homes(ids, has_ids, now, former + self._own(ids))
+
+    def homes_of_limited(self, ids: Sequence[str]) -> Flow[list[int]]:
+        """Return the shards of tasks that have ids and limits."""
+        return self._homes(ids, has_ids, [0] * len(ids), self._own(ids))
+
+    def homes_of_unique_keys(
+        self, unique: Sequence[str], ids: Sequence[str] | None
+    ) -> Flow[list[int]]:
+        """Return the shards of unique tasks, which may have ids of callers, too."""
+        now, *former = self._over_time(unique, shard_of_key)
+        homes = yield from self._homes(unique, has_unique_keys, now, former)
+        if ids is not None:
+            # The key of one that has ended is free, and its id is known all the same.
+            homes = yield from self._homes(ids, has_ids, homes, former)
+        return homes
+
+    def _own(self, ids: Sequence[str]) -> list[list[int]]:
+        """Return where ids were put that had nothing else, if that is to be asked."""
+        return self._over_time(ids, shard_of_id) if self._before else []
+
+    def _over_time(
+        self, names: Sequence[str], place: Callable[[str, int], int]
+    ) -> list[list[int]]:
+        """Return where names are put today, and where by each former number."""
+        numbers = (len(self.all), *self._before)
+        return [[place(name, number) for name in names] for number in numbers]
 
     def _homes(
         self,
         names: Sequence[str],
-        place: Callable[[str, int], int],
         has: Callable[[QueueKeys, Sequence[str]], Flow[list[bool]]],
+        now: Sequence[int],
+        former: Sequence[Sequence[int]],
     ) -> Flow[list[int]]:
-        """Return the shards of names, where they were before shards were added."""
-        places = [place(name, len(self.all)) for name in names]
-        for number in self._before:
-            former = [place(name, number) for name in names]
-            for shard, positions in grouped(former).items():
-                moved = [at for at in positions if places[at] != shard]
+        """Return where names are to be *now*, or a *former* place that has them."""
+        homes, doubtful = list(now), set(range(len(names)))
+        for places in former:
+            for shard, positions in grouped(places).items():
+                moved = [at for at in positions if at in doubtful and now[at] != shard]
                 if not moved:
                     continue
                 found = yield from has(self.all[shard], [names[at] for at in moved])
                 for at, is_there in zip(moved, found, strict=True):
                     if is_there:
-                        places[at] = shard
-        return places
+                        homes[at] = shard
+                        doubtful.remove(at)
+        return homes
 
     def _ask(self) -> Flow[None]:
         first = self.all[0]
@@ -180,15 +225,19 @@ class Shards:
     def _prepare(self, number: int) -> Flow[None]:
         """Have new shards paused and closed as the first one is, before they count."""
         first = self.all[0]
-        pauses = yield from ask(read_pauses(first))
+        paused = _names_in((yield from ask(read_pauses(first))))
         is_ended = yield from ask(is_input_ended(first))
         for shard in range(number, self._wanted):
             keys = self.all[shard]
-            names = [*pauses.tasks]
-            for name in [None, *names] if pauses.queue_since_ms is not None else names:
-                yield from ask(pause(keys, name))
-            if is_ended:
-                yield from ask(end_input(keys, ended=True))
+            # Whoever prepared it before may have failed to let it count.
+            former = _names_in((yield from ask(read_pauses(keys))))
+            for name in former:
+                if name not in paused:
+                    yield from resume_all(keys, name)
+            for name in paused:
+                if name not in former:
+                    yield from ask(pause(keys, name))
+            yield from ask(end_input(keys, ended=is_ended))
 
     def _grow(self, number: int) -> None:
         # From what was seen: another thread may do the same meanwhile.
@@ -202,3 +251,9 @@ class Shards:
         if most:
             part = math.ceil(most / len(self.all))
             self.settings = replace(self._whole, max_length=part)
+
+
+def _names_in(pauses: Pauses) -> list[str | None]:
+    """Return what is paused: names of tasks, and None for all of the queue."""
+    names: list[str | None] = [*pauses.tasks]
+    return names if pauses.queue_since_ms is None else [None, *names]

@@ -9,7 +9,7 @@ from typing import Any
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.placement import MOST_SHARDS
 from workstealing.queue.producer_calls import read_outcomes
-from workstealing.queue.replies import number, text
+from workstealing.queue.replies import number, text, texts
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 
@@ -37,6 +37,19 @@ class Glimpse:
     """Workers that live."""
     is_overdue: bool
     """Nobody has done its upkeep for a while."""
+    parked: tuple[str, ...] = ()
+    """Abilities that tasks are parked for; some, if they are very many."""
+    due_ticks: int = 0
+    """Ticks of schedules that have come."""
+    next_tick_ms: int = -1
+    """Until the next one; -1 if there is none."""
+
+    @staticmethod
+    def read(reply: Any) -> Glimpse:
+        """Read the reply of a script."""
+        waiting, members, is_overdue, parked, due, next_ms = reply
+        parked = texts(parked)
+        return Glimpse(waiting, members, bool(is_overdue), parked, due, next_ms)
 
 
 def declare_shards(first: QueueKeys, wanted: int) -> Call[tuple[int, ...]]:
@@ -57,7 +70,7 @@ def glimpse(keys: QueueKeys, settings: QueueSettings) -> Call[Glimpse]:
         script,
         script.keys(keys),
         script.arguments(upkeep_ms=settings.upkeep_ms),
-        lambda reply: Glimpse(int(reply[0]), int(reply[1]), bool(reply[2])),
+        Glimpse.read,
     )
 
 

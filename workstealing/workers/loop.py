@@ -205,6 +205,8 @@ class WorkerLoop:
                     self._escape()
         if self._exchanges.is_member:
             self.leave()
+        elif self._outposts:
+            self._outposts.leave(self._driver)
 
     def leave(self) -> None:
         """Report what is finished and hand back the rest, as well as possible."""
@@ -265,11 +267,20 @@ class WorkerLoop:
         # With a limit: the other thread may be waiting for a server that never answers.
         has_lock = self._speaking.acquire(timeout=_LOCK_SECONDS)
         try:
+            self._leave_shard(driver)
+            if self._identity.shards.are_several:
+                # Also if the shard that it is in is away: those of others may not be.
+                self._outposts.leave(driver)
+        finally:
+            self._exchanges.is_member = False
+            if has_lock:
+                self._speaking.release()
+
+    def _leave_shard(self, driver: Driver) -> None:
+        try:
             self._exchanges.exchange(driver, want=0, keep=0)
             self._handing_back.all_waiting(driver, final=True)
             self._exchanges.record_minutes(driver, is_last=True)
-            if self._identity.shards.are_several:
-                self._outposts.leave(driver)
         except RedisError as error:
             logger.warning(
                 "worker %s could not hand back its tasks, which others take over when"
@@ -277,10 +288,6 @@ class WorkerLoop:
                 self._identity.name,
                 error,
             )
-        finally:
-            self._exchanges.is_member = False
-            if has_lock:
-                self._speaking.release()
 
     def _is_over(self) -> bool:
         if not self._is_supervised():
@@ -311,15 +318,15 @@ class WorkerLoop:
         )
         if self._observers is not None:
             emit_rescued(self._observers, identity.name, rescued)
-        if identity.shards.are_several and self._has_prepared:
-            # It comes and goes; the upkeep of the shard does the rest.
-            self._exchanges.is_member = True
-            return
-        for ability in identity.abilities:
+        abilities: Sequence[str] = identity.abilities
+        comes_and_goes = identity.shards.are_several and self._has_prepared
+        if comes_and_goes:
+            abilities = self._rounds.parked_in(identity.keys.shard)
+        for ability in abilities:
             unparked = _UNPARK_BATCH
             while unparked >= _UNPARK_BATCH:
                 unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
-        if self._schedules.has_code:
+        if self._schedules.has_code and not comes_and_goes:
             self._driver.run(self._schedules.declare())
         self._exchanges.is_member = self._has_prepared = True
 

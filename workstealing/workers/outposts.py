@@ -130,6 +130,8 @@ class Outposts:
             exchanged = driver.call(call)
         except RedisError as error:
             post.reports = reports + post.reports
+            # A node that hangs was waited for as long: each turn would wait again.
+            now = self._clock.monotonic()
             post.is_unsure, post.not_before = True, now + _AWAY_SECONDS
             self._stats.failures += 1
             logger.debug(

@@ -6,17 +6,20 @@ second it looks at a few others: at those without a member, and at two more. If 
 out of tasks while others had some when it looked last, it looks at once.
 
 - A shard without a member that has tasks is served first, also by a busy worker; of
-  several workers in one shard, about one goes.
+  several workers in one shard, about one goes. So is one where tasks are parked that
+  this worker knows: nobody who is there does.
 - A worker that finds nothing goes where most tasks wait for each member, and home when
   there are none anywhere.
 - A shard that has nobody at all becomes the home of one of several workers that rest.
-- The upkeep of a shard without members is done by those who look.
+- The upkeep of a shard without members is done by those who look. So are its schedules:
+  if the first one has no members, a look takes place when its next tick is due.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from zlib import crc32
 
 from workstealing.chance import Chance
@@ -33,12 +36,17 @@ from workstealing.workers.upkeep import upkeep
 
 __all__ = ("ShardRounds", "choose_home", "choose_shard")
 
+# The shard that has all schedules.
+_FIRST = 0
 _LOOK_SECONDS = 1.0
-# Between two looks of a worker that has run out of tasks while others have some.
+# Between two looks of a worker that has run out of tasks while others have some, and at
+# least between any two.
 _HURRIED_LOOK_SECONDS = 0.02
 _AWAY_SECONDS = 10.0
 _MOST_DOUBLINGS = 4
 _FRUITLESS_SECONDS = 5.0
+# For how long a shard is looked at where tasks were parked that this worker knows.
+_NEEDED_SECONDS = 60.0
 # Of the others, how many are looked at: two choices are nearly as good as all.
 _SAMPLE = 2
 
@@ -71,6 +79,9 @@ class ShardRounds:
         self._looked_at = -math.inf
         self._others_have_tasks = False
         self._deserted: frozenset[int] = frozenset()
+        self._next_tick_at = math.inf
+        self._parked: dict[int, tuple[str, ...]] = {}
+        self._needed_until: dict[int, float] = {}
         self._unseen: set[int] = set()
         self._not_before: dict[int, float] = {}
         self._failures: dict[int, int] = {}
@@ -99,7 +110,11 @@ class ShardRounds:
         """Return how long it is until it should look at others."""
         has_hurry = is_idle and self._others_have_tasks
         pause = _HURRIED_LOOK_SECONDS if has_hurry else _LOOK_SECONDS
-        return self._looked_at + pause - self._clock.monotonic()
+        look_at = self._looked_at + pause
+        if _FIRST in self._deserted:
+            soonest = self._looked_at + _HURRIED_LOOK_SECONDS
+            look_at = max(soonest, min(look_at, self._next_tick_at))
+        return look_at - self._clock.monotonic()
 
     def note_work(self) -> None:
         """Look at others again when there is nothing more to do here."""
@@ -140,9 +155,16 @@ class ShardRounds:
         )
         if going is not None and is_idle and not seen[going].waiting:
             self._home = going
+        if going is not None and here in seen and seen[here].members <= 1:
+            # Nobody is left there.
+            self._deserted |= {here}
         self._is_content = is_idle and going is None
         self._has_worked = self._has_worked and going is None
         return going
+
+    def parked_in(self, shard: int) -> tuple[str, ...]:
+        """Return for what of its abilities tasks were parked at the last look."""
+        return self._parked.get(shard, ())
 
     def are_empty(self, *, is_all: bool) -> Flow[bool]:
         """Tell whether no shard has anything left, at one moment at least."""
@@ -184,6 +206,10 @@ class ShardRounds:
                         self._observers,
                     )
                     seen = yield from ask(glimpse(keys, identity.settings))
+                if seen.due_ticks:
+                    # Its members may be busy, or dead and not known to be.
+                    yield from self._schedules.fire_due()
+                    seen = yield from ask(glimpse(keys, identity.settings))
             except RedisError:
                 # Its node is away, and may be that of others that are next. To wait
                 # for it keeps from work: it is tried ever less often.
@@ -191,9 +217,17 @@ class ShardRounds:
                 away = _AWAY_SECONDS * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
                 self._not_before[shard] = self._clock.monotonic() + away
                 break
-            found[shard] = seen
+            found[shard] = self._for_it(seen)
             self._failures.pop(shard, None)
         return found
+
+    def _for_it(self, seen: Glimpse) -> Glimpse:
+        """Return what a worker with its abilities would find."""
+        if not seen.parked:
+            return seen
+        known = frozenset(self._identity.abilities)
+        parked = tuple(one for one in seen.parked if one in known)
+        return replace(seen, parked=parked, waiting=seen.waiting + len(parked))
 
     def _note(self, seen: Mapping[int, Glimpse], number: int) -> None:
         self._number = number
@@ -202,7 +236,19 @@ class ShardRounds:
             one.waiting for shard, one in seen.items() if shard != here
         )
         self._unseen.difference_update(seen)
-        empty = {shard for shard, one in seen.items() if not one.members}
+        now = self._clock.monotonic()
+        # If its node is away, it is not looked at, so there is no hurry either.
+        next_in = seen[_FIRST].next_tick_ms if _FIRST in seen else -1
+        self._next_tick_at = math.inf if next_in < 0 else now + next_in / 1000
+        for shard, one in seen.items():
+            self._parked[shard] = one.parked
+            if one.parked:
+                self._needed_until[shard] = now + _NEEDED_SECONDS
+        empty = {
+            shard
+            for shard, one in seen.items()
+            if not one.members or self._needed_until.get(shard, now) > now
+        }
         self._deserted = (self._deserted - seen.keys()) | empty
 
 
@@ -233,7 +279,10 @@ def choose_shard(
     others = {shard: one for shard, one in seen.items() if shard != here}
     waiting = {shard: one for shard, one in others.items() if one.waiting}
     members = max(1, seen[here].members if here in seen else 1)
-    deserted = [shard for shard, one in waiting.items() if not one.members]
+    # Also one where nobody knows what is parked.
+    deserted = [
+        shard for shard, one in waiting.items() if one.parked or not one.members
+    ]
     if deserted and (is_idle or draw < 1 / members):
         return max(deserted, key=lambda one: waiting[one].waiting)
     if not is_idle:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import pytest
@@ -24,9 +24,18 @@ from workstealing import (
     group,
 )
 from workstealing.client.queue_internals import internals_of
-from workstealing.errors import ConfigurationError, InputEnded, QueueFull, TaskNotFound
+from workstealing.errors import (
+    ConfigurationError,
+    InputEnded,
+    QueueFull,
+    RedisUnavailable,
+    TaskNotFound,
+)
+from workstealing.queue.pause_calls import read_pauses
 from workstealing.queue.placement import shard_in_id, shard_of_id, shard_of_key
+from workstealing.queue.producer_calls import is_input_ended
 from workstealing.queue.shard_calls import read_shards
+from workstealing.queue.steps import Call
 from workstealing.testing import Server, wait_until
 
 SHARDS = 8
@@ -228,6 +237,32 @@ def test_a_limit_holds_for_the_whole_queue(queue: TaskQueue) -> None:
     assert queue.handle("named-3").state().state == "waiting"
 
 
+def test_two_workers_run_one_task_of_a_limit_at_a_time(
+    make_queue: MakeQueue, crew: Any
+) -> None:
+    guard, running, most = Lock(), [0], [0]
+    queue = make_queue(shards=SHARDS)
+
+    @queue.task(name="alone", limit=Limit(concurrency=1))
+    def alone(number: int) -> int:
+        with guard:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        # The other worker has the time to begin one, if it may.
+        queue.counts()
+        with guard:
+            running[0] -= 1
+        return number
+
+    # Their homes are different shards, and neither needs to be the first.
+    for index in (1, 2):
+        crew.start(queue, pool="crew", index=index)
+    handles = [alone.submit(n) for n in range(10)]
+
+    assert [one.result(90) for one in handles] == list(range(10))
+    assert most == [1]
+
+
 def test_a_chain_and_a_group_are_in_one_shard_and_end(
     queue: TaskQueue, crew: Any
 ) -> None:
@@ -391,6 +426,105 @@ def test_shards_are_added_and_what_was_there_is_found_and_known(
     assert numbers == (1, 4, SHARDS)
 
 
+def test_a_named_task_with_a_shard_key_is_known_after_shards_were_added(
+    make_queue: MakeQueue,
+) -> None:
+    names = [f"order-{n}" for n in range(40)]
+
+    def submit(queue: TaskQueue) -> list[bool]:
+        add = add_task(queue)
+        return [
+            add.options(id=name, shard_key=f"customer-{n % 20}").submit(n, n).is_new
+            for n, name in enumerate(names)
+        ]
+
+    assert submit(make_queue()) == [True] * 40
+    assert submit(make_queue(shards=3)) == [False] * 40
+    last = make_queue(shards=SHARDS)
+    assert submit(last) == [False] * 40
+    again = make_queue(shards=SHARDS)
+    keyed = add_task(again).options(shard_key="customer-1")
+    many = keyed.submit_many([(n, n) for n in range(40)], ids=names)
+    assert not any(one.is_new for one in many)
+    assert again.counts().unfinished == 40
+
+
+def test_a_task_that_was_named_only_is_known_by_its_name_after_shards_were_added(
+    make_queue: MakeQueue,
+) -> None:
+    names = [f"order-{n}" for n in range(20)]
+    before = add_task(make_queue(shards=2))
+    for n, name in enumerate(names):
+        before.options(id=name).submit(n, n)
+
+    after = make_queue(shards=SHARDS)
+    add = add_task(after)
+    keyed = [add.options(id=name, shard_key="any").submit(1, 2) for name in names]
+    assert not any(one.is_new for one in keyed)
+    limited = make_queue(shards=SHARDS)
+    limited.counts()
+    add = add_task(limited, limit=Limit(concurrency=1))
+    assert not any(add.options(id=name).submit(1, 2).is_new for name in names)
+    assert after.counts().unfinished == 20
+
+
+def test_a_named_unique_task_that_has_ended_is_known_after_shards_were_added(
+    make_queue: MakeQueue,
+) -> None:
+    before = make_queue(shards=2)
+    add = add_task(before, unique=Unique())
+    for n in range(20):
+        add.options(id=f"order-{n}").submit(n, n)
+    Worker(before).run(until_empty=True)
+    # Their keys are free again, and their ids are known.
+    assert not add.options(id="order-3").submit(3, 3).is_new
+
+    more = add_task(make_queue(shards=SHARDS), unique=Unique())
+
+    again = [more.options(id=f"order-{n}").submit(n, n) for n in range(20)]
+    assert not any(one.is_new for one in again)
+
+
+def test_an_id_that_looks_drawn_belongs_to_the_shard_that_it_names(
+    make_queue: MakeQueue, queue: TaskQueue
+) -> None:
+    add = add_task(queue)
+    own = "3.abcdefghijkl"
+
+    handle = add.options(id=own, shard_key="customer-7").submit(1, 2)
+
+    assert shard_of_key("customer-7", SHARDS) != 3
+    assert lengths(queue)[3] == 1
+    assert handle.state().state == "waiting"
+    assert not add.options(id=own).submit(1, 2).is_new
+    # What replicas did not confirm is submitted again by its id and with its key, which
+    # may be that of another shard by then.
+    drawn = add.options(shard_key="customer-7").submit(1, 2)
+    more = add_task(make_queue(shards=8 * SHARDS))
+    keys = [f"customer-{n}" for n in range(8)]
+    again = [more.options(id=drawn.id, shard_key=key).submit(1, 2) for key in keys]
+    assert not any(one.is_new for one in again)
+
+
+@pytest.mark.parametrize(
+    "options", [{"limit": Limit(concurrency=1)}, {"unique": Unique()}]
+)
+def test_an_id_that_names_another_shard_than_its_task_is_for_is_refused(
+    queue: TaskQueue, options: dict[str, Any]
+) -> None:
+    add = add_task(queue, **options)
+    home = 0 if "limit" in options else shard_in_id(add.submit(1, 2).id)
+    assert home is not None
+
+    with pytest.raises(ConfigurationError, match="looks like one that was drawn"):
+        add.options(id=f"{(home + 1) % SHARDS}.abcdefghijkl").submit(1, 2)
+
+    add.options(id=f"{home}.abcdefghijkl").submit(1, 2)
+    # There is no such shard, so it is looked for everywhere.
+    add.options(id="99.abcdefghijkl").submit(3, 4)
+    assert queue.handle("99.abcdefghijkl").state().state == "waiting"
+
+
 def test_a_unique_key_that_was_taken_before_shards_were_added_stays_taken(
     make_queue: MakeQueue,
 ) -> None:
@@ -435,6 +569,36 @@ def test_shards_that_are_added_to_a_paused_queue_are_paused(
     assert handle.state().state == "paused"
 
 
+def test_shards_that_were_paused_before_they_counted_are_resumed_if_need_be(
+    make_queue: MakeQueue,
+) -> None:
+    before = make_queue(shards=2)
+    before.counts()
+    before.pause()
+    before.pause("add")
+    before.pause("other")
+    before.end_input()
+    failing = internals_of(make_queue(shards=SHARDS))
+    flow = failing.shards.known()
+    step: Any = next(flow)
+    while not (isinstance(step, Call) and step.script.name == "declare_shards"):
+        step = flow.send(failing.driver.call(step))
+    with pytest.raises(StopIteration):
+        flow.throw(RedisUnavailable("just now"))
+    before.resume()
+    before.resume("add")
+    before.reopen_input()
+
+    parts = internals_of(make_queue(shards=SHARDS))
+    shards = parts.driver.run(parts.shards.known())
+
+    pauses = [parts.driver.call(read_pauses(keys)) for keys in shards]
+    assert [one.queue_since_ms for one in pauses] == [None] * SHARDS
+    assert [[*one.tasks] for one in pauses] == [["other"]] * SHARDS
+    ended = [parts.driver.call(is_input_ended(keys)) for keys in shards]
+    assert ended == [False] * SHARDS
+
+
 # Workers.
 
 
@@ -445,6 +609,28 @@ def test_one_worker_serves_all_shards(queue: TaskQueue, crew: Any) -> None:
     crew.start(queue)
 
     assert [one.result(60) for one in handles] == [2 * n for n in range(3 * SHARDS)]
+
+
+@pytest.mark.parametrize("shards", [1, SHARDS])
+def test_workers_have_one_blocked_connection_each_however_many_shards_there_are(
+    make_queue: MakeQueue, crew: Any, client: Any, shards: int
+) -> None:
+    workers = 3
+    queue = make_queue(shards=shards)
+    add = add_task(queue)
+
+    def blocked() -> int:
+        return sum("b" in one["flags"] for one in client.client_list())
+
+    wait_until(lambda: blocked() == 0, 60, "workers of other tests to be gone")
+    for index in range(workers):
+        crew.start(queue, pool="crew", index=index)
+    seen = set[int]()
+    for n in range(2 * SHARDS):
+        assert add.submit(n, n).result(60) == 2 * n
+        seen.add(blocked())
+    wait_until(lambda: blocked() == workers, 60, "all workers to wait")
+    assert max(seen) <= workers
 
 
 def test_a_worker_that_ends_when_empty_has_emptied_all_shards(
@@ -481,6 +667,47 @@ def test_workers_that_start_have_homes_of_their_own(
         return [parts.driver.client.zcard(keys.workers) for keys in parts.shards.all]
 
     wait_until(lambda: members() == [1] * SHARDS, 60, "one worker in each shard")
+
+
+def test_tasks_that_were_parked_in_any_shard_are_run_by_who_knows_them(
+    make_queue: MakeQueue,
+) -> None:
+    former, newer = make_queue(shards=SHARDS), make_queue(shards=SHARDS)
+    add_task(former)
+    add = add_task(newer, version=2)
+    for n in range(SHARDS):
+        add.submit(n, n)
+    # A worker of the former release takes them all, and cannot run one.
+    Worker(former).run(until_empty=True)
+    assert former.counts().parked == SHARDS
+
+    Worker(newer).run(until_empty=True)
+
+    counted = newer.counts()
+    assert (counted.parked, counted.stats["done"]) == (0, SHARDS)
+
+
+def test_workers_that_know_different_tasks_share_the_shards(
+    make_queue: MakeQueue, crew: Any
+) -> None:
+    draws, sends = make_queue(shards=SHARDS), make_queue(shards=SHARDS)
+
+    @draws.task(name="draw")
+    def draw() -> str:
+        return "drawn"
+
+    @sends.task(name="send")
+    def send() -> str:
+        return "sent"
+
+    crew.start(draws, pool="draws", index=0)
+    crew.start(draws, pool="draws", index=1)
+    crew.start(sends, pool="sends", index=0)
+    drawn = [draw.submit() for _ in range(2 * SHARDS)]
+    sent = [send.submit() for _ in range(2 * SHARDS)]
+
+    assert [one.result(90) for one in drawn] == ["drawn"] * 2 * SHARDS
+    assert [one.result(90) for one in sent] == ["sent"] * 2 * SHARDS
 
 
 def test_a_worker_that_was_told_of_one_shard_learns_of_all(

@@ -68,6 +68,7 @@ class Scene:
         *exchanges: Exchanged | BaseException | None,
         until_empty: UntilEmpty = False,
         answers: dict[str, list[Any]] | None = None,
+        identity: WorkerIdentity = IDENTITY,
     ) -> None:
         self.clock = ManualClock(100.0)
         self.in_flight = InFlight(Batching(), self.clock)
@@ -87,7 +88,7 @@ class Scene:
         self.ending: Callable[[Delivery], Any] = lambda t: Report(t.id, "t", "done")
         driver: Any = self
         self.loop = WorkerLoop(
-            IDENTITY,
+            identity,
             driver,
             driver,
             self.in_flight,
@@ -123,7 +124,8 @@ class Scene:
         if flow.__name__ not in ("settle", "known"):
             self.calls.append(flow.__name__)
         flow.close()
-        return 0
+        answers = self.answers.get(flow.__name__)
+        return answers.pop(0) if answers else 0
 
     def _exchange(self) -> Exchanged | None:
         if not self.exchanges:
@@ -155,6 +157,9 @@ class Scene:
         self.rests += 1
         self.rested.append(seconds)
         return self.waits_for
+
+    def has_moved(self) -> None:
+        self.calls.append("moved")
 
 
 def reported(arguments: tuple[Any, ...]) -> list[str]:
@@ -623,3 +628,54 @@ def _fire_one(scene: Scene) -> Callable[[Any], int]:
         return 1
 
     return run
+
+
+def identity_of_two_shards() -> WorkerIdentity:
+    shards = Shards("queue", "run", 2, QueueSettings(), ManualClock())
+    description: dict[str, Any] = {"abilities": ["add@1"]}
+    return WorkerIdentity(
+        shards, shards.all[0], QueueSettings(), "w.0", "incarnation", description
+    )
+
+
+@pytest.mark.parametrize("has_joined", [True, False], ids=["joined", "not-joined"])
+def test_who_leaves_a_shard_that_is_away_reports_to_others_where_it_has_tasks(
+    has_joined: bool,
+) -> None:
+    identity, begun = identity_of_two_shards(), list[Delivery | None]()
+    first, second = identity.shards.all
+    # It begins a task, and goes to the other shard while that runs.
+    scene = Scene(
+        exchanged("a"),
+        exchanged(),
+        exchanged(),
+        answers={"look": [None, 1]},
+        identity=identity,
+    )
+
+    def work(_: float) -> None:
+        scene.in_flight.slot_is_busy()
+        begun.append(scene.in_flight.begin())
+
+    answered, parting = scene.call, list[tuple[str, int]]()
+
+    def call(call: Call[Any]) -> Any:
+        if call.script.name == "join" and first.bell not in call.keys:
+            if not has_joined:
+                scene.loop.phase = Phase.ENDING
+                raise RedisUnavailable("its node is away")
+        elif scene.loop.phase is Phase.ENDING:
+            shard = 0 if first.bell in call.keys else 1
+            parting.append((call.script.name, shard))
+            if shard == 1:
+                raise RedisUnavailable("its node is away")
+            return exchanged() if call.script.name == "exchange" else (0, 0)
+        return answered(call)
+
+    scene.work, scene.call = work, call  # type: ignore[method-assign, assignment]
+    scene.loop.run()
+
+    assert begun[0] == task("a")
+    assert identity.keys == second
+    there = [("exchange", 1)] if has_joined else []
+    assert parting == [*there, ("exchange", 0), ("leave", 0)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workstealing.errors import RedisUnavailable
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.shard_calls import Glimpse
@@ -15,8 +18,8 @@ from workstealing.testing import ManualClock
 from workstealing.workers.shard_rounds import ShardRounds, choose_home, choose_shard
 
 
-def seen(waiting: int = 0, members: int = 0) -> Glimpse:
-    return Glimpse(waiting, members, is_overdue=False)
+def seen(waiting: int = 0, members: int = 0, *parked: str) -> Glimpse:
+    return Glimpse(waiting, members, is_overdue=False, parked=parked)
 
 
 def test_a_home_is_where_the_fewest_workers_are() -> None:
@@ -102,8 +105,10 @@ def test_it_never_goes_where_it_is_or_where_it_has_not_looked(
     assert going is None or (going in shards and going != here)
 
 
-def rounds_of_two(clock: ManualClock) -> ShardRounds:
-    """Make what a worker in the first of two shards knows of the other."""
+def rounds_of_two(
+    clock: ManualClock, *, here: int = 0, schedules: Any = None
+) -> ShardRounds:
+    """Make what a worker in one of two shards knows of the other."""
     shards = (QueueKeys("q", "run", 0), QueueKeys("q", "run", 1))
 
     def known() -> Any:
@@ -112,21 +117,32 @@ def rounds_of_two(clock: ManualClock) -> ShardRounds:
 
     identity: Any = SimpleNamespace(
         name="w.0",
-        keys=shards[0],
+        keys=shards[here],
         settings=QueueSettings(),
+        abilities=["add@1", "add@2"],
         shards=SimpleNamespace(known=known, all=shards),
     )
-    no_schedules: Any = None
     chance: Any = SimpleNamespace(random=lambda: 0.0)
-    return ShardRounds(identity, no_schedules, chance, clock, None)
+    rounds = ShardRounds(identity, schedules, chance, clock, None)
+    if here:
+        # It is at home where it is.
+        assert play(rounds.settle(), seen(0, 1), seen(0, 0)) == here
+    return rounds
 
 
-def look(rounds: ShardRounds, *replies: Glimpse) -> int | None:
-    flow, left = rounds.look(is_idle=True), iter(replies)
+def look(rounds: ShardRounds, *replies: Glimpse | RedisUnavailable) -> int | None:
+    return play(rounds.look(is_idle=True), *replies)
+
+
+def play(flow: Any, *replies: Glimpse | RedisUnavailable) -> int | None:
+    left = iter(replies)
     try:
         next(flow)
         while True:
-            flow.send(next(left))
+            reply = next(left)
+            if isinstance(reply, RedisUnavailable):
+                flow.throw(reply)
+            flow.send(reply)
     except StopIteration as end:
         going: int | None = end.value
         return going
@@ -148,3 +164,112 @@ def test_who_runs_out_looks_at_once_if_others_had_tasks_and_else_a_second_later(
     assert not rounds.is_due_if_idle
     clock.advance(1.0)
     assert rounds.is_due_if_idle
+
+
+def test_it_goes_where_tasks_are_parked_that_it_knows_though_others_are_there() -> None:
+    shards = {0: seen(100, 1), 1: seen(1, 9, "add@2")}
+
+    assert choose_shard(shards, 0, 0, is_idle=False, draw=0.0) == 1
+
+
+def test_what_is_parked_elsewhere_counts_for_who_knows_it() -> None:
+    rounds = rounds_of_two(ManualClock())
+
+    assert look(rounds, seen(0, 1), seen(0, 1, "other@1")) is None
+    assert rounds.parked_in(1) == ()
+    assert look(rounds, seen(0, 1), seen(0, 1, "add@2", "other@1")) == 1
+    assert rounds.parked_in(1) == ("add@2",)
+
+
+def test_where_tasks_were_parked_that_it_knows_it_looks_for_a_minute() -> None:
+    clock = ManualClock()
+    rounds = rounds_of_two(clock)
+
+    look(rounds, seen(0, 1), seen(0, 1))
+    assert rounds.rest_seconds == math.inf
+    look(rounds, seen(0, 1), seen(0, 1, "add@2"))
+    look(rounds, seen(0, 1), seen(0, 1))
+    assert rounds.rest_seconds <= 1.0
+    clock.advance(61.0)
+    look(rounds, seen(0, 1), seen(0, 1))
+    assert rounds.rest_seconds == math.inf
+
+
+class Ticks:
+    """Schedules whose due ticks are fired, as often as they are asked for that."""
+
+    def __init__(self) -> None:
+        self.fired = 0
+
+    def fire_due(self) -> Any:
+        self.fired += 1
+        yield from ()
+        return 1
+
+
+def ticking(next_ms: int, *, due: int = 0, waiting: int = 0) -> Glimpse:
+    """Return how a shard that nobody is in looks, with a schedule."""
+    return Glimpse(waiting, 0, False, due_ticks=due, next_tick_ms=next_ms)
+
+
+def test_who_sees_a_tick_that_is_due_fires_it_and_goes_to_its_task() -> None:
+    ticks = Ticks()
+    rounds = rounds_of_two(ManualClock(), here=1, schedules=ticks)
+
+    going = look(rounds, ticking(400, due=1), ticking(400, waiting=1), seen(0, 1))
+
+    assert (going, ticks.fired) == (0, 1)
+
+
+def test_a_rest_ends_when_the_next_tick_of_a_shard_without_workers_is_due() -> None:
+    clock = ManualClock()
+    rounds = rounds_of_two(clock, here=1)
+
+    look(rounds, ticking(400), seen(0, 1))
+
+    assert rounds.rest_seconds == pytest.approx(0.4)
+    clock.advance(0.3)
+    assert not rounds.is_due_if_idle
+    assert not rounds.is_due
+    clock.advance(0.11)
+    assert rounds.is_due_if_idle
+    assert rounds.is_due, "a busy one fires it, too"
+
+
+def test_ticks_that_come_close_together_cause_no_look_after_the_other() -> None:
+    clock = ManualClock()
+    rounds = rounds_of_two(clock, here=1)
+
+    look(rounds, ticking(1), seen(0, 1))
+
+    assert rounds.rest_seconds == pytest.approx(0.02)
+
+
+def test_a_tick_of_a_shard_that_is_away_causes_no_hurry() -> None:
+    clock = ManualClock()
+    rounds = rounds_of_two(clock, here=1)
+
+    look(rounds, ticking(400), seen(0, 1))
+    clock.advance(0.5)
+    look(rounds, RedisUnavailable("its node is away"))
+
+    assert rounds.rest_seconds == pytest.approx(1.0)
+
+
+def test_a_tick_of_a_shard_that_has_workers_is_theirs() -> None:
+    rounds = rounds_of_two(ManualClock(), here=1)
+    theirs = Glimpse(0, 1, False, next_tick_ms=400)
+
+    look(rounds, theirs, seen(0, 1))
+
+    assert rounds.rest_seconds == math.inf
+
+
+def test_a_shard_that_its_last_worker_has_left_is_looked_at_again() -> None:
+    clock = ManualClock()
+    rounds = rounds_of_two(clock)
+    own = Glimpse(0, 1, False, next_tick_ms=400)
+
+    assert look(rounds, own, seen(5, 1)) == 1
+
+    assert rounds.seconds_to_look(is_idle=False) == pytest.approx(0.4)
