@@ -1,25 +1,63 @@
-"""A Cluster under load: a node dies and comes back, and a slot moves to another."""
+"""A Cluster under load: nodes die and come back, replicas are promoted, slots move."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from redis import Redis
 from redis.crc import key_slot
+from redis.exceptions import RedisError
 
 from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.own_server import HOST
+from workstealing.tasks.outcome import State
 from workstealing.testing import ClusterOfThree, Server, wait_until
 
 Make = Callable[..., Any]
+
+# Until the others have given up a node that is silent for two seconds, and voted.
+_PROMOTION = 30
 
 
 @pytest.fixture
 def cluster() -> Iterator[ClusterOfThree]:
     with ClusterOfThree(appendonly="yes", appendfsync="always") as cluster:
         yield cluster
+
+
+@contextmanager
+def replica_of(node: Server, cluster: ClusterOfThree) -> Iterator[Server]:
+    """Add a replica of a node; the two other primaries are enough to promote it."""
+    options = {
+        "cluster_enabled": "yes",
+        "cluster_node_timeout": 2000,
+        "repl_diskless_sync_delay": 0,
+    }
+    with Server(tcp=True, **options) as replica:
+        ask(replica, "CLUSTER", "MEET", HOST, node.port)
+        nodes = (replica, *cluster.nodes)
+        wait_until(
+            lambda: all("nodes:4" in ask(one, "CLUSTER", "INFO") for one in nodes),
+            _PROMOTION,
+            "all to know it",
+        )
+        ask(replica, "CLUSTER", "REPLICATE", str(ask(node, "CLUSTER", "MYID")))
+        wait_until(
+            lambda: ask(replica, "ROLE")[3:4] == ["connected"],
+            _PROMOTION,
+            "it to follow",
+        )
+        yield replica
+
+
+def role(node: Server) -> str:
+    try:
+        return str(ask(node, "ROLE")[0])
+    except RedisError:
+        return "away"
 
 
 def ask(node: Server, *words: str | int) -> Any:
@@ -52,6 +90,59 @@ def test_when_the_node_of_a_queue_dies_and_comes_back_nothing_is_lost(
         load.wait_for_more()
 
     load.assert_all_done_once()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_when_the_replica_of_a_dead_node_is_promoted_all_that_it_has_is_done(
+    cluster: ClusterOfThree, make_load: Make
+) -> None:
+    """Replication does not wait, so what only the dead node had is lost, and no more.
+
+    Whoever waits for a task that is lost hears that there is none.
+    """
+    load = make_load(cluster.url)
+    node = owner_of(cluster, slot_of(load))
+    with replica_of(node, cluster) as replica:
+        with load.running():
+            load.wait_for_more()
+            node.kill()
+            wait_until(lambda: role(replica) == "master", _PROMOTION, "the promotion")
+            load.wait_for_more()
+            safe_from = load.accepted
+            node.start()
+            wait_until(lambda: role(node) == "slave", _PROMOTION, "it to follow")
+            load.wait_for_more()
+
+        counts = load.queue.counts()
+        names = [f"note-{number}" for number in range(load.accepted)]
+        lost = {
+            number
+            for number, name in enumerate(names)
+            if load.queue.handle(name).state().state is State.UNKNOWN
+        }
+        assert counts.stats["done"] == counts.outcomes == load.accepted - len(lost)
+        assert counts.unfinished == counts.dead == 0
+        assert load.missing <= lost
+        assert not {number for number in lost if number >= safe_from}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_when_a_replica_takes_the_place_of_its_node_as_planned_nothing_is_lost(
+    cluster: ClusterOfThree, make_load: Make
+) -> None:
+    load = make_load(cluster.url)
+    node = owner_of(cluster, slot_of(load))
+    with replica_of(node, cluster) as replica:
+        with load.running():
+            load.wait_for_more()
+            ask(replica, "CLUSTER", "FAILOVER")
+            wait_until(lambda: role(replica) == "master", _PROMOTION, "the promotion")
+            wait_until(lambda: role(node) == "slave", _PROMOTION, "it to follow")
+            load.wait_for_more()
+
+        load.assert_all_done_once()
 
 
 @pytest.mark.timeout(120)
