@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 from typing import Any
 
 import pytest
 from redis import Redis
+from redis.exceptions import RedisError
 
-from workstealing import Inspector, Recruiter, TaskQueue, Worker, WorkStealer
+from workstealing import (
+    Inspector,
+    Recruiter,
+    TaskQueue,
+    Worker,
+    WorkerPool,
+    WorkStealer,
+)
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import PayloadTooLarge, RedisUnavailable
 from workstealing.inspecting.task_search import TaskFilter
@@ -64,6 +74,62 @@ def test_of_200_clients_where_50_are_allowed_the_refused_can_try_again(
         results = [queue.handle(name).result(timeout=5) for name in accepted]
         assert results == [2 * number for number in range(_CLIENTS)]
         assert queue.counts().stats["done"] == _CLIENTS
+
+
+def test_who_is_refused_a_connection_at_work_or_waiting_goes_on_when_there_is_room(
+    small_server: Server, key_prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker, a pool and one who waits, all of which come when the server is full."""
+    with ExitStack() as stack:
+
+        def new_queue() -> TaskQueue:
+            return stack.enter_context(TaskQueue(key_prefix, small_server.url))
+
+        producer, awaited = new_queue(), new_queue()
+        task = producer.task(name="double")(double)
+        name = task.submit(21).id
+        at_work = new_queue(), new_queue()
+        for queue in at_work:
+            queue.task(name="double")(double)
+        worker = Worker(at_work[0])
+        pool = WorkerPool(at_work[1], 2, "threads")
+        thread = Thread(target=worker.run)
+        threads = stack.enter_context(ThreadPoolExecutor(1))
+
+        with crowd(small_server):
+            thread.start()
+            pool.start()
+            waiting = threads.submit(awaited.handle(name).result, 90)
+            wait_until(lambda: worker.stats.failures > 1, 30, "the worker to fail")
+            wait_until(lambda: pool.stats().failures > 1, 30, "the pool to fail")
+            wait_until(lambda: "still waiting" in caplog.text, 30, "the wait to fail")
+            assert not waiting.done()
+
+        assert waiting.result(60) == 42
+        # Each of them takes tasks, though the other could do them all.
+        wait_until(
+            lambda: (
+                task.submit(1) and worker.stats.taken > 0 and pool.stats().taken > 0
+            ),
+            60,
+            "both to be at work",
+        )
+        worker.stop()
+        thread.join(20)
+        assert pool.stop() == 0
+
+
+@contextmanager
+def crowd(server: Server) -> Iterator[None]:
+    """Take all connections that the server still has to give."""
+    with ExitStack() as stack:
+        with suppress(RedisError):
+            for _ in range(2 * _ALLOWED):
+                client = Redis.from_url(server.url, single_connection_client=True)
+                stack.callback(client.close)
+                client.ping()
+            pytest.fail("the server refuses nobody")
+        yield
 
 
 class Client:
