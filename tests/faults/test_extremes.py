@@ -28,6 +28,7 @@ from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 
 MILLION = 1_000_000
+_RARE, _DRAINED = 5_000, 50_000
 _ALLOWED, _CLIENTS = 50, 200
 
 # As many tasks as if a producer had submitted them, without its minutes.
@@ -157,40 +158,52 @@ def double(number: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
-def test_of_a_million_waiting_tasks_some_are_listed_cancelled_and_drained(
+@pytest.mark.timeout(400)
+def test_of_a_million_waiting_tasks_some_are_listed_chosen_cancelled_and_drained(
     key_prefix: str,
 ) -> None:
     with Server() as server, TaskQueue(key_prefix, server.url) as queue:
         task = queue.task(name="double")(double)
-        fill(server, queue, task.submit(1).id)
+        rare = queue.task(name="rare")(double)
+        half = (MILLION - _RARE) // 2
+        fill(server, queue, task.submit(1).id, half)
+        rare.submit_many([(number,) for number in range(_RARE)])
+        fill(server, queue, task.submit(1).id, half)
         inspector = Inspector(queue)
 
         assert queue.counts().unfinished == MILLION
         assert len(inspector.ls("inbox", 20)) == 20
         assert len(inspector.search(TaskFilter(state="waiting")).rows) == 50
-        for number in range(MILLION // 2, MILLION // 2 + 100):
-            middle = queue.handle(f"copy-{number}")
-            assert middle.state().state is State.WAITING
-            assert middle.cancel() == "cancelled"
+        middle = queue.handle(f"copy-{half // 2}")
+        assert middle.state().state is State.WAITING
+        assert middle.cancel() == "cancelled"
+        # All are looked at.
+        chosen = queue.cancel_many(task="rare", state="waiting")
+        assert (chosen.matched, chosen.changed) == (_RARE, _RARE)
+        left = MILLION - _RARE - 1
+        assert queue.counts().unfinished == left
 
         worker = Worker(queue)
         thread = Thread(target=worker.run)
         thread.start()
-        wait_until(lambda: queue.counts().stats.get("done", 0) > 2000, 60, "some work")
+        wait_until(
+            lambda: queue.counts().stats.get("done", 0) > _DRAINED, 240, "some work"
+        )
         worker.stop()
         thread.join(20)
 
         counts = queue.counts()
-        assert (counts.stats["cancelled"], counts.assigned) == (100, 0)
-        assert counts.unfinished == MILLION - 100 - counts.stats["done"]
+        assert (counts.stats["cancelled"], counts.assigned) == (_RARE + 1, 0)
+        assert counts.unfinished == left - counts.stats["done"]
 
 
-def fill(server: Server, queue: TaskQueue, like: str) -> None:
+def fill(server: Server, queue: TaskQueue, like: str, number: int) -> None:
+    """Copy a task, until there are so many of it."""
     keys = internals_of(queue).keys
     with Redis.from_url(server.url) as client:
-        for begin in range(1, MILLION, 50_000):
-            end = min(begin + 50_000, MILLION) - 1
+        first = client.hlen(keys.task)
+        for begin in range(first, first + number - 1, 50_000):
+            end = min(begin + 50_000, first + number - 1) - 1
             client.eval(_COPY, 2, keys.task, keys.inboxes[1], like, begin, end)
 
 
