@@ -52,6 +52,21 @@ VALUES = TEXT | st.sampled_from(
 )
 
 
+# Two, for an option that takes a value swallows one.
+UNKNOWN = ["--no-such-option"] * 2
+
+
+@st.composite
+def refused_lines(draw: st.DrawFn) -> list[str]:
+    """Return a line for one that goes on for ever, which it cannot begin to obey."""
+    name = draw(st.sampled_from(sorted(_ENDLESS)))
+    words = VALUES | st.sampled_from([*options((name,)), "no_such_app:queue"])
+    garbage = draw(st.lists(words, max_size=5))
+    where = draw(st.sampled_from(range(len(garbage) + 1)))
+    app = [] if name in ("demo", "node") else ["no_such_app:queue"]
+    return [name, *app, *garbage[:where], *UNKNOWN, *garbage[where:]]
+
+
 @st.composite
 def lines(draw: st.DrawFn) -> list[str]:
     path = draw(st.sampled_from(PATHS))
@@ -68,6 +83,18 @@ def test_any_arguments_are_refused_or_obeyed(
     answer = type_line(redis_server, line)
 
     assert answer.exit_code in (0, 1, 2), (line, answer.output)
+
+
+@pytest.mark.foreign
+@settings(FOREIGN, max_examples=FOREIGN.max_examples * 4)
+@given(refused_lines())
+def test_a_command_that_would_go_on_for_ever_refuses_what_it_does_not_understand(
+    redis_server: Server, line: list[str]
+) -> None:
+    answer = type_line(redis_server, line)
+
+    assert answer.exit_code in (1, 2), (line, answer.output)
+    assert answer.output.strip(), line
 
 
 def type_line(server: Server, line: list[str]) -> Result:
