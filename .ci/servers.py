@@ -26,7 +26,13 @@ from typing import Any
 
 FOLDER = Path(".servers").resolve()
 PAGE = Path("docs/production.md")
-FOLDERS = ("tests/scripts", "tests/cluster", "tests/faults", "tests/redis")
+FOLDERS = (
+    "tests/scripts",
+    "tests/cluster",
+    "tests/faults",
+    "tests/redis",
+    "tests/integrations",
+)
 SEEN = FOLDER / "seen.json"
 PIP = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(FOLDER))
 # Each run ends with the line "5 failed, 12 passed, 3 skipped in 8.31s".

@@ -1,11 +1,35 @@
-"""The fixtures of all tests: servers, clients and key prefixes."""
+"""The fixtures of all tests: servers, clients and key prefixes.
+
+Hypothesis draws what is foreign to us, such as bytes that others wrote: the same each
+time, so that no change is blamed for what another one did. `make slow` sets
+FRESH_EXAMPLES, and draws more, and others each time. What fails is printed with the
+decorator that gives it again, and comes first in the next run.
+"""
 
 from __future__ import annotations
 
-from hypothesis import settings
+import os
+
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 pytest_plugins = ["workstealing.testing.plugin"]
 
+_IS_FRESH = bool(os.environ.get("FRESH_EXAMPLES"))
+
 # A deadline is a timed assertion, which a loaded machine fails.
 settings.register_profile("untimed", deadline=None)
+settings.register_profile(
+    "foreign",
+    deadline=None,
+    max_examples=100 if _IS_FRESH else 40,
+    derandomize=not _IS_FRESH,
+    # Also where CI is set, for which Hypothesis keeps nothing: .ci/again.py must not
+    # take it for an accident.
+    database=DirectoryBasedExampleDatabase(".hypothesis/examples")
+    if _IS_FRESH
+    else None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 settings.load_profile("untimed")

@@ -136,3 +136,17 @@ def tcp_server() -> Iterator[Server]:
     """A server of this test's own, which keeps what it has on disk."""
     with Server(tcp=True, appendonly="yes", appendfsync="always") as server:
         yield server
+
+
+@pytest.fixture
+def make_load(key_prefix: str) -> Iterator[Callable[..., Any]]:
+    """Make a queue in use; `load.py` says of what it consists."""
+    made: list[Any] = []
+
+    def make(url: str, **options: Any) -> Any:
+        made.append(_load("load").Load(key_prefix, url, **options))
+        return made[-1]
+
+    yield make
+    for load in made:
+        load.close()

@@ -1,82 +1,25 @@
-"""A Cluster under load: a node dies and comes back, and a slot moves to another."""
+"""A Cluster under load: nodes die and come back, replicas are promoted, slots move."""
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
 from typing import Any
 
 import pytest
 from redis import Redis
 from redis.crc import key_slot
+from redis.exceptions import RedisError
 
-from workstealing import TaskQueue, Worker
 from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.own_server import HOST
-from workstealing.errors import RedisError
+from workstealing.tasks.outcome import State
 from workstealing.testing import ClusterOfThree, Server, wait_until
 
-_ENOUGH = 300
+Make = Callable[..., Any]
 
-
-class Load:
-    """A producer that repeats what was refused, and two workers."""
-
-    def __init__(self, name: str, url: str) -> None:
-        self.queue = queue = TaskQueue(name, url, lease=2.0)
-        self.runs: Counter[int] = Counter()
-        self.accepted = 0
-        self.refused = 0
-        self._is_over = Event()
-
-        @queue.task(name="note")
-        def note(number: int) -> int:
-            self.runs[number] += 1
-            return number
-
-        self._note = note
-        self._workers = [Worker(queue, pool=f"w{n}") for n in range(2)]
-        self._threads = [Thread(target=worker.run) for worker in self._workers]
-        self._threads.append(Thread(target=self._produce))
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        for thread in self._threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._is_over.set()
-            self._threads[-1].join(20)
-            wait_until(self._is_done, 40, "all to be done")
-            for worker in self._workers:
-                worker.stop()
-            for thread in self._threads:
-                thread.join(20)
-
-    def wait_for_more(self) -> None:
-        enough = len(self.runs) + _ENOUGH
-        wait_until(lambda: len(self.runs) > enough, 30, "more tasks to be done")
-
-    def _produce(self) -> None:
-        while not self._is_over.is_set():
-            number = self.accepted
-            try:
-                self._note.options(id=f"note-{number}").submit(number)
-            except RedisError:
-                self.refused += 1
-                time.sleep(0.02)
-            else:
-                self.accepted += 1
-
-    def _is_done(self) -> bool:
-        try:
-            return self.queue.counts().unfinished == 0
-        except RedisError:
-            return False
+# Until the others have given up a node that is silent for two seconds, and voted.
+_PROMOTION = 30
 
 
 @pytest.fixture
@@ -85,11 +28,36 @@ def cluster() -> Iterator[ClusterOfThree]:
         yield cluster
 
 
-def assert_all_done_once(load: Load) -> None:
-    counts = load.queue.counts()
-    assert set(load.runs) == set(range(load.accepted))
-    assert counts.stats["done"] == counts.outcomes == load.accepted
-    load.queue.close()
+@contextmanager
+def replica_of(node: Server, cluster: ClusterOfThree) -> Iterator[Server]:
+    """Add a replica of a node; the two other primaries are enough to promote it."""
+    options = {
+        "cluster_enabled": "yes",
+        "cluster_node_timeout": 2000,
+        "repl_diskless_sync_delay": 0,
+    }
+    with Server(tcp=True, **options) as replica:
+        ask(replica, "CLUSTER", "MEET", HOST, node.port)
+        nodes = (replica, *cluster.nodes)
+        wait_until(
+            lambda: all("nodes:4" in ask(one, "CLUSTER", "INFO") for one in nodes),
+            _PROMOTION,
+            "all to know it",
+        )
+        ask(replica, "CLUSTER", "REPLICATE", str(ask(node, "CLUSTER", "MYID")))
+        wait_until(
+            lambda: ask(replica, "ROLE")[3:4] == ["connected"],
+            _PROMOTION,
+            "it to follow",
+        )
+        yield replica
+
+
+def role(node: Server) -> str:
+    try:
+        return str(ask(node, "ROLE")[0])
+    except RedisError:
+        return "away"
 
 
 def ask(node: Server, *words: str | int) -> Any:
@@ -97,7 +65,7 @@ def ask(node: Server, *words: str | int) -> Any:
         return client.execute_command(*words)
 
 
-def slot_of(load: Load) -> int:
+def slot_of(load: Any) -> int:
     return int(key_slot(internals_of(load.queue).keys.task.encode()))
 
 
@@ -110,9 +78,9 @@ def owner_of(cluster: ClusterOfThree, slot: int) -> Server:
 
 @pytest.mark.timeout(120)
 def test_when_the_node_of_a_queue_dies_and_comes_back_nothing_is_lost(
-    cluster: ClusterOfThree, key_prefix: str
+    cluster: ClusterOfThree, make_load: Make
 ) -> None:
-    load = Load(key_prefix, cluster.url)
+    load = make_load(cluster.url)
     with load.running():
         load.wait_for_more()
         node = owner_of(cluster, slot_of(load))
@@ -121,14 +89,67 @@ def test_when_the_node_of_a_queue_dies_and_comes_back_nothing_is_lost(
         node.start()
         load.wait_for_more()
 
-    assert_all_done_once(load)
+    load.assert_all_done_once()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_when_the_replica_of_a_dead_node_is_promoted_all_that_it_has_is_done(
+    cluster: ClusterOfThree, make_load: Make
+) -> None:
+    """Replication does not wait, so what only the dead node had is lost, and no more.
+
+    Whoever waits for a task that is lost hears that there is none.
+    """
+    load = make_load(cluster.url)
+    node = owner_of(cluster, slot_of(load))
+    with replica_of(node, cluster) as replica:
+        with load.running():
+            load.wait_for_more()
+            node.kill()
+            wait_until(lambda: role(replica) == "master", _PROMOTION, "the promotion")
+            load.wait_for_more()
+            safe_from = load.accepted
+            node.start()
+            wait_until(lambda: role(node) == "slave", _PROMOTION, "it to follow")
+            load.wait_for_more()
+
+        counts = load.queue.counts()
+        names = [f"note-{number}" for number in range(load.accepted)]
+        lost = {
+            number
+            for number, name in enumerate(names)
+            if load.queue.handle(name).state().state is State.UNKNOWN
+        }
+        assert counts.stats["done"] == counts.outcomes == load.accepted - len(lost)
+        assert counts.unfinished == counts.dead == 0
+        assert load.missing <= lost
+        assert not {number for number in lost if number >= safe_from}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_when_a_replica_takes_the_place_of_its_node_as_planned_nothing_is_lost(
+    cluster: ClusterOfThree, make_load: Make
+) -> None:
+    load = make_load(cluster.url)
+    node = owner_of(cluster, slot_of(load))
+    with replica_of(node, cluster) as replica:
+        with load.running():
+            load.wait_for_more()
+            ask(replica, "CLUSTER", "FAILOVER")
+            wait_until(lambda: role(replica) == "master", _PROMOTION, "the promotion")
+            wait_until(lambda: role(node) == "slave", _PROMOTION, "it to follow")
+            load.wait_for_more()
+
+        load.assert_all_done_once()
 
 
 @pytest.mark.timeout(120)
 def test_when_the_slot_of_a_queue_moves_under_load_nothing_is_lost(
-    cluster: ClusterOfThree, key_prefix: str
+    cluster: ClusterOfThree, make_load: Make
 ) -> None:
-    load = Load(key_prefix, cluster.url)
+    load = make_load(cluster.url)
     with load.running():
         load.wait_for_more()
         slot = slot_of(load)
@@ -139,7 +160,7 @@ def test_when_the_slot_of_a_queue_moves_under_load_nothing_is_lost(
 
     assert ask(source, "CLUSTER", "COUNTKEYSINSLOT", slot) == 0
     assert ask(target, "CLUSTER", "COUNTKEYSINSLOT", slot) > 0
-    assert_all_done_once(load)
+    load.assert_all_done_once()
 
 
 def move(slot: int, source: Server, target: Server, cluster: ClusterOfThree) -> None:

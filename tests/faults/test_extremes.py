@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 from typing import Any
 
 import pytest
 from redis import Redis
+from redis.exceptions import RedisError
 
-from workstealing import Inspector, Recruiter, TaskQueue, Worker, WorkStealer
+from workstealing import (
+    Inspector,
+    Recruiter,
+    TaskQueue,
+    Worker,
+    WorkerPool,
+    WorkStealer,
+)
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import PayloadTooLarge, RedisUnavailable
 from workstealing.inspecting.task_search import TaskFilter
@@ -18,6 +28,7 @@ from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 
 MILLION = 1_000_000
+_RARE, _DRAINED = 5_000, 50_000
 _ALLOWED, _CLIENTS = 50, 200
 
 # As many tasks as if a producer had submitted them, without its minutes.
@@ -66,6 +77,62 @@ def test_of_200_clients_where_50_are_allowed_the_refused_can_try_again(
         assert queue.counts().stats["done"] == _CLIENTS
 
 
+def test_who_is_refused_a_connection_at_work_or_waiting_goes_on_when_there_is_room(
+    small_server: Server, key_prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker, a pool and one who waits, all of which come when the server is full."""
+    with ExitStack() as stack:
+
+        def new_queue() -> TaskQueue:
+            return stack.enter_context(TaskQueue(key_prefix, small_server.url))
+
+        producer, awaited = new_queue(), new_queue()
+        task = producer.task(name="double")(double)
+        name = task.submit(21).id
+        at_work = new_queue(), new_queue()
+        for queue in at_work:
+            queue.task(name="double")(double)
+        worker = Worker(at_work[0])
+        pool = WorkerPool(at_work[1], 2, "threads")
+        thread = Thread(target=worker.run)
+        threads = stack.enter_context(ThreadPoolExecutor(1))
+
+        with crowd(small_server):
+            thread.start()
+            pool.start()
+            waiting = threads.submit(awaited.handle(name).result, 90)
+            wait_until(lambda: worker.stats.failures > 1, 30, "the worker to fail")
+            wait_until(lambda: pool.stats().failures > 1, 30, "the pool to fail")
+            wait_until(lambda: "still waiting" in caplog.text, 30, "the wait to fail")
+            assert not waiting.done()
+
+        assert waiting.result(60) == 42
+        # Each of them takes tasks, though the other could do them all.
+        wait_until(
+            lambda: (
+                task.submit(1) and worker.stats.taken > 0 and pool.stats().taken > 0
+            ),
+            60,
+            "both to be at work",
+        )
+        worker.stop()
+        thread.join(20)
+        assert pool.stop() == 0
+
+
+@contextmanager
+def crowd(server: Server) -> Iterator[None]:
+    """Take all connections that the server still has to give."""
+    with ExitStack() as stack:
+        with suppress(RedisError):
+            for _ in range(2 * _ALLOWED):
+                client = Redis.from_url(server.url, single_connection_client=True)
+                stack.callback(client.close)
+                client.ping()
+            pytest.fail("the server refuses nobody")
+        yield
+
+
 class Client:
     """A process that submits and enlists, with a connection of its own."""
 
@@ -91,40 +158,52 @@ def double(number: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
-def test_of_a_million_waiting_tasks_some_are_listed_cancelled_and_drained(
+@pytest.mark.timeout(400)
+def test_of_a_million_waiting_tasks_some_are_listed_chosen_cancelled_and_drained(
     key_prefix: str,
 ) -> None:
     with Server() as server, TaskQueue(key_prefix, server.url) as queue:
         task = queue.task(name="double")(double)
-        fill(server, queue, task.submit(1).id)
+        rare = queue.task(name="rare")(double)
+        half = (MILLION - _RARE) // 2
+        fill(server, queue, task.submit(1).id, half)
+        rare.submit_many([(number,) for number in range(_RARE)])
+        fill(server, queue, task.submit(1).id, half)
         inspector = Inspector(queue)
 
         assert queue.counts().unfinished == MILLION
         assert len(inspector.ls("inbox", 20)) == 20
         assert len(inspector.search(TaskFilter(state="waiting")).rows) == 50
-        for number in range(MILLION // 2, MILLION // 2 + 100):
-            middle = queue.handle(f"copy-{number}")
-            assert middle.state().state is State.WAITING
-            assert middle.cancel() == "cancelled"
+        middle = queue.handle(f"copy-{half // 2}")
+        assert middle.state().state is State.WAITING
+        assert middle.cancel() == "cancelled"
+        # All are looked at.
+        chosen = queue.cancel_many(task="rare", state="waiting")
+        assert (chosen.matched, chosen.changed) == (_RARE, _RARE)
+        left = MILLION - _RARE - 1
+        assert queue.counts().unfinished == left
 
         worker = Worker(queue)
         thread = Thread(target=worker.run)
         thread.start()
-        wait_until(lambda: queue.counts().stats.get("done", 0) > 2000, 60, "some work")
+        wait_until(
+            lambda: queue.counts().stats.get("done", 0) > _DRAINED, 240, "some work"
+        )
         worker.stop()
         thread.join(20)
 
         counts = queue.counts()
-        assert (counts.stats["cancelled"], counts.assigned) == (100, 0)
-        assert counts.unfinished == MILLION - 100 - counts.stats["done"]
+        assert (counts.stats["cancelled"], counts.assigned) == (_RARE + 1, 0)
+        assert counts.unfinished == left - counts.stats["done"]
 
 
-def fill(server: Server, queue: TaskQueue, like: str) -> None:
+def fill(server: Server, queue: TaskQueue, like: str, number: int) -> None:
+    """Copy a task, until there are so many of it."""
     keys = internals_of(queue).keys
     with Redis.from_url(server.url) as client:
-        for begin in range(1, MILLION, 50_000):
-            end = min(begin + 50_000, MILLION) - 1
+        first = client.hlen(keys.task)
+        for begin in range(first, first + number - 1, 50_000):
+            end = min(begin + 50_000, first + number - 1) - 1
             client.eval(_COPY, 2, keys.task, keys.inboxes[1], like, begin, end)
 
 

@@ -5,9 +5,12 @@ Here it is a snapshot that is older than what was acknowledged since.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections import Counter
 from collections.abc import Iterator
-from threading import Event
+from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -72,37 +75,73 @@ def test_what_was_submitted_before_the_lost_second_is_done_and_counted_once(
     assert {runs[number] for number in range(200, 400)} == {2}
 
 
-@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+_APP = """
+    from pathlib import Path
+
+    from workstealing import TaskQueue
+    from workstealing.testing import wait_until
+
+    folder = Path({folder!r})
+    queue = TaskQueue({name!r}, {url!r}, lease=2.0)
+
+
+    @queue.task
+    def note(number: int) -> int:
+        with (folder / "runs").open("a") as runs:
+            runs.write(f"{{number}} ")
+        if number < 2:
+            wait_until((folder / "go").exists, 30, "the word to go on")
+        return number
+"""
+
+
+@pytest.fixture
+def app(
+    forgetful: Server,
+    key_prefix: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Any]:
+    """An application that children can import; it writes down what it ran."""
+    name = "app_" + key_prefix.replace("-", "_")
+    code = _APP.format(folder=str(tmp_path), name=key_prefix, url=forgetful.url)
+    (tmp_path / f"{name}.py").write_text(dedent(code))
+    (tmp_path / "runs").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    yield (app := importlib.import_module(name))
+    app.queue.close()
+    del sys.modules[name]
+
+
+def runs_of(app: Any) -> Counter[int]:
+    return Counter(map(int, (app.folder / "runs").read_text().split()))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 def test_a_pool_whose_server_forgot_a_second_goes_on_by_itself(
-    forgetful: Server, key_prefix: str, kind: Any
+    forgetful: Server, app: Any, kind: Any
 ) -> None:
-    runs: Counter[int] = Counter()
-    is_over = Event()
-    with TaskQueue(key_prefix, forgetful.url, lease=2.0) as queue:
-
-        @queue.task
-        def note(number: int) -> int:
-            runs[number] += 1
-            if number < 2:
-                is_over.wait(30)
-            return number
-
-        pool = WorkerPool(queue, 2, kind)
-        before = note.submit_many([(n,) for n in range(2)])
-        save(forgetful)
-        pool.start()
-        wait_until(lambda: len(runs) == 2, 20, "both to run")
+    pool = WorkerPool(app.queue, 2, kind)
+    before = app.note.submit_many([(n,) for n in range(2)])
+    save(forgetful)
+    pool.start()
+    try:
+        wait_until(lambda: len(runs_of(app)) == 2, 30, "both to run")
 
         # It knows neither the pool nor that it took anything.
         crash(forgetful)
-        is_over.set()
+        (app.folder / "go").touch()
 
         assert [handle.result(timeout=30) for handle in before] == [0, 1]
-        after = note.submit_many([(n,) for n in range(2, 50)])
+        after = app.note.submit_many([(n,) for n in range(2, 50)])
         assert [handle.result(timeout=30) for handle in after] == list(range(2, 50))
-        counts = queue.counts()
+        counts = app.queue.counts()
         assert counts.stats["done"] == counts.outcomes == 50
-        assert pool.stop() == 0
+    finally:
+        code = pool.stop()
+    assert code == 0
+    runs = runs_of(app)
     assert all(runs[number] == 1 for number in range(2, 50))
 
 

@@ -1,11 +1,11 @@
-"""Pools that lost their server: they do not spin, say so, and come back alone."""
+"""Pools and workers that lost their server: they do not spin, and come back alone."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable, Iterator
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from workstealing import TaskQueue
+from workstealing import TaskQueue, Worker
 from workstealing.client.task import Task
 from workstealing.testing import Server, wait_until
 from workstealing.workers.worker_pool import WorkerPool
@@ -173,6 +173,39 @@ def test_a_connection_that_is_half_open_is_hung_up_after_a_minute(
     hung_up = [r for r in caplog.records if "is reconnecting" in r.getMessage()]
     assert len(hung_up) == 1
     assert scene.ask(tcp_server.url, 2) == 2
+
+
+def test_a_plain_worker_hangs_up_a_connection_that_is_half_open_after_a_minute(
+    tcp_server: Server,
+    make_proxy: Make,
+    key_prefix: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def double(number: int) -> int:
+        return 2 * number
+
+    proxy, clock = make_proxy(tcp_server), MovedClock()
+    queue = TaskQueue(key_prefix, patient_client(proxy.url))
+    queue.task(name="double")(double)
+    worker = Worker(queue, clock=clock)
+    thread = Thread(target=worker.run)
+    thread.start()
+    with TaskQueue(key_prefix, tcp_server.url) as sound:
+        task = sound.task(name="double")(double)
+        assert task.submit(1).result(timeout=20) == 2
+
+        proxy.hang_all()
+        waiting = task.submit(2)
+        with caplog.at_level(logging.WARNING):
+            clock.ahead += 60.0
+            result = waiting.result(timeout=20)
+
+    worker.stop()
+    thread.join(20)
+    queue.close()
+    assert result == 4
+    assert "is reconnecting: Redis has not answered for 6" in caplog.text
+    assert not thread.is_alive()
 
 
 @each_kind

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
 
@@ -104,7 +105,12 @@ def start_cli(app: Path, redis_server: Server) -> Iterator[StartCli]:
     for process in begun:
         if process.poll() is None:
             process.kill()
-        process.communicate()
+        # The children of a pool that was killed finish what they run, with its pipes.
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=10)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 @pytest.fixture

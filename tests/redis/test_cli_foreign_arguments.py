@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
-from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workstealing.cli.commands import workstealing
 from workstealing.testing import Server
+
+FOREIGN = settings.get_profile("foreign")
 
 # These go on until somebody stops them, or start something.
 _ENDLESS = {"worker", "demo", "web", "top", "recruit", "node"}
@@ -49,6 +52,21 @@ VALUES = TEXT | st.sampled_from(
 )
 
 
+# Two, for an option that takes a value swallows one.
+UNKNOWN = ["--no-such-option"] * 2
+
+
+@st.composite
+def refused_lines(draw: st.DrawFn) -> list[str]:
+    """Return a line for one that goes on for ever, which it cannot begin to obey."""
+    name = draw(st.sampled_from(sorted(_ENDLESS)))
+    words = VALUES | st.sampled_from([*options((name,)), "no_such_app:queue"])
+    garbage = draw(st.lists(words, max_size=5))
+    where = draw(st.sampled_from(range(len(garbage) + 1)))
+    app = [] if name in ("demo", "node") else ["no_such_app:queue"]
+    return [name, *app, *garbage[:where], *UNKNOWN, *garbage[where:]]
+
+
 @st.composite
 def lines(draw: st.DrawFn) -> list[str]:
     path = draw(st.sampled_from(PATHS))
@@ -56,22 +74,33 @@ def lines(draw: st.DrawFn) -> list[str]:
     return [*path, *draw(st.lists(words, max_size=5))]
 
 
-@settings(
-    max_examples=150,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@pytest.mark.foreign
+@settings(FOREIGN, max_examples=FOREIGN.max_examples * 4)
 @given(lines())
 def test_any_arguments_are_refused_or_obeyed(
     redis_server: Server, line: list[str]
 ) -> None:
-    environment = {
-        "WORKSTEALING_URL": redis_server.url,
-        "WORKSTEALING_EMBEDDED": "never",
-    }
+    answer = type_line(redis_server, line)
 
-    answer = CliRunner().invoke(workstealing, line, env=environment, input="")
-
-    assert answer.exception is None or isinstance(answer.exception, SystemExit), line
     assert answer.exit_code in (0, 1, 2), (line, answer.output)
+
+
+@pytest.mark.foreign
+@settings(FOREIGN, max_examples=FOREIGN.max_examples * 4)
+@given(refused_lines())
+def test_a_command_that_would_go_on_for_ever_refuses_what_it_does_not_understand(
+    redis_server: Server, line: list[str]
+) -> None:
+    answer = type_line(redis_server, line)
+
+    assert answer.exit_code in (1, 2), (line, answer.output)
+    assert answer.output.strip(), line
+
+
+def type_line(server: Server, line: list[str]) -> Result:
+    """Run a command in this process; return how it ended, which is not by an error."""
+    environment = {"WORKSTEALING_URL": server.url, "WORKSTEALING_EMBEDDED": "never"}
+    answer = CliRunner().invoke(workstealing, line, env=environment, input="")
+    assert answer.exception is None or isinstance(answer.exception, SystemExit), line
     assert "Traceback" not in answer.output, line
+    return answer

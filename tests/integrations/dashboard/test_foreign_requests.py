@@ -6,7 +6,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import httpx
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
@@ -24,14 +25,11 @@ QUERIES = st.lists(
     st.tuples(st.sampled_from(FIELDS) | TEXT, WORDS | TEXT), max_size=6
 ).map(lambda pairs: urlencode(pairs, errors="surrogatepass"))
 RAW = st.binary(max_size=40).map(quote)
-QUIETLY = settings(
-    max_examples=40,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+FOREIGN = settings.get_profile("foreign")
 
 
-@QUIETLY
+@pytest.mark.foreign
+@FOREIGN
 @given(st.sampled_from(PAGES), QUERIES | RAW)
 async def test_any_query_gets_an_answer(
     browser: httpx.AsyncClient, queue: AsyncTaskQueue, page: str, query: str
@@ -42,7 +40,8 @@ async def test_any_query_gets_an_answer(
         assert answer.status_code < 500, (page, named, answer.text)
 
 
-@QUIETLY
+@pytest.mark.foreign
+@FOREIGN
 @given(st.sampled_from(FORMS), QUERIES | st.binary(max_size=60), st.booleans())
 async def test_any_form_gets_an_answer(
     app: Any,
@@ -67,7 +66,8 @@ async def test_any_form_gets_an_answer(
     browser.cookies = kept
 
 
-@QUIETLY
+@pytest.mark.foreign
+@FOREIGN
 @given(st.sampled_from(PAGES[:10]), st.binary(max_size=60))
 async def test_any_cookie_gets_an_answer_and_no_page(
     stranger: httpx.AsyncClient, page: str, cookie: bytes
@@ -79,7 +79,8 @@ async def test_any_cookie_gets_an_answer_and_no_page(
         assert answer.status_code in (303, 401), answer.text
 
 
-@settings(QUIETLY, max_examples=20)
+@pytest.mark.foreign
+@settings(FOREIGN, max_examples=FOREIGN.max_examples // 2)
 @given(st.binary(max_size=60) | TEXT.map(lambda text: text.encode("utf-8", "replace")))
 async def test_any_envelope_and_outcome_is_shown(
     browser: httpx.AsyncClient,

@@ -6,7 +6,8 @@ import json
 from contextlib import suppress
 from uuid import uuid4
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -25,14 +26,11 @@ OF_ENVELOPES = st.fixed_dictionaries(
 STORED = st.binary(max_size=60) | OF_ENVELOPES.map(
     lambda body: json.dumps(body).encode()
 )
-QUIETLY = settings(
-    max_examples=40,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+FOREIGN = settings.get_profile("foreign")
 
 
-@QUIETLY
+@pytest.mark.foreign
+@FOREIGN
 @given(st.lists(STORED, min_size=1, max_size=5))
 def test_any_envelopes_are_run_parked_or_given_up_and_others_are_done(
     redis_client: Redis, key_prefix: str, stored: list[bytes]
@@ -63,7 +61,8 @@ def test_any_envelopes_are_run_parked_or_given_up_and_others_are_done(
     inspector.stat()
 
 
-@QUIETLY
+@pytest.mark.foreign
+@FOREIGN
 @given(st.binary(max_size=60))
 def test_any_outcome_is_told_or_refused(
     redis_client: Redis, key_prefix: str, stored: bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from workstealing.node.cluster_state import MemoryState
 from workstealing.node.messages import CheckClusterState, ErrorCode, Request
 from workstealing.node.node import Node
 
+FOREIGN = settings.get_profile("foreign")
 KINDS = [kind.type for kind in Request.__subclasses__()]
 FIELDS = sorted(
     {field for kind in Request.__subclasses__() for field in kind.__struct_fields__}
@@ -36,7 +38,8 @@ BODIES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, derandomize=True)
+@pytest.mark.foreign
+@settings(FOREIGN, max_examples=FOREIGN.max_examples * 3)
 @given(
     st.lists(
         st.binary(max_size=60)
