@@ -154,6 +154,21 @@ def test_a_server_that_forgot_the_scripts_runs_them_all_the_same(
     assert len(driver.run(_pipelined(forgetting()))) == 3
 
 
+def test_a_script_of_short_calls_is_sent_in_full_once(
+    driver: Driver, key_prefix: str
+) -> None:
+    if not is_plain(driver.client):
+        pytest.skip("with this redis-py they are sent one after another")
+    keys = QueueKeys(key_prefix, "default")
+    driver.client.config_resetstat()
+
+    driver.run(_pipelined([counts(keys)] * 10))
+
+    stats = driver.client.info("commandstats")
+    assert stats["cmdstat_eval"]["calls"] == 1
+    assert stats["cmdstat_evalsha"]["calls"] == 9
+
+
 def test_a_client_that_repeats_commands_sends_one_after_another(
     redis_server: Server, key_prefix: str
 ) -> None:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from inspect import signature
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from hiredis import pack_command
 from redis import Redis
@@ -58,6 +58,8 @@ T = TypeVar("T")
 
 # A replica that keeps up confirms within a millisecond or two.
 _REPLICA_SECONDS = 1.0
+# Arguments of a call that its script is longer than.
+_SHORT = 64
 # How late a blocking command may end.
 _LATE_SECONDS = 1.0
 # After so long a supervisor reconnects a client without a timeout, too.
@@ -282,47 +284,105 @@ async def send_one_async(client: Any, call: Call[Any]) -> Any:
 
 def send_all(client: Any, calls: Iterable[Call[T]]) -> list[T]:
     """Run scripts over a plain client; return their answers."""
-    pool, answers = client.connection_pool, list[T]()
-    before: Call[T] | None = None
+    pool, sent = client.connection_pool, _Bulk[T]()
     connection = pool.get_connection()
     try:
         for call in chain(calls, (None,)):
+            before = sent.before
             if call is not None:
-                # In full: none can be repeated once the next one is on its way.
-                connection.send_packed_command(_packed_call(call, in_full=True))
+                connection.send_packed_command(sent.packed(call))
             if before is not None:
-                reply = connection.read_response(disable_decoding=before.is_raw)
-                answers.append(before.parse(reply))
-            before = call
+                try:
+                    reply = connection.read_response(disable_decoding=before.is_raw)
+                except NoScriptError:
+                    sent.note_refused(before)
+                else:
+                    sent.note(before, reply)
+            sent.before = call
+        for call in sent.refused():
+            connection.send_packed_command(_packed_call(call, in_full=True))
+            reply = connection.read_response(disable_decoding=call.is_raw)
+            sent.note_late(reply)
     except BaseException:
         # A reply may still arrive, and must not answer what is asked next.
         connection.disconnect()
         raise
     finally:
         pool.release(connection)
-    return answers
+    return sent.answers
 
 
 async def send_all_async(client: Any, calls: Iterable[Call[T]]) -> list[T]:
     """Run scripts over a plain asyncio client; return their answers."""
-    pool, answers = client.connection_pool, list[T]()
-    before: Call[T] | None = None
+    pool, sent = client.connection_pool, _Bulk[T]()
     connection = await pool.get_connection()
     try:
         for call in chain(calls, (None,)):
+            before = sent.before
             if call is not None:
-                packed = _packed_call(call, in_full=True)
-                await connection.send_packed_command(packed)
+                await connection.send_packed_command(sent.packed(call))
             if before is not None:
-                reply = await connection.read_response(disable_decoding=before.is_raw)
-                answers.append(before.parse(reply))
-            before = call
+                try:
+                    reply = await connection.read_response(
+                        disable_decoding=before.is_raw
+                    )
+                except NoScriptError:
+                    sent.note_refused(before)
+                else:
+                    sent.note(before, reply)
+            sent.before = call
+        for call in sent.refused():
+            await connection.send_packed_command(_packed_call(call, in_full=True))
+            reply = await connection.read_response(disable_decoding=call.is_raw)
+            sent.note_late(reply)
     except BaseException:
         await connection.disconnect(nowait=True)
         raise
     finally:
         await pool.release(connection)
-    return answers
+    return sent.answers
+
+
+class _Bulk(Generic[T]):
+    """What was sent of many calls, and what came back.
+
+    A script is sent in full once, and then by its hash where it is longer than what it
+    is called with. If the server has forgotten it meanwhile, those calls are repeated
+    at the end.
+    """
+
+    def __init__(self) -> None:
+        self.before: Call[T] | None = None
+        """The one that is under way."""
+        self.answers: list[T] = []
+        self._known: set[str] = set()
+        self._refused: list[tuple[int, Call[T]]] = []
+
+    def packed(self, call: Call[T]) -> list[bytes]:
+        """Return a call as connections take it."""
+        # One of many arguments is not repeated out of its turn.
+        is_short = len(call.arguments) <= _SHORT and call.script.sha in self._known
+        self._known.add(call.script.sha)
+        return _packed_call(call, in_full=not is_short)
+
+    def note(self, call: Call[T], reply: Any) -> None:
+        """Keep the answer to the call whose turn it is."""
+        self.answers.append(call.parse(reply))
+
+    def note_refused(self, call: Call[T]) -> None:
+        """Keep a place for the answer to a call whose script the server lacks."""
+        self._refused.append((len(self.answers), call))
+        self.answers.append(cast("T", None))
+
+    def refused(self) -> Iterator[Call[T]]:
+        """Return calls to be repeated; the answer to each is noted before the next."""
+        while self._refused:
+            yield self._refused[0][1]
+
+    def note_late(self, reply: Any) -> None:
+        """Keep the answer to the call that was repeated."""
+        place, call = self._refused.pop(0)
+        self.answers[place] = call.parse(reply)
 
 
 _KINDS = frozenset(
