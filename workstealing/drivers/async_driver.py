@@ -16,11 +16,11 @@ from redis.exceptions import NoScriptError
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
 from workstealing.drivers.connection import (
+    answered,
     confirmed,
     fence,
     hang_up_async,
     is_plain,
-    raising,
     send_all_async,
     send_one_async,
 )
@@ -169,7 +169,7 @@ class AsyncDriver:
                 replies = await pipeline.execute(raise_on_error=False)
             if not isinstance(replies[0], NoScriptError):
                 break
-        return raising(replies)
+        return answered(replies)
 
     async def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
         client: Any = self.client

@@ -15,11 +15,11 @@ from redis.exceptions import NoScriptError
 from workstealing.drivers.address import target_of
 from workstealing.drivers.connection import (
     DedicatedConnection,
+    answered,
     confirmed,
     fence,
     hang_up,
     is_plain,
-    raising,
     send_all,
     send_one,
 )
@@ -165,7 +165,7 @@ class Driver:
                 replies = pipeline.execute(raise_on_error=False)
             if not isinstance(replies[0], NoScriptError):
                 break
-        return raising(replies)
+        return answered(replies)
 
     def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
         client: Any = self.client
