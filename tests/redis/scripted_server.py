@@ -10,14 +10,21 @@ from threading import Lock, Thread
 Answer = Callable[[bytes, int], bytes]
 """Returns the reply to a command, given its name and the number of the connection."""
 
-INFO = b"$21\r\nredis_version:7.2.0\r\n\r\n"
+
+def info(version: str) -> bytes:
+    """Return the reply to `INFO` of a server."""
+    text = f"redis_version:{version}\r\n"
+    return f"${len(text)}\r\n{text}\r\n".encode()
 
 
 class ScriptedServer:
     """Answers each command, and keeps what it was asked."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(
+        self, answer: Answer, tell: Callable[[], bytes] = lambda: info("7.2.0")
+    ) -> None:
         self._answer = answer
+        self._tell = tell
         self._lock = Lock()
         self.url = ""
         self.connections = 0
@@ -56,7 +63,7 @@ class ScriptedServer:
         if name in (b"CLIENT", b"SELECT", b"ECHO"):
             return b"+OK\r\n"
         if name == b"INFO":
-            return INFO
+            return self._tell()
         with self._lock:
             self.asked.append(name)
         return self._answer(name, connection)
