@@ -15,6 +15,7 @@ from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
+from workstealing.drivers.cluster_client import knows_nodes
 from workstealing.drivers.connection import (
     answered,
     confirmed,
@@ -148,9 +149,9 @@ class AsyncDriver:
         try:
             self._refusal = await self._drive(look, self._send_step)
         except RedisUnavailable:
-            # Of a Cluster, another node may answer. A single server would not, and
-            # nobody is to wait for it twice.
-            if not isinstance(self.client, RedisCluster):
+            # Of a Cluster, another node may answer. A single server would not, nor a
+            # Cluster that no node tells of, and nobody is to wait for them twice.
+            if not knows_nodes(self.client):
                 raise
         self._looked = True
 

@@ -13,6 +13,7 @@ from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
+from workstealing.drivers.cluster_client import knows_nodes
 from workstealing.drivers.connection import (
     DedicatedConnection,
     answered,
@@ -136,9 +137,9 @@ class Driver:
         try:
             self._refusal = self._drive(look, self._send_step)
         except RedisUnavailable:
-            # Of a Cluster, another node may answer. A single server would not, and
-            # nobody is to wait for it twice.
-            if not isinstance(self.client, RedisCluster):
+            # Of a Cluster, another node may answer. A single server would not, nor a
+            # Cluster that no node tells of, and nobody is to wait for them twice.
+            if not knows_nodes(self.client):
                 raise
         self._looked = True
 
