@@ -73,9 +73,12 @@ def test_a_task_that_was_taken_is_at_the_replica(pair: Pair, key_prefix: str) ->
             handle = task.submit(1, 2)
             assert pair.replica.hexists(keys.task, handle.id)
 
+        pair.primary.config_resetstat()
         task.submit_many([(n, n) for n in range(2500)])
 
         assert pair.replica.hlen(keys.task) == 2520
+        commands: Any = pair.primary.info("commandstats")
+        assert commands["cmdstat_wait"]["calls"] == 3, "a thousand wait together"
 
 
 def test_tasks_of_all_shards_are_at_the_replica_before_they_count(

@@ -2,7 +2,9 @@
 
 The time that the server itself says it spent is compared between a short and a long
 queue, five hundred times as long: a call that looks at all that waits would take some
-hundred times as long, and even on a busy machine the others do not take ten times.
+hundred times as long, and even on a busy machine the others do not take ten times. The
+same is done with payloads that are a thousand times as long, but for calls that hand
+them out: how much those do is in `test_large_envelopes`.
 """
 
 from __future__ import annotations
@@ -17,9 +19,22 @@ from redis import Redis
 
 import workstealing
 from workstealing.node.shared_state import place
+from workstealing.queue.brief_calls import brief_exchange
+from workstealing.queue.composition_calls import NewGroup, NewStep, submit_steps
 from workstealing.queue.inspection_calls import counts, trace
+from workstealing.queue.pause_calls import count_paused, pause, resume
 from workstealing.queue.producer_calls import cancel, replay, submit
-from workstealing.queue.upkeep_calls import expire, promote, reconcile, survey, unpark
+from workstealing.queue.unique_calls import UniqueRequest, submit_unique
+from workstealing.queue.upkeep_calls import (
+    expire,
+    promote,
+    reassign,
+    reconcile,
+    survey,
+    unpark,
+)
+from workstealing.queue.worker_calls import leave, steal
+from workstealing.tasks.attempt import Report
 from workstealing.testing import Server
 
 SHORT, LONG = 200, 100_000
@@ -82,8 +97,42 @@ def cancelled(queue: Any, number: int) -> None:
     queue.client.hset(queue.keys.cancelled, mapping=dict.fromkeys(names(number), 1))
 
 
-def envelopes(queue: Any, number: int) -> None:
-    queue.client.hset(queue.keys.task, mapping=dict.fromkeys(names(number), b"{}"))
+def deque(queue: Any, number: int) -> None:
+    """All are in the deque of a worker, which is a member, or was."""
+    queue.join("rich")
+    queue.client.rpush(queue.keys.deque("rich"), *names(number))
+    queue.client.hset(queue.keys.lock, mapping=dict.fromkeys(names(number), "rich#1"))
+    queue.client.zadd(queue.keys.loads, {"rich": number})
+    envelopes(queue, number)
+
+
+def dead_deque(queue: Any, number: int) -> None:
+    deque(queue, number)
+    queue.end_lease("rich")
+
+
+def aside(queue: Any, number: int) -> None:
+    """All were put aside, for their name is paused."""
+    places = {name: f"x\0{n:016}" for n, name in enumerate(names(number))}
+    queue.client.hset(queue.keys.paused, "x", 1)
+    queue.client.zadd(queue.keys.aside, {f"{p}\0{i}": 0 for i, p in places.items()})
+    queue.client.hset(queue.keys.paused_tasks, mapping=places)
+    envelopes(queue, number)
+
+
+def lines(queue: Any, number: int) -> None:
+    """They wait in a hundred lines, with a limit for each and one for all."""
+    limits = {"all": "1000000", "each": "1000000"}
+    ids = names(number)
+    for first in range(0, number, 1000):
+        some = ids[first : first + 1000]
+        each = [f"1\tfair{n % 10}\t\tall\teach={n % 100}" for n in range(len(some))]
+        queue.submit(*some, lines=each, limits=limits)
+
+
+def envelopes(queue: Any, number: int, *, payload: str = "") -> None:
+    written = f'{{"v":1,"name":"x","version":1,"payload":"{payload}"}}'.encode()
+    queue.client.hset(queue.keys.task, mapping=dict.fromkeys(names(number), written))
 
 
 def names(number: int) -> list[str]:
@@ -112,6 +161,51 @@ def placed_by_another(queue: Any, turn: int) -> Any:
     return place(queue.keys, "w", [f"gone {n}" for n in range(20)])
 
 
+def stolen(queue: Any, turn: int) -> Any:
+    queue.join(f"poor {turn}")
+    return steal(queue.keys, "rich", f"poor {turn}", most=20)
+
+
+def left(queue: Any, turn: int) -> Any:
+    return leave(queue.keys, "rich", "1", most=20, final=False)
+
+
+def reassigned(queue: Any, turn: int) -> Any:
+    return reassign(queue.keys, queue.settings, "rich", most=20)
+
+
+def resumed(queue: Any, turn: int) -> Any:
+    return resume(queue.keys, "x", goes_on=turn > 0, most=20)
+
+
+def reported(queue: Any, turn: int) -> Any:
+    """A thousand at once."""
+    ids = [f"held {turn} {n}" for n in range(1000)]
+    for key, value in ((queue.keys.task, b"{}"), (queue.keys.lock, "w#1")):
+        queue.client.hset(key, mapping=dict.fromkeys(ids, value))
+    queue.client.hset(queue.keys.running("w"), mapping=dict.fromkeys(ids, 1))
+    reports = [Report(task_id, "1", "done", b"outcome") for task_id in ids]
+    return queue.exchanging("w", reports=reports)
+
+
+def brief(queue: Any, turn: int) -> Any:
+    host = f"brief-{turn}"
+    return brief_exchange(queue.keys, queue.settings, host, ("x@1",), want=9)
+
+
+def submitted_uniquely(queue: Any, turn: int) -> Any:
+    request = UniqueRequest(f"new {turn}", b"{}", True, 1, key=f"key {turn}")
+    return submit_unique(queue.keys, queue.settings, request)
+
+
+def submitted_in_steps(queue: Any, turn: int) -> Any:
+    first = NewStep(f"first {turn}", b"{}", follower=f"then {turn}")
+    then = NewStep(f"then {turn}", b"{}", waits=True)
+    return submit_steps(
+        queue.keys, queue.settings, [first, then], NewGroup(), whole=2, limits={}
+    )
+
+
 CASES: dict[str, tuple[Fill, Callable[[Any, int], Any]]] = {
     "submit what was cancelled": (cancelled, submitted_again),
     "cancel one in the inbox": (inbox, cancelled_one),
@@ -131,7 +225,28 @@ CASES: dict[str, tuple[Fill, Callable[[Any, int], Any]]] = {
     "count": (inbox, lambda queue, turn: counts(queue.keys)),
     "survey": (parked, lambda queue, turn: survey(queue.keys, queue.settings)),
     "reconcile": (inbox, lambda queue, turn: reconcile(queue.keys, page=100)),
+    "steal": (deque, stolen),
+    "leave": (deque, left),
+    "reassign": (dead_deque, reassigned),
+    "pause": (inbox, lambda queue, turn: pause(queue.keys, "x")),
+    "resume": (aside, resumed),
+    "report": (inbox, reported),
+    "take in a spare moment": (inbox, brief),
+    "submit uniquely": (inbox, submitted_uniquely),
+    "submit steps": (inbox, submitted_in_steps),
+    "take from lines": (lines, taken),
+    "submit where lines are": (lines, submitted_in_steps),
 }
+# What these do with envelopes is bounded in bytes, or is to hand them to people.
+READS_ENVELOPES = {
+    "take from the inbox",
+    "take from lines",
+    "take in a spare moment",
+    "take where much is due",
+    "trace",
+}
+# Of what was cancelled or is dead, there are no envelopes here.
+HAS_NO_ENVELOPES = {"submit what was cancelled", "expire", "replay"}
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +272,42 @@ def test_a_call_takes_no_longer_when_more_tasks_wait(
         spent.append(min(tries))
 
     assert spent[1] < 10 * spent[0], f"{spent} µs"
+
+
+@pytest.mark.parametrize(
+    "case", sorted(CASES.keys() - READS_ENVELOPES - HAS_NO_ENVELOPES)
+)
+def test_a_call_takes_no_longer_when_payloads_are_large(
+    case: str, client: Redis, scripted_queue: Callable[..., Any]
+) -> None:
+    fill, call = CASES[case]
+    spent = []
+
+    for size in (1_000, 1_000_000):
+        client.flushall()
+        queue = scripted_queue(client, f"{size}")
+        fill(queue, SHORT)
+        envelopes(queue, SHORT, payload="." * size)
+        queue.join("w", "other")
+        tries = [microseconds(queue, call(queue, turn)) for turn in range(TRIES)]
+        spent.append(min(tries))
+
+    assert spent[1] < 10 * spent[0], f"{spent} µs"
+
+
+def test_an_exchange_puts_no_more_than_some_paused_tasks_aside(
+    client: Redis, scripted_queue: Callable[..., Any]
+) -> None:
+    client.flushall()
+    queue = scripted_queue(client, "paused")
+    inbox(queue, LONG)
+    queue.do(pause(queue.keys, "x"))
+    queue.join("w")
+
+    assert queue.take("w", 20) == ()
+
+    # Four times five hundred, and those that it had taken before it saw that.
+    assert 0 < queue.do(count_paused(queue.keys, "x")) <= 2100
 
 
 def test_no_script_searches_or_reads_all_of_what_has_no_bound() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from threading import Lock
 from typing import Any, TypeVar, cast
 
@@ -15,12 +15,13 @@ from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
+from workstealing.drivers.cluster_client import knows_nodes
 from workstealing.drivers.connection import (
+    answered,
     confirmed,
     fence,
     hang_up_async,
     is_plain,
-    raising,
     send_all_async,
     send_one_async,
 )
@@ -67,11 +68,20 @@ class AsyncDriver:
 
     async def run(self, flow: Flow[T]) -> T:
         """Perform each step of a flow; a failure is thrown into it."""
+        return await self._drive(flow, self._perform)
+
+    async def close(self) -> None:
+        """Close what this driver opened for itself; the client stays open."""
+        await self._subscriptions.close()
+
+    async def _drive(
+        self, flow: Flow[T], perform: Callable[[Step], Awaitable[Any]]
+    ) -> T:
         try:
             step = next(flow)
             while True:
                 try:
-                    answer = await self._perform(step)
+                    answer = await perform(step)
                 except Exception as error:  # noqa: BLE001 - the flow decides
                     step = flow.throw(error)
                 else:
@@ -81,11 +91,7 @@ class AsyncDriver:
         finally:
             flow.close()
 
-    async def close(self) -> None:
-        """Close what this driver opened for itself; the client stays open."""
-        await self._subscriptions.close()
-
-    async def _perform(self, step: Step, *, is_repeated: bool = False) -> Any:
+    async def _perform(self, step: Step) -> Any:
         if isinstance(step, Invoke):
             answer = step.function(*step.arguments)
             return await answer if inspect.isawaitable(answer) else answer
@@ -96,6 +102,9 @@ class AsyncDriver:
             await self._look()
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
+        return await self._send_step(step)
+
+    async def _send_step(self, step: Any, *, is_repeated: bool = False) -> Any:
         generation = self._subscriptions.generation
         try:
             if isinstance(step, Subscribe):
@@ -117,7 +126,7 @@ class AsyncDriver:
                 await self._hang_up(generation)
                 # A pipeline may be half done, and its calls are used up.
                 if not is_repeated and isinstance(step, (Call, RedisCommand)):
-                    return await self._perform(step, is_repeated=True)
+                    return await self._send_step(step, is_repeated=True)
             script = step.script if isinstance(step, Call) else None
             raise translated(error, script) from error
         except RuntimeError as error:
@@ -132,16 +141,19 @@ class AsyncDriver:
         return answer
 
     async def _look(self) -> None:
-        """Look at the server before it is sent anything: it may be too old."""
-        self._looked = True
+        """Look at the server before it is sent anything: it may be too old.
+
+        Whoever comes meanwhile looks, too: to wait for the first one could take long.
+        """
+        look = first_look(target_of(self.client))
         try:
-            self._refusal = await self.run(first_look(target_of(self.client)))
+            self._refusal = await self._drive(look, self._send_step)
         except RedisUnavailable:
-            # Of a Cluster, another node may answer. A single server would not, and
-            # nobody is to wait for it twice.
-            if not isinstance(self.client, RedisCluster):
-                self._looked = False
+            # Of a Cluster, another node may answer. A single server would not, nor a
+            # Cluster that no node tells of, and nobody is to wait for them twice.
+            if not knows_nodes(self.client):
                 raise
+        self._looked = True
 
     async def _hang_up(self, generation: int) -> None:
         """Have whatever is sent next find out who is at the server's address now."""
@@ -169,7 +181,7 @@ class AsyncDriver:
                 replies = await pipeline.execute(raise_on_error=False)
             if not isinstance(replies[0], NoScriptError):
                 break
-        return raising(replies)
+        return answered(replies)
 
     async def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
         client: Any = self.client

@@ -12,7 +12,19 @@ from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.cluster import ClusterNode
 from redis.exceptions import ClusterDownError, ResponseError, TryAgainError
 
-__all__ = ("CompletelyClosedCluster", "LazyCluster")
+__all__ = ("TIMEOUTS", "CompletelyClosedCluster", "LazyCluster", "knows_nodes")
+
+TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
+"""What redis-py calls the seconds that a connection waits."""
+
+
+def knows_nodes(client: Any) -> bool:
+    """Return whether a client is one of a Cluster that some node has told of others."""
+    if isinstance(client, LazyCluster):
+        return client.is_open
+    if isinstance(client, AsyncRedisCluster):
+        return not getattr(client, "_initialize", False)
+    return isinstance(client, RedisCluster)
 
 
 class LazyCluster(RedisCluster):
@@ -20,7 +32,8 @@ class LazyCluster(RedisCluster):
 
     redis-py would ask in the constructor, and raise there if nobody answers; and it
     would sleep for up to half a second where a command fails. The asyncio client sleeps
-    too, but its callers can be cancelled.
+    too, but its callers can be cancelled. It would also wait for each node in turn that
+    hangs: here they are asked within the time of one.
     """
 
     connection_pool = None
@@ -33,25 +46,42 @@ class LazyCluster(RedisCluster):
         self._hosts = hosts
         self.settings = settings
         self._opening = RLock()
-        self._is_opening = self._is_open = False
+        self._is_opening = self.is_open = False
 
     def open(self) -> None:
         """Ask for the nodes and commands, unless it has been done."""
         with self._opening:
-            if self._is_open:
+            if self.is_open:
                 return
             node: Any = ClusterNode
+            hurried = {k: v / len(self._hosts) for k, v in self._timeouts().items()}
             self._is_opening = True
             try:
                 super().__init__(
                     startup_nodes=[node(*host) for host in self._hosts],
-                    **self.settings,
+                    **self.settings | hurried,
                 )
-                self._is_open = True
+                self._allow_full_time()
+                self.is_open = True
             finally:
                 self._is_opening = False
-                if not self._is_open and "nodes_manager" in vars(self):
+                if not self.is_open and "nodes_manager" in vars(self):
                     vars(self).pop("nodes_manager").close()
+
+    def _timeouts(self) -> dict[str, float]:
+        return {k: self.settings[k] for k in TIMEOUTS if self.settings.get(k)}
+
+    def _allow_full_time(self) -> None:
+        """Let each command wait as long as was asked for, now that a node answers."""
+        manager: Any = self.nodes_manager
+        full = self._timeouts()
+        manager.connection_kwargs.update(full)
+        for node in (*manager.startup_nodes.values(), *manager.nodes_cache.values()):
+            if node.redis_connection is not None:
+                pool = node.redis_connection.connection_pool
+                pool.connection_kwargs.update(full)
+                # A connection keeps the time that it was opened with.
+                pool.disconnect(inuse_connections=False)
 
     def close(self) -> None:
         """Close all connections, if there are any."""

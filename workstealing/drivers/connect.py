@@ -2,8 +2,7 @@
 
 Clients built here are named, have short timeouts and never send a command again by
 themselves: redis-py would repeat a script whose reply was lost. A client that a user
-brings is used as it is. All connect when first used; the sync client of a Cluster tries
-to at once, and again when it is used.
+brings is used as it is. All connect when first used.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
 
@@ -48,7 +47,6 @@ from workstealing.drivers.sync_driver import (
     Driver,
     DriverSource,
 )
-from workstealing.drivers.translate import CLIENT_ERRORS
 from workstealing.errors import ConfigurationError, MissingExtra
 
 __all__ = (
@@ -112,11 +110,7 @@ def connect(
         return primary(address, settings)
     if address.form == "single":
         return Redis(**settings)
-    client = LazyCluster(address.hosts, _cluster_settings(settings))
-    # A host must start, and a worker wait, though the Cluster is away just now.
-    with suppress(*CLIENT_ERRORS):
-        client.open()
-    return client
+    return LazyCluster(address.hosts, _cluster_settings(settings))
 
 
 def connect_async(

@@ -40,12 +40,12 @@ from workstealing.queue.steps import Argument, Call
 
 __all__ = (
     "DedicatedConnection",
+    "answered",
     "confirmed",
     "fence",
     "hang_up",
     "hang_up_async",
     "is_plain",
-    "raising",
     "send_all",
     "send_all_async",
     "send_one",
@@ -98,18 +98,23 @@ class DedicatedConnection:
         if call.after is not None:
             before, seconds = _packed(call.after.parts), _seconds(call.after.parts)
         rest = _packed_all(behind)
-        try:
-            if self._sent is call:
-                return self._read_sent(1 + len(rest), call.is_raw)
-            sent = _packed_call(call) + rest
-            return self._exchange(before, sent, call.is_raw, seconds)
-        except NoScriptError:
+        if self._sent is call:
+            waited, replies = list[Any](), self._read_sent(1 + len(rest), call.is_raw)
+        else:
+            sent = before + _packed_call(call) + rest
+            replies = self._exchange(sent, call.is_raw, seconds)
+            waited, replies = replies[: len(before)], replies[len(before) :]
+        if isinstance(replies[0], NoScriptError):
             in_full = _packed_call(call, in_full=True)
-            return self._exchange([], in_full + rest, call.is_raw)
+            replies = self._exchange(in_full + rest, call.is_raw)
+        answers = answered(replies)
+        # A wait that the server has ended is over, and the script behind it was run.
+        answered([one for one in waited if not str(one).startswith("UNBLOCKED ")])
+        return answers
 
     def ask(self, parts: tuple[Argument, ...]) -> Any:
         """Send a blocking command, with its seconds last; return its reply as it is."""
-        return self._exchange([], _packed(parts), False, _seconds(parts))[0]
+        return answered(self._exchange(_packed(parts), False, _seconds(parts)))[0]
 
     def interrupt(self) -> None:
         """End a wait on the server with a `ConnectionError`; from another thread.
@@ -128,17 +133,12 @@ class DedicatedConnection:
             self._pool.release(connection)
 
     def _exchange(
-        self,
-        before: list[bytes],
-        commands: list[bytes],
-        is_raw: bool,
-        seconds: float = 0.0,
+        self, commands: list[bytes], is_raw: bool, seconds: float = 0.0
     ) -> list[Any]:
         """Send all at once; read the replies, the first of them for some seconds."""
         self._drop_unread()
-        self._send(before + commands)
-        number = len(before) + len(commands)
-        return self._read(number, is_raw, seconds)[len(before) :]
+        self._send(commands)
+        return self._read(len(commands), is_raw, seconds)
 
     def _read_sent(self, number: int, is_raw: bool) -> list[Any]:
         """Read the replies to what was sent before."""
@@ -163,20 +163,18 @@ class DedicatedConnection:
             self.close()
             raise
 
-    def _read(self, left: int, is_raw: bool, seconds: float = 0.0) -> list[Any]:
+    def _read(self, number: int, is_raw: bool, seconds: float = 0.0) -> list[Any]:
+        """Read replies; an error that the server answers with is one, too."""
         connection, replies = self._connection, list[Any]()
         try:
             if seconds:
                 self._wait(connection, seconds)
-            while left:
-                left -= 1
-                replies.append(connection.read_response(disable_decoding=is_raw))
+            for _ in range(number):
+                try:
+                    replies.append(connection.read_response(disable_decoding=is_raw))
+                except ResponseError as error:
+                    replies.append(error)
             return replies
-        except ResponseError:
-            # If it was the last answer, the connection is as good as before.
-            if left:
-                self.close()
-            raise
         except BaseException:
             # What comes next on it would be the answer to this.
             self.close()
@@ -213,20 +211,25 @@ def fence(client: Any, call: Call[Any]) -> list[tuple[Argument, ...]]:
 
 
 def confirmed(call: Call[T], replies: Sequence[Any]) -> T:
-    """Return the answer to a call with a fence, if enough replicas have it."""
+    """Return the answer to a call with a fence, if enough replicas have it.
+
+    A server that refuses to say, such as one that was demoted meanwhile, has run the
+    call all the same.
+    """
     answer = call.parse(replies[0])
-    if replies[-1] < call.replicas:
-        missing = NotReplicated((), replies[-1], call.replicas)
+    refusal = next((one for one in replies[1:] if isinstance(one, Exception)), None)
+    number = 0 if refusal else replies[-1]
+    if number < call.replicas:
+        missing = NotReplicated((), number, call.replicas)
         missing.answer = answer
-        raise missing
+        raise missing from refusal
     return answer
 
 
-def raising(replies: list[Any]) -> list[Any]:
-    """Return the replies of a pipeline; raise the first that is an error."""
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
+def answered(replies: list[Any]) -> list[Any]:
+    """Return replies; raise the first one if it is an error."""
+    if replies and isinstance(replies[0], Exception):
+        raise replies[0]
     return replies
 
 

@@ -26,13 +26,13 @@ from redis.exceptions import ResponseError
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 from workstealing.drivers.address import Address
+from workstealing.drivers.cluster_client import TIMEOUTS
 from workstealing.drivers.translate import CLIENT_ERRORS
 
 __all__ = ("async_primary", "primary")
 
 # A Sentinel has no databases, and users and passwords of its own.
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
-_TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
 _ASK_SECONDS = 1.0
 _PRIMARY = (b"master", "master")
 _DEMOTED = "the Sentinels name a server that is a replica, in the midst of a failover"
@@ -69,7 +69,7 @@ def async_primary(address: Address, settings: dict[str, Any]) -> AsyncRedis:
 def _for_sentinels(settings: dict[str, Any], number: int) -> dict[str, Any]:
     """Return their settings: they are asked in turn, within the time of one server."""
     kept = {k: v for k, v in settings.items() if k.startswith(_FOR_SENTINELS)}
-    return kept | {k: kept[k] / number for k in _TIMEOUTS if kept.get(k) is not None}
+    return kept | {k: kept[k] / number for k in TIMEOUTS if kept.get(k) is not None}
 
 
 def _greet(connection: Any) -> None:

@@ -13,13 +13,14 @@ from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
+from workstealing.drivers.cluster_client import knows_nodes
 from workstealing.drivers.connection import (
     DedicatedConnection,
+    answered,
     confirmed,
     fence,
     hang_up,
     is_plain,
-    raising,
     send_all,
     send_one,
 )
@@ -67,11 +68,20 @@ class Driver:
 
     def run(self, flow: Flow[T]) -> T:
         """Perform each step of a flow; a failure is thrown into it."""
+        return self._drive(flow, self._perform)
+
+    def close(self) -> None:
+        """Close what this driver opened for itself; the client stays open."""
+        self._subscriptions.close()
+        if self._own is not None:
+            self._own.close()
+
+    def _drive(self, flow: Flow[T], perform: Callable[[Step], Any]) -> T:
         try:
             step = next(flow)
             while True:
                 try:
-                    answer = self._perform(step)
+                    answer = perform(step)
                 except Exception as error:  # noqa: BLE001 - the flow decides
                     step = flow.throw(error)
                 else:
@@ -81,13 +91,7 @@ class Driver:
         finally:
             flow.close()
 
-    def close(self) -> None:
-        """Close what this driver opened for itself; the client stays open."""
-        self._subscriptions.close()
-        if self._own is not None:
-            self._own.close()
-
-    def _perform(self, step: Step, *, is_repeated: bool = False) -> Any:
+    def _perform(self, step: Step) -> Any:
         if isinstance(step, Invoke):
             return step.function(*step.arguments)
         if isinstance(step, Sleep):
@@ -97,6 +101,9 @@ class Driver:
             self._look()
         if self._refusal is not None:
             raise ServerTooOld(self._refusal)
+        return self._send_step(step)
+
+    def _send_step(self, step: Any, *, is_repeated: bool = False) -> Any:
         generation = self._subscriptions.generation
         try:
             if isinstance(step, Subscribe):
@@ -116,22 +123,25 @@ class Driver:
                 self._hang_up(generation)
                 # A pipeline may be half done, and its calls are used up.
                 if not is_repeated and isinstance(step, (Call, RedisCommand)):
-                    return self._perform(step, is_repeated=True)
+                    return self._send_step(step, is_repeated=True)
             script = step.script if isinstance(step, Call) else None
             raise translated(error, script) from error
         return answer
 
     def _look(self) -> None:
-        """Look at the server before it is sent anything: it may be too old."""
-        self._looked = True
+        """Look at the server before it is sent anything: it may be too old.
+
+        Whoever comes meanwhile looks, too: to wait for the first one could take long.
+        """
+        look = first_look(target_of(self.client))
         try:
-            self._refusal = self.run(first_look(target_of(self.client)))
+            self._refusal = self._drive(look, self._send_step)
         except RedisUnavailable:
-            # Of a Cluster, another node may answer. A single server would not, and
-            # nobody is to wait for it twice.
-            if not isinstance(self.client, RedisCluster):
-                self._looked = False
+            # Of a Cluster, another node may answer. A single server would not, nor a
+            # Cluster that no node tells of, and nobody is to wait for them twice.
+            if not knows_nodes(self.client):
                 raise
+        self._looked = True
 
     def _hang_up(self, generation: int) -> None:
         """Have whatever is sent next find out who is at the server's address now."""
@@ -165,7 +175,7 @@ class Driver:
                 replies = pipeline.execute(raise_on_error=False)
             if not isinstance(replies[0], NoScriptError):
                 break
-        return raising(replies)
+        return answered(replies)
 
     def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
         client: Any = self.client

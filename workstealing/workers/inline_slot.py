@@ -71,8 +71,11 @@ class InlineSlot:
     def stop_listening(self) -> None:
         """Do nothing: the loop looks after each task, and a signal handler may ask."""
 
-    def work(self, seconds: float = math.inf) -> None:
-        """Run tasks, for about as long as a batch should last."""
+    def work(self, seconds: float = math.inf) -> None:  # noqa: ARG002
+        """Run tasks, for about as long as a batch should last.
+
+        That is no wait, and over before the loop is to look anywhere else.
+        """
         parts, call = self._parts, self._call
         complete = self._event_loop.complete
         in_flight, runner = parts.in_flight, parts.runner
@@ -81,7 +84,7 @@ class InlineSlot:
             in_flight.begin,
             in_flight.finish,
         )
-        seconds = in_flight.turn_seconds
+        turn_seconds = in_flight.turn_seconds
         in_flight.slot_is_busy()
         try:
             began_at = now = monotonic()
@@ -93,7 +96,7 @@ class InlineSlot:
                     ending = runner.execute(delivery, call, complete)
                 before, now = now, monotonic()
                 finish(delivery, ending, now - before)
-                if now - began_at > seconds:
+                if now - began_at > turn_seconds:
                     break
         finally:
             in_flight.slot_is_idle()

@@ -69,6 +69,7 @@ class Scene:
         until_empty: UntilEmpty = False,
         answers: dict[str, list[Any]] | None = None,
         identity: WorkerIdentity = IDENTITY,
+        jitter: float = 0.5,
     ) -> None:
         self.clock = ManualClock(100.0)
         self.in_flight = InFlight(Batching(), self.clock)
@@ -99,7 +100,7 @@ class Scene:
             is_supervised=lambda: self.is_supervised,
             until_empty=until_empty,
             rest=5.0,
-            chance=ScriptedChance(*[0.5] * 100),
+            chance=ScriptedChance(*[jitter] * 100),
             clock=self.clock,
             sleep=self.slept.append,
         )
@@ -313,6 +314,17 @@ def test_pauses_grow_while_redis_is_away_and_begin_anew_when_it_answers() -> Non
     scene.loop.run()
 
     assert scene.slept == pytest.approx([0.075, 0.15, 0.3, 0.075])
+
+
+def test_however_long_redis_is_away_a_worker_is_back_within_five_seconds() -> None:
+    away = [RedisUnavailable("nobody is there")] * 12
+    scene = Scene(*away, exchanged(), jitter=0.999)
+
+    scene.loop.run()
+
+    assert len(scene.slept) == 12
+    # What is left of them is for the reply.
+    assert 3 < max(scene.slept) < 5
 
 
 def test_a_join_that_failed_is_repeated_whole() -> None:

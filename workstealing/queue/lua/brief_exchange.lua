@@ -222,6 +222,8 @@ if kept_since or #tasks > 0 then
 else
   redis.call('ZREM', workers, worker)
 end
+-- What is paused may stand before others for longer than this call may read.
+if bytes_left <= 0 then wake_workers(1) end
 if #tasks == 0 then
   return {tasks, {}, refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, {}}
 end

@@ -116,6 +116,9 @@ if (unblocked > 0 or has_lines and room > 0 and not is_alone)
   wake_workers(math.max(1, unblocked))
 end
 
+-- What was too much to read at once must not wait until somebody has run what was read.
+if bytes_left <= 0 then wake_workers(1) end
+
 -- Those that came due together are for all who rest: only this worker knew when.
 if promoted > #tasks / 4 then wake_workers(promoted - #tasks / 4) end
 

@@ -22,12 +22,16 @@ local function drop_cancelled(list)
   end
 end
 
--- Move tasks whose name is paused from the front of a list to their lines, up to 500.
+-- Move tasks whose name is paused from the front of a list to their lines, up to 500, and no more
+-- than may be read.
 local function set_paused_aside(list, is_own)
   --- uses: task, lock
   local ids = redis.call('LRANGE', list, 0, 499)
-  if #ids == 0 then return end
-  local envelopes = redis.call('HMGET', task, unpack(ids))
+  if #ids == 0 or bytes_left <= 0 then return end
+  local first = redis.call('HGET', task, ids[1])
+  -- Most often it is not paused: then the others need not be read.
+  if first and not paused_name(first) then return end
+  local envelopes = read_first(ids, #ids)
   local holders = redis.call('HMGET', lock, unpack(ids))
   local is_left_over
   if not is_own then is_left_over = left_over(ids, envelopes) end

@@ -9,12 +9,52 @@ local is_seen = {}         -- ids it has come across; a list may name one twice
 local is_alone = false     -- a suspect runs, or waits to run: nothing may join it
 local looks_left = 20      -- at stretches of a list with no task to take
 local has_deque_changed = false
+-- Redis stands still while envelopes are copied, and holds a reply in memory whole: what one call
+-- reads of them is bounded. How long they are is not known before, so it begins with a few.
+local bytes_left, number_read, longest = 4 * 1024 * 1024, 0, 1
+
+-- How many envelopes to read at once: as many as may be read if they are like those before, and
+-- a hundred at most, for the next ones may be much longer.
+local function next_stretch()
+  local few, most, growth = 8, 100, 12
+  local trusted = math.min(most, math.max(few, growth * number_read))
+  return math.max(1, math.min(trusted, math.floor(bytes_left / longest)))
+end
+
+-- Read the envelopes of the first ids, up to the last one or to what may be read, but at least
+-- one; return them, and how many they are.
+local function read_first(ids, last)
+  --- uses: task
+  local envelopes, read = {}, 0
+  while read < last and (bytes_left > 0 or read == 0) do
+    local stretch = math.min(next_stretch(), last - read)
+    local found = redis.call('HMGET', task, unpack(ids, read + 1, read + stretch))
+    for n = 1, stretch do
+      local envelope = found[n]
+      envelopes[read + n] = envelope
+      if envelope then
+        bytes_left = bytes_left - #envelope
+        longest = math.max(longest, #envelope)
+      end
+    end
+    read = read + stretch
+    number_read = number_read + stretch
+  end
+  return envelopes, read
+end
+
+-- Put the ids behind the first ones back to the front of the list that they came from.
+local function put_back(list, ids, number)
+  local back = {}
+  for n = #ids, number + 1, -1 do back[#back + 1], ids[n] = ids[n], nil end
+  if #back > 0 then redis.call('LPUSH', list, unpack(back)) end
+end
 
 -- Lock tasks that were removed from where they waited, and return those that were taken. The
--- inbox that they come from is named, if it is one.
-local function accept(ids, is_own, inbox)
+-- inbox that they come from is named, if it is one, and their envelopes if they were read.
+local function accept(ids, is_own, inbox, envelopes)
   --- uses: task, lock, running, history, unique_of
-  local envelopes = redis.call('HMGET', task, unpack(ids))
+  envelopes = envelopes or redis.call('HMGET', task, unpack(ids))
   local is_left_over, number
   if inbox and is_odd then is_left_over, number = left_over(ids, envelopes) end
   if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
@@ -86,12 +126,15 @@ local function take_from(list, is_own)
       is_list_empty = false
       local last = number_before(suspect)
       -- What must not run beside it goes back into the list.
-      for n = #ids, last + 1, -1 do redis.call('LPUSH', list, ids[n]) ids[n] = nil end
+      put_back(list, ids, last)
       is_alone = last == 0
       if is_alone then return end
     end
-    accept(ids, is_own, not is_own and list or nil)
+    local envelopes, read = read_first(ids, #ids)
+    put_back(list, ids, read)
+    accept(ids, is_own, not is_own and list or nil, envelopes)
     if suspect then is_alone = #tasks > 0 end
+    if bytes_left <= 0 then room = 0 end
     if is_list_empty then return end
     if room == room_before then
       looks_left = looks_left - 1

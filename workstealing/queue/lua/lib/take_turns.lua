@@ -88,6 +88,8 @@ local function take_chosen(ids, members, look_of)
     last = number_before(suspect)
     is_alone = last == 0
   end
+  local envelopes
+  envelopes, last = read_first(ids, last)
   local number_of, holders = {}, {}
   for n = #ids, last + 1, -1 do
     for _, key in ipairs(look_of[n].limit_keys) do room_of[key] = room_of[key] + 1 end
@@ -96,8 +98,9 @@ local function take_chosen(ids, members, look_of)
   end
   if #ids == 0 then return end
   in_slices('ZREM', lines, members)
-  local taken, next_taken = accept(ids, false), 1
+  local taken, next_taken = accept(ids, false, nil, envelopes), 1
   if suspect then is_alone = #tasks > 0 end
+  if bytes_left <= 0 then room = 0 end
   for n = 1, #ids do
     local id, look, held = ids[n], look_of[n], nil
     local keys = look.limit_keys

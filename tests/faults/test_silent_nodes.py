@@ -1,0 +1,145 @@
+"""Promise 1, where many servers hang: together they have the time of one.
+
+No time is measured: what counts is how long a connection would wait, and how many
+connections silent sockets were asked for.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from typing import Any
+
+import pytest
+from redis.connection import Connection
+
+from workstealing import Duty, Recruiter, TaskQueue, WorkStealer, connect
+from workstealing.drivers.connect import async_driver, driver
+from workstealing.drivers.connection import timeout_of
+from workstealing.errors import RedisUnavailable
+from workstealing.jobs import CounterFlush
+from workstealing.queue.steps import RedisCommand
+from workstealing.testing import ClusterOfThree
+
+FORMS = {"cluster": "redis+cluster://{}", "sentinel": "redis+sentinel://{}/main"}
+SECONDS = 0.05
+
+
+class SilentServers:
+    """Accept connections, and never answer."""
+
+    def __init__(self, stack: ExitStack, number: int) -> None:
+        self._listeners = [
+            stack.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
+            for _ in range(number)
+        ]
+        for one in self._listeners:
+            one.setblocking(False)
+
+    @property
+    def hosts(self) -> str:
+        ports = (one.getsockname()[1] for one in self._listeners)
+        return ",".join(f"127.0.0.1:{port}" for port in ports)
+
+    def new_connections(self) -> list[int]:
+        """Return how many each has been asked for since the last time."""
+        return [self._accepted(one) for one in self._listeners]
+
+    @staticmethod
+    def _accepted(listener: socket.socket) -> int:
+        number = 0
+        while True:
+            try:
+                listener.accept()[0].close()
+            except BlockingIOError:
+                return number
+            number += 1
+
+
+@pytest.fixture
+def silent() -> Iterator[Callable[[int], SilentServers]]:
+    with ExitStack() as stack:
+        yield lambda number: SilentServers(stack, number)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """For how long each connection that is opened waits for an answer."""
+    seconds = list[float]()
+    original: Any = Connection._connect
+
+    def recorded(connection: Any) -> Any:
+        seconds.append(connection.socket_timeout)
+        return original(connection)
+
+    monkeypatch.setattr(Connection, "_connect", recorded)
+    return seconds
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("number", [1, 3, 6])
+def test_an_enlist_waits_for_all_of_them_no_longer_than_for_one(
+    silent: Any, waits: list[float], form: str, number: int
+) -> None:
+    servers = silent(number)
+    url = FORMS[form].format(servers.hosts)
+    recruiter = Recruiter(share=None, breaker=None)
+    counters = CounterFlush(url, "hits", lambda *_: None)
+    recruiter.install(counters, "counters", rate=0.5)
+    recruiter.install(WorkStealer(TaskQueue("silent", url)), "tasks", rate=0.5)
+    assert waits == [], "nothing is asked while it is installed"
+
+    for _ in range(12):
+        assert recruiter.enlist() is Duty.DISMISSED
+        # A flow that has failed is closed, and its last step may be another call.
+        assert max(servers.new_connections()) <= 1
+        assert sum(waits) <= SECONDS + 1e-9
+        waits.clear()
+
+    assert all(job.last_error for job in recruiter.stats().jobs.values())
+
+
+@pytest.mark.parametrize("number", [3, 6])
+def test_a_cluster_that_hangs_is_opened_once_for_a_call(
+    silent: Any, waits: list[float], number: int
+) -> None:
+    servers = silent(number)
+    cluster = connect(FORMS["cluster"].format(servers.hosts))
+
+    with pytest.raises(RedisUnavailable):
+        driver(cluster).call(RedisCommand(("GET", "key"), str))
+
+    assert servers.new_connections() == [1] * number
+    assert sum(waits) <= SECONDS + 1e-9
+
+
+async def test_an_asyncio_client_opens_a_cluster_that_hangs_once_for_a_call(
+    silent: Any,
+) -> None:
+    servers = silent(3)
+    drives = async_driver(FORMS["cluster"].format(servers.hosts))
+
+    with pytest.raises(RedisUnavailable):
+        await drives.call(RedisCommand(("GET", "key"), str))
+
+    assert servers.new_connections() == [1, 1, 1]
+    await drives.client.aclose()
+
+
+def test_a_cluster_that_was_opened_has_the_whole_time_for_each_command(
+    redis_cluster: ClusterOfThree, waits: list[float], key_prefix: str
+) -> None:
+    host = redis_cluster.url.removeprefix("redis+cluster://").split(",")[0]
+    url = f"redis+cluster://{host},127.0.0.1:1,127.0.0.1:2"
+    client: Any = connect(url, timeout=6)
+    assert client.ping()
+    assert waits[0] == 2, "three hosts are named"
+    waits.clear()
+
+    for number in range(20):
+        client.set(f"{key_prefix}:{number}", "1")
+
+    assert set(waits) == {6}
+    assert timeout_of(client) == 6
+    client.close()
