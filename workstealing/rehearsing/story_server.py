@@ -49,7 +49,7 @@ _SCRIPTS = ("submit_unique", "join", "unpark", "exchange", "note", "leave", "sur
 # Seconds, and twice the time that the task takes undisturbed: less than databases wait.
 _PATIENCE = 1.0
 _OTHER_OPTIONS = (
-    *("lease", "retention", "max_outcomes", "max_length", "replicas"),
+    *("lease", "retention", "max_outcomes", "max_length", "replicas", "shards"),
     *("clock", "observers"),
 )
 
@@ -274,7 +274,8 @@ def _rehearsed_queue(queue: TaskQueue | AsyncTaskQueue, url: str) -> TaskQueue:
     """Return a queue of the same tasks, which keeps outcomes and waits for no replicas.
 
     It has no schedules, which would submit tasks in the middle of a story, and nobody
-    is told what happens in it.
+    is told what happens in it. Nor has it shards: there is one worker, and a worker is
+    in one shard.
     """
     given = internals_of(queue).options.keywords()
     for other in _OTHER_OPTIONS:
