@@ -234,11 +234,11 @@ class _WatchedOutput:
 
     def __init__(self, output: NotesKeeper, injector: FaultInjector) -> None:
         self._output = output
-        self._cues = injector
+        self._injector = injector
 
     def notes(self, attempt: Any) -> TaskNotes:
         """Return the place for the notes of an attempt."""
-        return _WatchedNotes(self._output.notes(attempt), self._cues)
+        return _WatchedNotes(self._output.notes(attempt), self._injector)
 
 
 class _WatchedNotes:
@@ -246,7 +246,7 @@ class _WatchedNotes:
 
     def __init__(self, notes: TaskNotes, injector: FaultInjector) -> None:
         self._notes = notes
-        self._cues = injector
+        self._injector = injector
 
     def progress(self, progress: Progress) -> None:
         """Show how far the task is."""
@@ -258,7 +258,7 @@ class _WatchedNotes:
 
     def save(self, value: Any) -> bool:
         """Keep where to continue."""
-        return self._cues.save(self._notes, value)
+        return self._injector.save(self._notes, value)
 
     @property
     def has_notes(self) -> bool:

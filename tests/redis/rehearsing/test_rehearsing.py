@@ -325,7 +325,7 @@ def test_the_same_seed_gives_the_same_points_again(tmp_path: Path) -> None:
     assert "(seed 7)" in str(one)
 
 
-def test_a_story_that_is_not_played_says_why(tmp_path: Path) -> None:
+def test_a_story_that_is_not_run_says_why(tmp_path: Path) -> None:
     rehearsal = rehearse(count, str(tmp_path), before=lambda: None, key=lambda _: None)
 
     skipped = [one for one in rehearsal.verdicts if one.status == "skipped"]

@@ -165,7 +165,7 @@ def test_a_task_that_hangs_is_said_to_hang_and_its_processes_are_ended() -> None
     assert rehearsal.verdicts[-1].status == "skipped"
 
 
-def test_after_a_story_that_hangs_the_next_one_is_played(tmp_path: Path) -> None:
+def test_after_a_story_that_hangs_the_next_one_is_run(tmp_path: Path) -> None:
     sign, stories_before = tmp_path / "hang", count()
 
     def hang_in_the_third() -> None:
