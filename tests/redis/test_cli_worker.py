@@ -485,7 +485,9 @@ def test_on_a_terminal_a_progress_line_shows_how_it_is_getting_on(
             "--autoscale must be LEAST:MOST, like 2:32",
         ),
         (["app:queue", "--autoscale", "3:2"], "most must be >= least"),
-        (["app:queue", "--backlog", "3"], "--backlog and --idle need --autoscale"),
+        (["app:queue", "--backlog", "3"], "--wait, --backlog and --idle need"),
+        (["app:queue", "--wait", "3"], "--wait, --backlog and --idle need"),
+        (["app:queue", "--autoscale", "1:2", "--wait", "0"], "wait must be"),
         (["app:queue", "--autoscale", "1:2", "--backlog", "0"], "backlog must be 1"),
         (
             ["app:queue", "--until-empty=soon"],

@@ -95,6 +95,12 @@ class _WorkerCommand(click.Command):
     help="Adjust the number of workers to the backlog, within these limits.",
 )
 @click.option(
+    "--wait",
+    type=float,
+    metavar="SECONDS",
+    help="With --autoscale: add workers also when a task has waited for this long.",
+)
+@click.option(
     "--backlog",
     type=int,
     metavar="N",
@@ -322,18 +328,17 @@ def _weights(given: str | None, queues: int) -> list[float] | None:
     return numbers
 
 
-def _autoscale(
-    autoscale: str | None, backlog: int | None, idle: float | None
-) -> Autoscale | None:
+def _autoscale(autoscale: str | None, **options: float | None) -> Autoscale | None:
+    given: dict[str, Any] = {
+        name: value for name, value in options.items() if value is not None
+    }
     if autoscale is None:
-        if backlog is not None or idle is not None:
-            raise BadInput("--backlog and --idle need --autoscale LEAST:MOST")
+        if given:
+            raise BadInput("--wait, --backlog and --idle need --autoscale LEAST:MOST")
         return None
     match = _RANGE.fullmatch(autoscale)
     if match is None:
         raise BadInput(f"--autoscale must be LEAST:MOST, like 2:32, got {autoscale!r}")
-    options: dict[str, Any] = {"backlog": backlog, "idle": idle}
-    given = {name: value for name, value in options.items() if value is not None}
     return Autoscale(int(match[1]), int(match[2]), **given)
 
 

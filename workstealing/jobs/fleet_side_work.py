@@ -20,7 +20,7 @@ class FleetJob:
     host: str
     """Empty: of all hosts."""
     hosts: int
-    """How many hosts have it."""
+    """How many hosts have it; those beyond the room of the ledger count as one."""
     rate: float | None
     """The rate in force, as a process published it last; None if it has *every*."""
     every: float | None
@@ -114,10 +114,11 @@ class FleetHost:
     """One host of the fleet, over the last hour."""
 
     name: str
+    """`*`: all hosts for which the ledger had no more room, added up."""
     calls: int
     """Moments that its processes offered."""
     process_seconds: float
-    """How long they ran, added up."""
+    """How long they ran, added up; of a pause without moments, five minutes at most."""
     seen_ms: int
     """When one of them published last."""
     seconds: float
@@ -153,7 +154,7 @@ class FleetSideWork:
     hosts: tuple[FleetHost, ...]
     open_targets: tuple[OpenTarget, ...]
     is_all: bool
-    """False if there are more jobs and hosts than the ledger has room for."""
+    """False if there are more jobs than the ledger has room for: sums are too low."""
 
     @property
     def share(self) -> float:

@@ -1,11 +1,17 @@
 """How the ledger of side work is laid out in Redis.
 
 Each process adds what it has counted since the last time to a hash of five minutes,
-which is kept for an hour: a field for each job on each host, another for those that
-ended slices with work left, one for each host, one for each target whose breaker it saw
-open, and one that says since when somebody counts. So the ledger grows with jobs and
-hosts, not with processes, and what nobody publishes any more is gone by itself. The
-stretch is that of the writer's clock: it names a hash, and nothing is decided by it.
+which is kept for an hour: a field for each job on each host, one for each host, one for
+each target whose breaker it saw open, and one for each job that says since when
+somebody counts. So the ledger grows with jobs and hosts, not with processes, and what
+nobody publishes any more is gone by itself. When three quarters of a hash are full,
+hosts that are not in it yet are added up as `*`, so that all sums are right as long as
+there is any room. The stretch is that of the writer's clock: it names a hash, and
+nothing is decided by it.
+
+A process publishes about every ten seconds as long as it offers moments. Of a longer
+time no more counts than one stretch: what asked for slices in a night in which nobody
+could do them would seem to starve in the morning.
 
 What an older release does not know is a field of a new kind, which it ignores: numbers
 are added up by their places, so a field never gets more of them.
@@ -31,7 +37,6 @@ __all__ = (
     "HOST_NUMBERS",
     "JOB_NUMBERS",
     "KEPT_SECONDS",
-    "MORE_NUMBERS",
     "OPEN_NUMBERS",
     "OUTCOMES",
     "SPAN_NUMBERS",
@@ -47,18 +52,19 @@ STRETCH_SECONDS = 300
 KEPT_SECONDS = 3600
 """How far back the ledger goes."""
 OUTCOMES = tuple(Outcome)
-JOB_NUMBERS = len(OUTCOMES) + 5
-"""Of a job: its outcomes, rounds, microseconds, overruns, the longest, last worked."""
+JOB_NUMBERS = len(OUTCOMES) + 8
+"""Of a job: its outcomes, rounds, microseconds, overruns, slices with work left, calls
+and ms of the processes that have it; the longest slice, last worked."""
 HOST_NUMBERS = 6
 """Of a host: calls, ms of its processes, faults, failed setups, debt, last seen."""
-MORE_NUMBERS = 3
-"""Of a job with work left: slices that ended so, and two that are not used."""
 OPEN_NUMBERS = 3
 """Of an open target: processes that saw it, ms that it stays open, last seen."""
 SPAN_NUMBERS = 2
-"""Of a stretch: ms before its end when counting began, last seen."""
+"""Of a job in a stretch: ms before its end when counting began, last seen."""
 
 _MOST_FIELDS = 1000
+_MOST_OF_HOSTS = 750
+_LONGEST_GAP_MS = STRETCH_SECONDS * 1000
 _MOST_JOBS = 100
 _MOST_TARGETS = 20
 _LONGEST_ERROR = 200
@@ -69,9 +75,10 @@ class LedgerEntry:
     """A field of the ledger."""
 
     kind: str
-    """`job`, `more`, `host`, `open` or `span`"""
+    """`job`, `host`, `open` or `span`"""
     name: str
     host: str
+    """Empty: of all hosts; `*`: of those that the ledger has no more room for."""
     numbers: tuple[int, ...]
     facts: dict[str, Any]
     stretch: int = 0
@@ -92,20 +99,20 @@ class StatsDelta:
         """Return what to add to the ledger; what is not added is lost."""
         now = self._now()
         passed_ms = max(0, round((now - self._added_at) * 1000))
+        passed_ms = min(passed_ms, _LONGEST_GAP_MS)
         self._added_at = now
+        is_first = not self._seen
         counted = (stats.calls, stats.faults, stats.setup_failures)
         calls, faults, failures = self._since("", counted)
         debt_ms = round(stats.debt * 1000)
         numbers = (calls, passed_ms, faults, failures, debt_ms, 0)
-        found = [
-            LedgerEntry("span", "", "", (_ms_to_end() + passed_ms, 0), {}),
-            LedgerEntry("host", "", host, numbers, {}),
-        ]
+        found = [LedgerEntry("host", "", host, numbers, {})]
         for name, job in list(stats.jobs.items())[:_MOST_JOBS]:
-            found.append(self._of_job(name, job, host))
-            (left,) = self._since(f"{name}\tmore", (job.unfinished,))
-            if left:
-                found.append(LedgerEntry("more", name, host, (left, 0, -1), {}))
+            # One that was installed meanwhile was there for a part of it at most.
+            had = (calls, passed_ms) if is_first or name in self._seen else (0, 0)
+            since = (_ms_to_end() + had[1], 0)
+            found.append(LedgerEntry("span", name, "", since, {}))
+            found.append(self._of_job(name, job, host, had))
         for target, seconds in list(stats.open_targets.items())[:_MOST_TARGETS]:
             name, left_ms = target.replace("\t", " "), round(seconds * 1000)
             found.append(LedgerEntry("open", name, host, (1, left_ms, 0), {}))
@@ -115,12 +122,15 @@ class StatsDelta:
         self._seen = {}
         self._added_at = self._now()
 
-    def _of_job(self, name: str, job: JobStats, host: str) -> LedgerEntry:
+    def _of_job(
+        self, name: str, job: JobStats, host: str, had: tuple[int, int]
+    ) -> LedgerEntry:
         counted = (
             *(job.outcomes[outcome] for outcome in OUTCOMES),
             job.rounds,
             round(job.seconds * 1e6),
             job.overran,
+            job.unfinished,
         )
         ago = job.last_productive
         facts: dict[str, Any] = {"rate": job.rate, "every": job.every}
@@ -130,6 +140,7 @@ class StatsDelta:
             facts["error"] = job.last_error[:_LONGEST_ERROR]
         numbers = (
             *self._since(name, counted),
+            *had,
             round(job.longest * 1e6),
             -1 if ago is None else round(ago * 1000),
         )
@@ -160,6 +171,7 @@ def add_entries(entries: Iterable[LedgerEntry]) -> Call[int]:
         int,
         kept_ms=(KEPT_SECONDS + STRETCH_SECONDS) * 1000,
         most=_MOST_FIELDS,
+        most_of_hosts=_MOST_OF_HOSTS,
         entries=flat,
     )
     return call

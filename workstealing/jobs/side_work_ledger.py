@@ -20,7 +20,6 @@ from workstealing.jobs.fleet_side_work import (
 from workstealing.jobs.ledger_entries import (
     HOST_NUMBERS,
     JOB_NUMBERS,
-    MORE_NUMBERS,
     OPEN_NUMBERS,
     OUTCOMES,
     SPAN_NUMBERS,
@@ -97,13 +96,8 @@ class _Ledger:
     def __init__(self, now_ms: int, entries: Sequence[LedgerEntry]) -> None:
         self._now_ms = now_ms
         self._entries = entries
-        self._hosts = {
-            (one.host, one.stretch): one for one in self._of("host", HOST_NUMBERS)
-        }
-        self._spans = {one.stretch: one for one in self._of("span", SPAN_NUMBERS)}
-        self._left = {
-            (one.name, one.host, one.stretch): one.numbers[0]
-            for one in self._of("more", MORE_NUMBERS)
+        self._spans = {
+            (one.name, one.stretch): one for one in self._of("span", SPAN_NUMBERS)
         }
 
     def fields(
@@ -119,10 +113,7 @@ class _Ledger:
         """Sum up the entries of a job, on one host or on all of them."""
         latest = found[0]
         *sums, _, _ = map(sum, zip(*(one.numbers for one in found), strict=True))
-        rounds, micros, overran = sums[len(OUTCOMES) :]
-        # Only while it had the job: a host was there before it, or is there after it.
-        had = [self._hosts.get((one.host, one.stretch)) for one in found]
-        ran = [one.numbers for one in had if one is not None]
+        rounds, micros, overran, unfinished, calls, ran_ms = sums[len(OUTCOMES) :]
         worked_ms = max(one.numbers[-1] for one in found)
         errors = (str(one.facts["error"]) for one in found if "error" in one.facts)
         return FleetJob(
@@ -133,16 +124,17 @@ class _Ledger:
             every=_pace(latest.facts.get("every")),
             of_fleet=latest.facts.get("of_fleet") is True,
             outcomes=dict(zip(OUTCOMES, sums, strict=False)),
-            unfinished=sum(
-                self._left.get((one.name, one.host, one.stretch), 0) for one in found
-            ),
+            unfinished=unfinished,
             rounds=rounds,
             seconds=micros / 1e6,
             longest=max(one.numbers[-2] for one in found) / 1e6,
             overran=overran,
-            process_seconds=sum(numbers[1] for numbers in ran) / 1000,
-            wall_seconds=sum(map(self._seconds, {one.stretch for one in found})),
-            calls=sum(numbers[0] for numbers in ran),
+            process_seconds=ran_ms / 1000,
+            wall_seconds=sum(
+                self._seconds(latest.name, stretch)
+                for stretch in {one.stretch for one in found}
+            ),
+            calls=calls,
             last_productive_ms=worked_ms or None,
             last_error=next(errors, ""),
         )
@@ -154,14 +146,14 @@ class _Ledger:
             if one.kind == kind and len(one.numbers) == numbers
         )
 
-    def _seconds(self, stretch: int) -> float:
-        """Return for how much of a stretch somebody has counted."""
+    def _seconds(self, job: str, stretch: int) -> float:
+        """Return for how much of a stretch somebody has counted a job."""
         whole_ms = STRETCH_SECONDS * 1000
         end_ms = (stretch + 1) * whole_ms
-        # Without a span, it was written by a release that did not say so.
+        # Without a span, the ledger had no room for it.
         began_before_ms, seen_ms = whole_ms, self._now_ms
-        if stretch in self._spans:
-            began_before_ms, seen_ms = self._spans[stretch].numbers
+        if (job, stretch) in self._spans:
+            began_before_ms, seen_ms = self._spans[job, stretch].numbers
         return min(whole_ms, max(0, began_before_ms - (end_ms - seen_ms))) / 1000
 
 

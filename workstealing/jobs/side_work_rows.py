@@ -20,7 +20,7 @@ __all__ = (
 )
 
 NOBODY = "No recruiter has published anything in the last hour."
-NOT_ALL = "There are more jobs and hosts than the ledger has room for."
+NOT_ALL = "There are more jobs than the ledger has room for: the sums are too low."
 
 
 def summary_text(seen: FleetSideWork) -> str:

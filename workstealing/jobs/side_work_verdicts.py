@@ -54,7 +54,7 @@ class Verdict(str, Enum):
     USELESS = "useless"
     """No slice found work."""
     UNKNOWN = "unknown"
-    """Too little was seen."""
+    """Too little was seen, or it is switched off."""
 
     __str__ = str.__str__
 
@@ -132,6 +132,9 @@ def _failing(job: FleetJob) -> JobVerdict | None:
 
 def _starving(job: FleetJob) -> JobVerdict | None:
     words, asked = "", job.asked or 0.0
+    if job.rate == 0:
+        # It is switched off, so it asks for nothing.
+        return None
     if job.drawn >= _FEW_SLICES and job.refused >= _MOSTLY * job.drawn:
         why = max(REFUSALS, key=lambda outcome: job.outcomes[outcome])
         share = percent(job.refused / job.drawn)
@@ -163,5 +166,7 @@ def _behind(job: FleetJob) -> JobVerdict | None:
 def _unknown(job: FleetJob) -> JobVerdict | None:
     if job.worked:
         return None
+    if job.rate == 0:
+        return JobVerdict(Verdict.UNKNOWN, "switched off: its rate is 0")
     words = f"too early to say: {plural(job.slices, 'slice')} so far"
     return JobVerdict(Verdict.UNKNOWN, words)

@@ -3,8 +3,9 @@
 One `Autoscale` holds what the user wants, of a `Pool` or of a `WorkerPool`. The scalers
 decide, and are pure: they are passed the time. `WaitScaler` is for a `Pool`, which
 knows how long its work has waited; `BacklogScaler` is for a `WorkerPool`, which knows
-how many tasks of its queue are due. Both grow soon and shrink late, so that the number
-of workers does not flap.
+how many tasks of its queue are due and how many have ended, and concludes from that
+whether one has waited too long. Both grow soon and shrink late, so that the number of
+workers does not flap.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from workstealing.errors import ConfigurationError
 
 __all__ = ("Autoscale", "BacklogScaler", "ScalingThread", "WaitScaler")
 
+_POOL_WAIT = 0.5
+# How often what waits is noted in the time that it may wait.
+_NOTES = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Autoscale:
@@ -28,8 +33,9 @@ class Autoscale:
         least: the fewest workers. `WorkerPool` only: a `Pool` never has fewer than it
             was made with or last scaled to.
         most: the most workers. Both pools.
-        wait: seconds that work may wait before workers are added. `Pool` only.
-        step: how many workers are added at once. `Pool` only.
+        wait: seconds that work may wait before workers are added. Both pools. None:
+            half a second in a `Pool`; in a `WorkerPool` only the backlog counts.
+        step: how many workers are added at once because of `wait`. Both pools.
         idle: seconds without need for a worker before it leaves. Both pools: in a
             `Pool`, the worker had nothing to do for that time; in a `WorkerPool`, fewer
             workers would have been enough.
@@ -39,7 +45,7 @@ class Autoscale:
 
     least: int = 1
     most: int = 32
-    wait: float = 0.5
+    wait: float | None = None
     step: int = 2
     idle: float = 10.0
     backlog: int = 10
@@ -47,7 +53,8 @@ class Autoscale:
     def __post_init__(self) -> None:
         checked_whole(self.least, "least", 1)
         checked_whole(self.most, "most", 1)
-        checked_seconds(self.wait, "wait", most=TIMEOUT_MAX)
+        if self.wait is not None:
+            checked_seconds(self.wait, "wait", most=TIMEOUT_MAX)
         checked_whole(self.step, "step", 1)
         checked_seconds(self.idle, "idle", zero=True, most=TIMEOUT_MAX)
         checked_whole(self.backlog, "backlog", 1)
@@ -66,6 +73,7 @@ class WaitScaler:
 
     def __init__(self, rule: Autoscale) -> None:
         self.rule = rule
+        self._wait = _POOL_WAIT if rule.wait is None else rule.wait
         self._grown_at = -math.inf
 
     def growth(self, now: float, oldest_at: float, workers: int) -> int:
@@ -80,30 +88,48 @@ class WaitScaler:
     def check_again_in(self, now: float, oldest_at: float) -> float:
         """Return in how many seconds the same work may be a reason to grow."""
         due = self._due(oldest_at)
-        return due - now if due > now else self.rule.wait
+        return due - now if due > now else self._wait
 
     def may_leave(self, now: float, workers: int, least: int) -> bool:
         """Return whether a worker that was idle for `idle` seconds is not needed."""
         return workers > least and now - self._grown_at >= self.rule.idle
 
     def _due(self, oldest_at: float) -> float:
-        return max(oldest_at, self._grown_at) + self.rule.wait
+        return max(oldest_at, self._grown_at) + self._wait
 
 
 class BacklogScaler:
     """Applies an `Autoscale` to a `WorkerPool`: one worker per `backlog` tasks.
 
-    It grows at once, and shrinks to what was enough all through `idle` seconds.
+    It grows at once, and shrinks to what was enough all through `idle` seconds. With
+    `wait`, it also grows when one of the tasks that waited for a worker so many seconds
+    ago still does: fewer have ended since than waited then. That costs nothing, and is
+    noticed while no task is taken at all, unlike the waits that workers sample.
     """
 
     def __init__(self, rule: Autoscale) -> None:
         self.rule = rule
         self._needed: list[tuple[float, int]] = []
+        # When, and how many will have ended when all that waited then have begun.
+        self._waited: list[tuple[float, int]] = []
 
-    def decide(self, now: float, workers: int, due: int) -> int:
-        """Return how many workers there should be, for *due* tasks."""
+    def decide(self, now: float, workers: int, due: int, ended: int = 0) -> int:
+        """Return how many workers there should be.
+
+        Args:
+            now: seconds.
+            workers: how many there are.
+            due: tasks that are due and have not ended.
+            ended: how many tasks have ended on the workers so far.
+        """
         rule = self.rule
-        needed = min(rule.most, max(rule.least, math.ceil(due / rule.backlog)))
+        needed = math.ceil(due / rule.backlog)
+        if rule.wait is not None:
+            # Who has something to do is not idle, however small the backlog is.
+            needed = max(needed, min(workers, due))
+            if self._is_late(now, due - workers, ended, rule.wait):
+                needed = max(needed, workers + rule.step)
+        needed = min(rule.most, max(rule.least, needed))
         self._needed.append((now, needed))
         if needed >= workers:
             self._needed.clear()
@@ -113,6 +139,22 @@ class BacklogScaler:
         enough = max(number for _, number in self._needed)
         self._needed.clear()
         return enough
+
+    def _is_late(self, now: float, waiting: int, ended: int, wait: float) -> bool:
+        """Tell whether a task has waited too long, once until as much time has passed.
+
+        So new workers can help before more are added.
+        """
+        seen = self._waited
+        if not seen or now - seen[-1][0] >= wait / _NOTES:
+            seen.append((now, ended + waiting))
+        while len(seen) > 1 and now - seen[1][0] >= wait:
+            del seen[0]
+        at, until = seen[0]
+        if waiting <= 0 or now - at < wait or ended >= until:
+            return False
+        seen.clear()
+        return True
 
 
 class ScalingThread:

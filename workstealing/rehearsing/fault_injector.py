@@ -7,11 +7,11 @@ outside of a rehearsal.
 
 from __future__ import annotations
 
-import linecache
 import os
 import signal
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from threading import Lock
 from types import FrameType
@@ -92,7 +92,11 @@ class FaultInjector:
         self._lease = lease
         self._can_speak = Lock()
         self._context: ExecutionContext | None = None
-        self._stops: list[BaseException] = []
+        # Not the order and its frames themselves: what they refer to would be kept, and
+        # a file that the task leaves to be closed by itself would stay open.
+        self._stop: weakref.ref[StopWork] | None = None
+        self._stopped_at: dict[int, int] = {}
+        self._gone_back: set[int] = set()
         self._went_on = ""
         self.findings = WorkerFindings("ended")
         """What there is to say of the process so far."""
@@ -129,13 +133,20 @@ class FaultInjector:
         """Save a checkpoint; it may be the last thing that happens."""
         self.findings.saves += 1
         number = self.findings.saves
+        if self._stop is not None:
+            self._note_going_on(self._where(None))
         self._reach(StoryPoint("before save", number))
         is_saved = notes.save(value)
         self._reach(StoryPoint("after save", number))
         return is_saved
 
     def _entered(self, frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
-        return self._in_frame if self._is_own(frame) else None
+        if not self._is_own(frame):
+            return None
+        if frame.f_trace is None:
+            # A new frame may be where one was that has ended.
+            self._stopped_at.pop(id(frame), None)
+        return self._in_frame
 
     def _in_frame(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
@@ -143,22 +154,42 @@ class FaultInjector:
             point = self._point
             if point is not None and point.number == self.findings.steps:
                 self._reach(StoryPoint("at step", self.findings.steps), frame)
-            if self._stops and not self._went_on and _goes_on(frame):
-                self._went_on = _place(frame)
+            if self._stop is not None and self._is_back_at_work(frame):
+                self._note_going_on(_place(frame))
         elif event == "exception" and isinstance(argument[1], StopWork):
             self._see_stop(argument[1], frame)
         return self._in_frame
 
-    def _see_stop(self, stop: BaseException, frame: FrameType) -> None:
+    def _see_stop(self, stop: StopWork, frame: FrameType) -> None:
         """Note an order to stop; if it is the second one, the first was not obeyed.
 
         One order is seen again in each frame that it passes.
         """
-        if any(stop is seen for seen in self._stops):
-            return
-        self._stops.append(stop)
-        if len(self._stops) > 1 and not self._went_on:
-            self._went_on = _place(frame)
+        if self._stop is None:
+            self._stop = weakref.ref(stop)
+            caller: FrameType | None = frame
+            while caller is not None:
+                if self._is_own(caller):
+                    self._stopped_at[id(caller)] = caller.f_lasti
+                caller = caller.f_back
+        elif stop is not self._stop():
+            self._note_going_on(_place(frame))
+
+    def _is_back_at_work(self, frame: FrameType) -> bool:
+        """Tell whether a loop has begun another round after the order to stop.
+
+        What follows in the code is tidying up, however much it is.
+        """
+        if frame.f_lasti > self._stopped_at.get(id(frame), -1):
+            return False
+        if id(frame) in self._gone_back:
+            return True
+        # The first line may be the condition of the loop, which ends it.
+        self._gone_back.add(id(frame))
+        return False
+
+    def _note_going_on(self, where: str) -> None:
+        self._went_on = self._went_on or where
 
     def _reach(self, point: StoryPoint, frame: FrameType | None = None) -> None:
         if point != self._point:
@@ -203,11 +234,11 @@ class _WatchedOutput:
 
     def __init__(self, output: NotesKeeper, injector: FaultInjector) -> None:
         self._output = output
-        self._cues = injector
+        self._injector = injector
 
     def notes(self, attempt: Any) -> TaskNotes:
         """Return the place for the notes of an attempt."""
-        return _WatchedNotes(self._output.notes(attempt), self._cues)
+        return _WatchedNotes(self._output.notes(attempt), self._injector)
 
 
 class _WatchedNotes:
@@ -215,7 +246,7 @@ class _WatchedNotes:
 
     def __init__(self, notes: TaskNotes, injector: FaultInjector) -> None:
         self._notes = notes
-        self._cues = injector
+        self._injector = injector
 
     def progress(self, progress: Progress) -> None:
         """Show how far the task is."""
@@ -227,23 +258,12 @@ class _WatchedNotes:
 
     def save(self, value: Any) -> bool:
         """Keep where to continue."""
-        return self._cues.save(self._notes, value)
+        return self._injector.save(self._notes, value)
 
     @property
     def has_notes(self) -> bool:
         """Whether anything is kept that must be deleted when the task ends."""
         return self._notes.has_notes
-
-
-def _goes_on(frame: FrameType) -> bool:
-    """Tell whether a task that was stopped is at work again.
-
-    It may tidy up as long as it handles the exception, and then return.
-    """
-    if sys.exc_info()[1] is not None:
-        return False
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    return not line.strip().startswith("return")
 
 
 def _place(frame: FrameType) -> str:

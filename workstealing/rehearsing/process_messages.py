@@ -55,7 +55,7 @@ class RunStory(msgspec.Struct, frozen=True):
 
 
 class StoryFindings(msgspec.Struct):
-    """What the process has to say: it is ready, or how a story went."""
+    """What the story server has to say: it is ready, or how a story went."""
 
     problem: str = ""
     """Why it could not be run, or what went wrong that nobody had planned."""
@@ -71,7 +71,7 @@ class StoryFindings(msgspec.Struct):
     begun: int = 0
     """How often the task was begun, by all processes together."""
     ignored: str = ""
-    """Where it went on although it had been told twice to stop; empty: it did not."""
+    """Where it went on although it had been told to stop; empty: it did not."""
 
 
 class WorkerFindings(msgspec.Struct):

@@ -109,7 +109,7 @@ def rehearse_task(
     verdicts: list[StoryVerdict] = []
     with ExitStack() as stack:
         server = stack.enter_context(RehearsalServer())
-        setup = _cast(location, definition, payload, context, server.url)
+        setup = _task_setup(location, definition, payload, context, server.url)
         process = stack.enter_context(StoryProcess(setup, options.timeout))
         rehearser = _Rehearser(location, definition, options, server, process)
         for verdict in rehearser.verdicts():
@@ -131,16 +131,16 @@ class _Rehearser:
     ) -> None:
         self._definition = definition
         self._runs_once = definition.restart == "never"
-        self._wishes = options
+        self._options = options
         self._server = server
-        self._stage = process
+        self._process = process
         self._keys = internals_of(location.find()).keys
 
     def verdicts(self) -> Iterator[StoryVerdict]:
-        """Play one story after the other; the first one says which others there are."""
-        usual, again = self._play(UNDISTURBED), None
+        """Run one story after the other; the first one says which others there are."""
+        usual, again = self._run(UNDISTURBED), None
         if not usual.findings.problem:
-            again = self._play(UNDISTURBED)
+            again = self._run(UNDISTURBED)
         problems = problems_of_undisturbed(usual, again or usual)
         note = "" if problems else _measured(usual.findings)
         yield _verdict(UNDISTURBED, usual.findings, problems, note)
@@ -150,13 +150,13 @@ class _Rehearser:
         steps, saves = usual.findings.steps, usual.findings.saves
         yield from _left_out(steps, saves, runs_once=self._runs_once)
         for story in drawn_stories(
-            self._wishes.seed,
+            self._options.seed,
             steps=steps,
             saves=saves,
-            points=self._wishes.points,
+            points=self._options.points,
             runs_once=self._runs_once,
         ):
-            seen = self._play(story)
+            seen = self._run(story)
             if not seen.findings.is_reached:
                 yield _skipped(story.title(), "it ended before it came to that point")
                 continue
@@ -168,13 +168,13 @@ class _Rehearser:
             )
             yield _verdict(story, seen.findings, problems, note)
 
-    def _play(self, story: RehearsalStory) -> StoryResult:
-        options = self._wishes
+    def _run(self, story: RehearsalStory) -> StoryResult:
+        options = self._options
         if options.before is not None:
             options.before()
         self._server.clear()
         try:
-            findings = self._stage.run(story, _TASK_ID)
+            findings = self._process.run(story, _TASK_ID)
         except TimeoutError:
             seconds = f"{options.timeout:g} s"
             return StoryResult(
@@ -188,10 +188,10 @@ class _Rehearser:
         """Return what of a result is compared."""
         if outcome is None or outcome.state != "done":
             return None
-        if self._wishes.key is None:
+        if self._options.key is None:
             return msgspec.json.decode(outcome.result)
         wanted = self._definition.signature.result_type
-        return self._wishes.key(decode_result(outcome.result, wanted))
+        return self._options.key(decode_result(outcome.result, wanted))
 
 
 def _verdict(
@@ -234,7 +234,7 @@ def _left_out(steps: int, saves: int, *, runs_once: bool) -> Iterator[StoryVerdi
         yield _skipped("run twice and two at once", "it must not be run again")
 
 
-def _cast(
+def _task_setup(
     location: QueueLocation,
     definition: TaskDefinition,
     payload: bytes,

@@ -136,7 +136,7 @@ def _drawn_steps(draw: Random, steps: int, points: int) -> list[StoryPoint]:
     return [
         StoryPoint(
             "at step",
-            1 + draw.randrange(role * steps // parts, (role + 1) * steps // parts),
+            1 + draw.randrange(part * steps // parts, (part + 1) * steps // parts),
         )
-        for role in range(parts)
+        for part in range(parts)
     ]

@@ -45,7 +45,7 @@ class StoryProcess:
     """
 
     def __init__(self, setup: TaskSetup, timeout: float) -> None:
-        self._cast = setup
+        self._setup = setup
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: ProcessChannel | None = None
@@ -100,7 +100,7 @@ class StoryProcess:
             start_new_session=True,
         )
         theirs.close()
-        self._channel.send(self._cast)
+        self._channel.send(self._setup)
         try:
             findings = self._channel.receive(StoryFindings, _IMPORT_SECONDS)
         except TimeoutError:
@@ -108,7 +108,7 @@ class StoryProcess:
         problem = self._printed() if findings is None else findings.problem
         if problem:
             raise ConfigurationError(
-                f"a new process cannot import task '{self._cast.task}': {problem}"
+                f"a new process cannot import task '{self._setup.task}': {problem}"
             )
         return self._channel
 

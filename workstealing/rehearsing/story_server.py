@@ -39,7 +39,7 @@ from workstealing.rehearsing.process_messages import (
     TaskSetup,
     WorkerFindings,
 )
-from workstealing.rehearsing.story_worker import WorkerRole, run_worker
+from workstealing.rehearsing.story_worker import WorkerSetup, run_worker
 
 __all__ = ("serve_stories",)
 
@@ -49,7 +49,7 @@ _SCRIPTS = ("submit_unique", "join", "unpark", "exchange", "note", "leave", "sur
 # Seconds, and twice the time that the task takes undisturbed: less than databases wait.
 _PATIENCE = 1.0
 _OTHER_OPTIONS = (
-    *("lease", "retention", "max_outcomes", "max_length", "replicas"),
+    *("lease", "retention", "max_outcomes", "max_length", "replicas", "shards"),
     *("clock", "observers"),
 )
 
@@ -68,15 +68,15 @@ def serve_stories(descriptor: int) -> None:
     with ExitStack() as stack:
         _move_all_queues(setup.url, stack)
         _load_scripts()
-        process = _StoryServer(setup, _rehearsed_queue(queue, setup.url), orders)
+        server = _StoryServer(setup, _rehearsed_queue(queue, setup.url), orders)
         orders.send(StoryFindings())
         while (order := orders.receive(RunStory)) is not None:
-            orders.send(process.run(order))
+            orders.send(server.run(order))
 
 
 @dataclass(slots=True)
 class _StoryWorker:
-    """A worker, as the process sees it."""
+    """A worker, as the story server sees it."""
 
     pid: int
     channel: ProcessChannel
@@ -95,37 +95,37 @@ class _StoryServer:
         self._setup = setup
         self._queue = queue
         self._orders = orders
-        self._news = StoryFindings()
+        self._findings = StoryFindings()
         self._alive: set[int] = set()
         self._patience = _PATIENCE
 
     def run(self, order: RunStory) -> StoryFindings:
-        """Play a story; say how it went."""
-        self._news = StoryFindings()
+        """Run a story; say how it went."""
+        self._findings = StoryFindings()
         try:
             self._run(order)
         except _WentWrong as error:
-            self._news.problem = str(error)
+            self._findings.problem = str(error)
         for left_over in tuple(self._alive):
             os.kill(left_over, signal.SIGKILL)
             self._await_end(left_over)
-        return self._news
+        return self._findings
 
     def _run(self, order: RunStory) -> None:
         story, task_id = order.story, order.task_id
         kills = story.kind in ("killed", "report lost")
         began_at = time.monotonic()
-        one = self._start(WorkerRole(task_id, True, story.first, kills))
+        one = self._start(WorkerSetup(task_id, True, story.first, kills))
         first = self._receive(one)
-        self._news.where = first.where
-        self._news.steps, self._news.saves = first.steps, first.saves
+        self._findings.where = first.where
+        self._findings.steps, self._findings.saves = first.steps, first.saves
         if story.first is not None and first.what == "ended":
-            self._news.is_reached = False
+            self._findings.is_reached = False
         elif story.kind == "undisturbed":
             self._patience = _PATIENCE + 2 * (time.monotonic() - began_at)
         else:
             submits = story.kind == "run twice"
-            other = self._start(WorkerRole(task_id, submits, story.second))
+            other = self._start(WorkerSetup(task_id, submits, story.second))
             if first.what == "held":
                 self._run_both(one, other, learns_of_it=story.kind == "lease lost")
             else:
@@ -145,26 +145,26 @@ class _StoryServer:
         if second is None:
             second = self._receive(other)
         if second.what == "held":
-            self._news.where += f" and {second.where}"
+            self._findings.where += f" and {second.where}"
             other.channel.send(Continue(learns_of_it=False))
             self._receive(other)
         if first is None:
             self._receive(one)
 
-    def _start(self, role: WorkerRole) -> _StoryWorker:
+    def _start(self, worker: WorkerSetup) -> _StoryWorker:
         ours, theirs = ProcessChannel.pair()
         pid = os.fork()
         if pid == 0:
-            self._become_player(role, theirs)
+            self._become_worker(worker, theirs)
         theirs.close()
         self._alive.add(pid)
         return _StoryWorker(pid, ours)
 
-    def _become_player(self, role: WorkerRole, channel: ProcessChannel) -> NoReturn:
+    def _become_worker(self, worker: WorkerSetup, channel: ProcessChannel) -> NoReturn:
         code = 1
         try:
             self._orders.close()
-            run_worker(role, self._setup, self._queue, channel)
+            run_worker(worker, self._setup, self._queue, channel)
             code = 0
         except BaseException as error:  # noqa: BLE001 - it is a process of its own
             channel.send(WorkerFindings("failed", _described(error)))
@@ -174,7 +174,7 @@ class _StoryServer:
     def _receive_soon(self, worker: _StoryWorker) -> WorkerFindings | None:
         """Wait a while until a worker is held, or over; None if it is neither."""
         if self._is_silent(worker, self._patience):
-            self._news.is_blocked = True
+            self._findings.is_blocked = True
             return None
         return self._receive(worker)
 
@@ -197,8 +197,8 @@ class _StoryServer:
             raise _WentWrong(f"its process ended by itself, {cause}")
         if findings.what == "failed":
             raise _WentWrong(f"its worker failed: {findings.where}")
-        self._news.begun += findings.begun
-        self._news.ignored = self._news.ignored or findings.ignored
+        self._findings.begun += findings.begun
+        self._findings.ignored = self._findings.ignored or findings.ignored
         return findings
 
     def _await_end(self, pid: int) -> str:
@@ -274,7 +274,8 @@ def _rehearsed_queue(queue: TaskQueue | AsyncTaskQueue, url: str) -> TaskQueue:
     """Return a queue of the same tasks, which keeps outcomes and waits for no replicas.
 
     It has no schedules, which would submit tasks in the middle of a story, and nobody
-    is told what happens in it.
+    is told what happens in it. Nor has it shards: there is one worker, and a worker is
+    in one shard.
     """
     given = internals_of(queue).options.keywords()
     for other in _OTHER_OPTIONS:

@@ -26,7 +26,7 @@ from workstealing.workers.identity import Phase
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.slots import SlotParts
 
-__all__ = ("WorkerRole", "run_worker")
+__all__ = ("WorkerSetup", "run_worker")
 
 _WORKER = "rehearsal.0"
 _URGENT = 0
@@ -35,7 +35,7 @@ _ASIDE_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerRole:
+class WorkerSetup:
     """What one worker does in a story."""
 
     task_id: str
@@ -46,7 +46,7 @@ class WorkerRole:
 
 
 def run_worker(
-    role: WorkerRole, setup: TaskSetup, queue: TaskQueue, channel: ProcessChannel
+    worker: WorkerSetup, setup: TaskSetup, queue: TaskQueue, channel: ProcessChannel
 ) -> None:
     """Work until the task has ended, and say so; or be killed on the way."""
     clock = HeldClock()
@@ -55,22 +55,22 @@ def run_worker(
     lease = internals.settings.lease_ms / 1000
     injector = FaultInjector(
         definition.function.__module__.partition(".")[0],
-        role.point,
-        kills=role.kills,
+        worker.point,
+        kills=worker.kills,
         channel=channel,
         clock=clock,
         lease=lease,
     )
-    if role.submits:
+    if worker.submits:
         # Limits, keys and expiry would only make the rehearsal wait.
         plain = replace(definition, line_names=None, unique=None, expires=None)
         context = ClientContext(setup.principal, setup.roles)
         options = SubmitOptions(priority=_URGENT, context=context, again=True)
-        payloads, ids = [setup.payload.encode()], [role.task_id]
+        payloads, ids = [setup.payload.encode()], [worker.task_id]
         internals.driver.run(internals.submit(plain, payloads, options, ids))
 
     def has_ended() -> bool:
-        (seen,) = internals.driver.call(read_outcomes(internals.keys, [role.task_id]))
+        (seen,) = internals.driver.call(read_outcomes(internals.keys, [worker.task_id]))
         return seen.verdict != "pending"
 
     engine: WorkerEngine[_StorySlot] = WorkerEngine(
@@ -79,7 +79,7 @@ def run_worker(
         _WORKER,
         partial(
             _StorySlot,
-            task_id=role.task_id,
+            task_id=worker.task_id,
             injector=injector,
             has_ended=has_ended,
             stop=lambda: engine.enter(Phase.STOPPING),
@@ -111,13 +111,13 @@ class _StorySlot(InlineSlot):
     ) -> None:
         super().__init__(parts, began=self._watch)
         self._task_id = task_id
-        self._cues = injector
+        self._injector = injector
         self._has_ended = has_ended
         self._stop = stop
 
     def start(self, heartbeat: Callable[[], None]) -> None:
         """Let a process that is held be silent."""
-        super().start(self._cues.cut_off_at_point(heartbeat))
+        super().start(self._injector.cut_off_at_point(heartbeat))
 
     def work(self, seconds: float = math.inf) -> None:  # noqa: ARG002 - no wait
         """Run the task; put all others aside."""
@@ -148,11 +148,11 @@ class _StorySlot(InlineSlot):
             time.sleep(min(seconds, _POLL_SECONDS))
 
     def _watch(self, attempt: Attempt) -> None:
-        self._cues.began(attempt)
+        self._injector.began(attempt)
 
     def _leave(self, ending: Ending) -> None:
         verdict: Any = ending.verdict if isinstance(ending, Report) else "lost"
-        self._cues.ended(is_done=verdict == "done")
+        self._injector.ended(is_done=verdict == "done")
         if verdict not in ("retry", "back"):
             self._stop()
 

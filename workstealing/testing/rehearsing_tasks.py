@@ -36,8 +36,9 @@ def rehearse(
 ) -> Rehearsal:
     """Run a task as production will one day: killed, cut off, twice, two at once.
 
-    It runs in processes of its own, on a server of its own; no queue of the program is
-    used. What the task does elsewhere, it really does: rehearse it where you test it.
+    It runs in processes of its own, on a server of its own, to which all queues are
+    moved that an import of its modules makes. What the task does elsewhere, also in a
+    queue that it makes while it runs, it really does: rehearse it where you test it.
 
     Args:
         task: a task of a queue that other processes can import. One that `options()`

@@ -189,6 +189,7 @@ class Exchanges:
             raise
         else:
             in_flight.delivered(reports)
+            stats.ended += len(reports)
             self.is_unreplicated &= not reports
         if exchanged is None:
             self._lose_lease()

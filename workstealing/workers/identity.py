@@ -88,6 +88,8 @@ class LoopStats:
 
     exchanges: int = 0
     taken: int = 0
+    ended: int = 0
+    """Tasks whose reports Redis has."""
     stolen: int = 0
     refused: int = 0
     """Reports that came too late: another worker had the task by then."""
@@ -107,6 +109,8 @@ class WorkerStats(PoolStats):
     """
 
     taken: int = 0
+    ended: int = 0
+    """Tasks that its workers have reported: done, failed, or going back."""
     refused: int = 0
     """Reports that came too late: another worker had the task by then."""
     lost_leases: int = 0

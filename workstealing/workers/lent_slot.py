@@ -55,7 +55,11 @@ class LentSlot(InlineSlot):
         )
 
     def start(self, heartbeat: Callable[[], None]) -> None:  # noqa: ARG002
-        """Open resources in the event loop, and listen for wake-ups."""
+        """Open resources in the event loop, and listen for wake-ups.
+
+        It needs no heartbeat: that is for a loop whose thread runs tasks. Here tasks
+        run in another thread, and the loop is free to renew the lease itself.
+        """
         self._event_loop.open()
         self._wake_ups.start()
 

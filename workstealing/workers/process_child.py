@@ -262,6 +262,7 @@ class _ChildWorker:
         self._write_kill_time(attempt)
         counters[Counter.RUNNING] = float(attempt is not None)
         counters[Counter.TAKEN] = sum(one.taken for one in stats)
+        counters[Counter.REPORTED] = sum(one.ended for one in stats)
         counters[Counter.STOLEN] = sum(one.stolen for one in stats)
         counters[Counter.REFUSED] = sum(one.refused for one in stats)
         counters[Counter.LOST_LEASES] = sum(one.lost_leases for one in stats)

@@ -236,6 +236,7 @@ class ProcessPool:
             waiting=int(max((one[Counter.DUE] for one in counters), default=0.0)),
             stolen=total[Counter.STOLEN],
             taken=total[Counter.TAKEN],
+            ended=total[Counter.REPORTED],
             refused=total[Counter.REFUSED],
             lost_leases=total[Counter.LOST_LEASES],
             failures=total[Counter.FAILURES],
@@ -451,6 +452,7 @@ class ProcessPool:
 _ORDERLY = frozenset(ExitCode) - {ExitCode.NOT_OPENED}
 _SUMS = (
     Counter.TAKEN,
+    Counter.REPORTED,
     Counter.STOLEN,
     Counter.REFUSED,
     Counter.LOST_LEASES,

@@ -38,6 +38,8 @@ class Counter(IntEnum):
     """
     ENDED = 12
     """1.0 when it ends by itself: only then does its exit code say why."""
+    REPORTED = 13
+    """Tasks that ended on it."""
 
 
 class SharedCounters:

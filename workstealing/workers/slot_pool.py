@@ -173,6 +173,7 @@ class SlotPool:
             waiting=sum(one.due for one in counted),
             stolen=sum(one.stolen for one in counted),
             taken=sum(one.taken for one in counted),
+            ended=sum(one.ended for one in counted),
             refused=sum(one.refused for one in counted),
             lost_leases=sum(one.lost_leases for one in counted),
             failures=sum(one.failures for one in counted),

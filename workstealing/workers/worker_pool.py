@@ -50,7 +50,8 @@ class WorkerPool:
         kind: `"threads"`: slots of one worker of this process; `"processes"`: a child
             process each; `"asyncio"`: coroutines of one event loop, with threads for
             `def` tasks.
-        autoscale: adapt the number of workers to the backlog; None leaves it as it is.
+        autoscale: adapt the number of workers to the backlog, and to how long tasks
+            have waited; None leaves it as it is.
         name: the first part of the names of its workers; None: a unique one.
         batch: tasks that each takes at once, at most. With 1 a crash repeats only the
             task that ran.
@@ -289,7 +290,7 @@ class WorkerPool:
             return
         self._scaled_at = now
         seen = self.stats()
-        workers = self._scaler.decide(now, self._workers, seen.waiting)
+        workers = self._scaler.decide(now, self._workers, seen.waiting, seen.ended)
         if workers != self._workers and not self._is_stopped:
             logger.info(
                 "scaling pool %s from %d to %d workers",

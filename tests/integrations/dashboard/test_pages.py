@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import dataclass, field
 from html import unescape
 from html.parser import HTMLParser
@@ -18,7 +19,8 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.dashboard.access_guard import AccessGuard
 from workstealing.dashboard.app import create_app
 from workstealing.dashboard.dashboard_data import DashboardData
-from workstealing.queue.worker_calls import exchange, join
+from workstealing.queue.minute_calls import RUN_NUMBERS
+from workstealing.queue.worker_calls import exchange, join, record_minute
 from workstealing.tasks.attempt import Report
 from workstealing.tasks.outcome import ErrorReport, TaskOutcome
 
@@ -122,6 +124,21 @@ async def test_the_first_page_lists_the_queues_of_the_server(
     assert f"{mill.queue.name}/default 1,234 0 0 0 0 0" in _words(page)
     assert f"{mill.queue.name}/nightly 0 0 0 0 0 0" in _words(page)
     assert 'id="live"' in page
+
+
+async def test_a_queue_shows_how_long_tasks_of_a_name_took_and_waited(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    parts = internals_of(mill.queue)
+    numbers = [10, 0, 120, *([0] * 18), 15_000, *([0] * 24)]
+    numbers[3 + 4] = 10  # took 12 ms
+    numbers[RUN_NUMBERS + 1 + 11] = 10  # waited for 1.5 s
+    call = record_minute(parts.keys, int(time.time() // 60), {"resize@1": numbers})
+    await parts.driver.call(call)
+
+    words = _words((await browser.get(mill.path("/queue"))).text)
+
+    assert "resize@1 10 0 % ≈ 12 ms ≈ 16 ms ≈ 1.5 s ≈ 1.9 s" in words
 
 
 async def test_a_queue_shows_counts_workers_and_upkeep(

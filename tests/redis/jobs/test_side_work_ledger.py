@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from workstealing import AsyncRecruiter, Duty, Fleet, Recruiter
-from workstealing.jobs import AsyncSideWorkLedger, SideWorkLedger
-from workstealing.jobs.ledger_entries import LedgerEntry, StatsDelta, add_entries
+from workstealing.jobs import AsyncSideWorkLedger, SideWorkLedger, Verdict
+from workstealing.jobs.ledger_entries import (
+    JOB_NUMBERS,
+    LedgerEntry,
+    StatsDelta,
+    add_entries,
+)
 from workstealing.telemetry.events import Outcome
 from workstealing.testing import Server
 
@@ -88,10 +92,10 @@ def test_a_ledger_that_nobody_writes_any_more_ends_by_itself(client: Redis) -> N
 
 
 def test_a_ledger_has_room_for_a_thousand_and_says_so(client: Redis) -> None:
-    numbers = (0,) * 12 + (5, -1)
+    numbers = (0,) * (JOB_NUMBERS - 2) + (5, -1)
     for start in range(0, 1200, 400):
         entries = [
-            LedgerEntry("job", f"job-{n}", "a", (*numbers[:9], *numbers[9:]), {})
+            LedgerEntry("job", f"job-{n}", "a", numbers, {})
             for n in range(start, start + 400)
         ]
         _add(client, entries)
@@ -100,6 +104,24 @@ def test_a_ledger_has_room_for_a_thousand_and_says_so(client: Redis) -> None:
 
     assert len(seen.jobs) == 1000
     assert not seen.is_all
+
+
+def test_hosts_beyond_the_room_of_a_ledger_are_added_up_as_one(client: Redis) -> None:
+    """A hundred hosts with ten jobs each: all sums are right."""
+    recruiter = Recruiter(share=None)
+    for n in range(10):
+        recruiter.install(lambda: Duty.MORE, f"job-{n}", rate=0.05)
+        recruiter.run_now(f"job-{n}")
+    for n in range(100):
+        _add(client, _delta_after(20.0).entries(recruiter.stats(), f"host-{n:02}"))
+
+    seen = SideWorkLedger(client).read()
+
+    assert {(job.worked, job.unfinished) for job in seen.jobs} == {(100, 100)}
+    assert {job.process_seconds for job in seen.jobs} == {2000.0}
+    assert sum(host.process_seconds for host in seen.hosts) == 2000.0
+    assert {"*", "host-00"} <= {host.name for host in seen.hosts}
+    assert seen.is_all
 
 
 def test_an_open_breaker_is_seen_by_the_fleet(client: Redis) -> None:
@@ -177,21 +199,53 @@ def test_processes_that_count_at_the_same_time_make_calls_of_one_time(
 def test_a_job_is_measured_against_the_time_in_which_it_was_there(
     client: Redis,
 ) -> None:
-    """A host that ran for long before it got a job does not make the job starve."""
+    """A process that ran for long before it got a job does not make the job starve."""
+    now = 1000.0
+    delta = StatsDelta(lambda: now)
     recruiter = Recruiter(share=None)
-    entries = StatsDelta().entries(recruiter.stats(), "a")
-    _add(client, [_with_process_ms(one, 250_000) for one in entries])
-    (key,) = client.scan_iter("ws:{side-work}:*", count=1000)
-    number = int(key.rpartition(b":")[2])
-    client.rename(key, key.replace(b"%d" % number, b"%d" % (number - 3)))
-    recruiter.install(lambda: None, "tick", every=1.0)
-    entries = StatsDelta().entries(recruiter.stats(), "a")
-    _add(client, [_with_process_ms(one, 5_000) for one in entries])
+    for _ in range(2):
+        now += 120.0
+        recruiter.enlist()
+        _add(client, delta.entries(recruiter.stats(), "a"))
+    recruiter.install(lambda: None, "tick", every=1.0, of=Fleet(client, "late"))
+    for _ in range(2):
+        now += 5.0
+        recruiter.enlist()
+        _add(client, delta.entries(recruiter.stats(), "a"))
 
     seen = SideWorkLedger(client).read()
 
-    assert seen.jobs[0].process_seconds == 5.0
-    assert seen.hosts[0].process_seconds == 255.0
+    assert (seen.jobs[0].process_seconds, seen.jobs[0].calls) == (5.0, 1)
+    assert seen.jobs[0].wall_seconds == pytest.approx(5.0, abs=2.0)
+    assert (seen.hosts[0].process_seconds, seen.hosts[0].calls) == (250.0, 4)
+
+
+def test_a_job_is_measured_against_the_processes_that_have_it(client: Redis) -> None:
+    """Others on the same host have no part in what it gets."""
+    for jobs in (["tick"], []):
+        recruiter = Recruiter(share=None)
+        for name in jobs:
+            recruiter.install(lambda: None, name, every=1.0)
+        _add(client, _delta_after(60.0).entries(recruiter.stats(), "a"))
+
+    seen = SideWorkLedger(client).read()
+
+    assert seen.jobs[0].process_seconds == 60.0
+    assert seen.hosts[0].process_seconds == 120.0
+
+
+def test_a_job_does_not_starve_because_its_process_had_a_quiet_night(
+    client: Redis,
+) -> None:
+    recruiter = Recruiter(share=None)
+    recruiter.install(lambda: Duty.RECRUITED, "tick", every=60.0)
+    recruiter.run_now("tick")
+    _add(client, _delta_after(8 * 3600.0).entries(recruiter.stats(), "a"))
+
+    (tick,) = SideWorkLedger(client).read().jobs
+
+    assert tick.process_seconds == 300.0
+    assert tick.verdict.kind is Verdict.GOOD
 
 
 def test_a_child_that_is_forked_late_has_not_run_for_long() -> None:
@@ -254,8 +308,7 @@ def _add(client: Redis, entries: list[LedgerEntry]) -> None:
     SideWorkLedger(client)._driver.call(add_entries(entries))
 
 
-def _with_process_ms(entry: LedgerEntry, ms: int) -> LedgerEntry:
-    if entry.kind != "host":
-        return entry
-    calls, _, *others = entry.numbers
-    return replace(entry, numbers=(calls, ms, *others))
+def _delta_after(seconds: float) -> StatsDelta:
+    """Return the counts of a process that publishes after so many seconds."""
+    times = iter((0.0,))
+    return StatsDelta(lambda: next(times, seconds))

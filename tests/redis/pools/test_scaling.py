@@ -86,6 +86,22 @@ def test_a_pool_scales_by_itself_with_its_backlog(
 
 
 @each_kind
+def test_a_pool_scales_by_itself_when_a_task_waits(
+    app: Any, pools: Pools, see: Any, kind: Any
+) -> None:
+    pool = pools(app.queue, 1, kind)
+    pool.autoscale = Autoscale(1, 2, wait=0.1, step=1, backlog=100)
+    pool.start()
+
+    app.hold.submit_many([(n,) for n in range(2)])
+    see.wait_for(2)
+    see.let_go()
+
+    app.queue.wait(timeout=20)
+    wait_until(lambda: pool.stats().ended == 2, 10, "both to be reported")
+
+
+@each_kind
 def test_a_thousand_quick_scales_under_load_lose_nothing(
     app: Any, pools: Pools, kind: Any
 ) -> None:

@@ -96,13 +96,13 @@ def never_stop(times: int, context: ExecutionContext) -> None:
 
 
 @queue.task
-def swallow_once(number: int, context: ExecutionContext) -> int:
+def ask_only_once(number: int, context: ExecutionContext) -> int:
     total = 0
     for each in range(number):
+        if each == number // 2:
+            with suppress(BaseException):
+                context.check()
         total += each
-    with suppress(BaseException):
-        context.check()
-    total += number
     return total
 
 
@@ -117,6 +117,19 @@ def stop_politely(number: int, context: ExecutionContext) -> int:
         total = -total
         logging.info("stopped at %d", total)
         return 0
+    return total
+
+
+@queue.task
+def break_off(number: int, context: ExecutionContext) -> int:
+    total = 0
+    for each in range(number):
+        try:
+            context.check()
+        except StopWork:
+            break
+        total += each
+    logging.info("tidied up at %d", total)
     return total
 
 
@@ -238,7 +251,7 @@ def test_a_lost_lease_that_is_ignored_is_found_although_nothing_is_compared() ->
 
 
 def test_one_order_to_stop_that_is_swallowed_is_found() -> None:
-    rehearsal = rehearse(swallow_once, 3, points=4)
+    rehearsal = rehearse(ask_only_once, 6, points=4)
 
     assert kinds_of_failures(rehearsal) == {"lease lost"}
     assert "and went on, " in str(rehearsal)
@@ -246,6 +259,10 @@ def test_one_order_to_stop_that_is_swallowed_is_found() -> None:
 
 def test_who_tidies_up_and_returns_has_obeyed() -> None:
     assert rehearse(stop_politely, 3, points=4).passed
+
+
+def test_who_leaves_the_loop_tidies_up_and_returns_has_obeyed() -> None:
+    assert rehearse(break_off, 3, points=4).passed
 
 
 def test_a_task_that_submits_another_twice_is_found_without_any_hook() -> None:
@@ -308,7 +325,7 @@ def test_the_same_seed_gives_the_same_points_again(tmp_path: Path) -> None:
     assert "(seed 7)" in str(one)
 
 
-def test_a_story_that_is_not_played_says_why(tmp_path: Path) -> None:
+def test_a_story_that_is_not_run_says_why(tmp_path: Path) -> None:
     rehearsal = rehearse(count, str(tmp_path), before=lambda: None, key=lambda _: None)
 
     skipped = [one for one in rehearsal.verdicts if one.status == "skipped"]

@@ -36,6 +36,7 @@ queue = TaskQueue(
 )
 guarded = TaskQueue("guarded", policy=AccessPolicy({"editor": {"edit"}}))
 unlucky = TaskQueue("unlucky")
+spread = TaskQueue("spread", shards=4)
 in_memory = MemoryQueue("rehearsed-in-memory")
 
 
@@ -115,6 +116,16 @@ def remember() -> int:
     return 1
 
 
+@spread.task
+def hand_on() -> str:
+    receive.submit()
+    return "handed on"
+
+
+@spread.task
+def receive() -> None: ...
+
+
 def plain() -> None: ...
 
 
@@ -154,7 +165,7 @@ def test_a_task_that_hangs_is_said_to_hang_and_its_processes_are_ended() -> None
     assert rehearsal.verdicts[-1].status == "skipped"
 
 
-def test_after_a_story_that_hangs_the_next_one_is_played(tmp_path: Path) -> None:
+def test_after_a_story_that_hangs_the_next_one_is_run(tmp_path: Path) -> None:
     sign, stories_before = tmp_path / "hang", count()
 
     def hang_in_the_third() -> None:
@@ -241,6 +252,18 @@ def test_a_resource_that_cannot_be_opened_is_told() -> None:
 
 def test_a_queue_in_memory_is_rehearsed_on_a_server() -> None:
     rehearse(remember, points=1).raise_for_failures()
+
+
+def test_a_task_of_a_queue_with_shards_is_rehearsed() -> None:
+    rehearse(receive, points=1).raise_for_failures()
+
+
+def test_what_a_task_submits_to_another_shard_is_compared() -> None:
+    rehearsal = rehearse(hand_on, points=1)
+
+    assert stories(rehearsal, "passed")[0].startswith("passed  undisturbed")
+    problem = f"It submitted {receive.name} {{}} twice, instead of once."
+    assert {one.problems for one in rehearsal.failures} == {(problem,)}
 
 
 def test_arguments_that_do_not_fit_are_refused_before_anything_is_started() -> None:

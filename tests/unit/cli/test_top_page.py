@@ -146,8 +146,8 @@ def test_names_of_tasks_have_rates_failures_and_durations() -> None:
     histogram = [0] * 18
     histogram[4] = 600
     waits = [0] * 24
-    waits[4] = 10
-    known = tuple(histogram), 10 * 12, tuple(waits)
+    waits[11] = 10  # of 1.5 s
+    known = tuple(histogram), 15_000, tuple(waits)
     task = TaskStat("resize@1", 590, 10, 600 * 12, *known)
     minutes = tuple(HistoryStretch(n, 59 * (n > 0), n > 0) for n in range(11))
 
@@ -156,7 +156,7 @@ def test_names_of_tasks_have_rates_failures_and_durations() -> None:
     assert lines[-2].split() == [
         *("resize@1", "590", "10", "59.0"),
         *("12", "ms", "15.6", "ms"),
-        *("12", "ms", "15.6", "ms"),
+        *("1.5", "s", "1.93", "s"),
     ]
     assert lines[-1] == "in the last 10 min, of 60 at most"
 

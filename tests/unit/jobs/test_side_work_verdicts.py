@@ -66,6 +66,12 @@ def job(pace: dict[str, Any] | None = None, **counted: int) -> FleetJob:
             "starving: not drawn for 1 h; its pace is too low for this traffic",
         ),
         (job(wall_seconds=60), Verdict.UNKNOWN, "too early to say: 0 slices so far"),
+        (job({"rate": 0.0}), Verdict.UNKNOWN, "switched off: its rate is 0"),
+        (
+            job({"rate": 0.0}, budget=90),
+            Verdict.UNKNOWN,
+            "switched off: its rate is 0",
+        ),
         (
             job({"every": 60.0}, recruited=20),
             Verdict.STARVING,

@@ -194,6 +194,13 @@ def test_it_does_not_grow_again_before_the_newcomers_had_a_chance() -> None:
     assert scaler.growth(now=1.5, oldest_at=0.0, workers=6) == 2
 
 
+def test_work_may_wait_for_half_a_second_unless_it_is_said() -> None:
+    scaler = WaitScaler(Autoscale())
+
+    assert scaler.growth(now=0.4, oldest_at=0.0, workers=4) == 0
+    assert scaler.growth(now=0.5, oldest_at=0.0, workers=4) == 2
+
+
 def test_it_never_grows_past_the_most() -> None:
     scaler = WaitScaler(Autoscale(wait=0.5, step=4, most=5, idle=5))
 
@@ -217,7 +224,6 @@ def test_it_does_not_shrink_right_after_it_grew() -> None:
     [
         {"wait": 0},
         {"wait": -1},
-        {"wait": None},
         {"wait": "1"},
         {"wait": float("nan")},
         {"idle": -1},

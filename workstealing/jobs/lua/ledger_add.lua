@@ -1,12 +1,15 @@
 --- needs: clock
--- Add what one process counted lately to the ledger of its host.
+-- Add what one process counted lately to the ledger of the fleet.
 --
--- KEY stretch  hash  job and host, a tab between them -> numbers, then a text on a line of its own
--- ARG kept_ms  int  how long the stretch is kept
--- ARG most     int  jobs and hosts at most; what is beyond them is not counted
--- ARGS entries str  for each job: its field; numbers, of which the last but one is kept if it
---                   is the largest, and the last is how long ago something happened in ms, or
---                   -1; a text that replaces the one before
+-- KEY stretch        hash  kind, host and name, tabs between them -> numbers, then a text on a
+--                          line of its own
+-- ARG kept_ms        int   how long the stretch is kept
+-- ARG most           int   fields at most; what is beyond them is not counted
+-- ARG most_of_hosts  int   fields after which new hosts get none of their own: they are added up
+--                          as "*"
+-- ARGS entries       str   for each entry: its field; numbers, of which the last but one is kept
+--                          if it is the largest, and the last is how long ago something happened
+--                          in ms, or -1; a text that replaces the one before
 --
 -- Reply: how many were added.
 
@@ -18,6 +21,11 @@ for n = entries_at, #ARGV, 3 do
   local last = #numbers
   numbers[last] = numbers[last] >= 0 and now - numbers[last] or 0
   local known = redis.call('HGET', stretch, field)
+  if not known and size >= most_of_hosts then
+    -- What is of no host keeps its name.
+    field = string.gsub(field, '^([^\t]*)\t[^\t]+\t', '%1\t*\t')
+    known = redis.call('HGET', stretch, field)
+  end
   if known or size < most then
     local at = 0
     for number in string.gmatch(string.match(known or '', '^[^\n]*'), '%S+') do

@@ -1,7 +1,8 @@
 --- needs: clock
 -- Read the ledger of side work.
 --
--- KEYS stretches  hash  job and host, a tab between them -> numbers, then a text on a line of its own
+-- KEYS stretches  hash  kind, host and name, tabs between them -> numbers, then a text on a line
+--                       of its own
 --
 -- Reply: now; then for each stretch a list of field, value, …
 
