@@ -77,9 +77,13 @@ class Site:
     def get(self, *paths: str, version: str = "1.1") -> bytes:
         """Return all that is answered to requests on one connection, but the time."""
         with self.connect() as connection:
-            for number, path in enumerate(paths, 1):
-                is_last = number == len(paths)
-                connection.sendall(_request(path, is_last=is_last, version=version))
+            *first, last = paths
+            requests = [
+                _request(path, is_last=False, version=version) for path in first
+            ]
+            # All at once: a server may close the connection after the first of them.
+            requests.append(_request(last, is_last=True, version=version))
+            connection.sendall(b"".join(requests))
             return self._without_time(_read_to_end(connection))
 
     def get_exactly(self, path: str, length: int) -> bytes:
