@@ -68,6 +68,11 @@ def unchanged(environ: Any, start_response: Any) -> tuple[bytes, ...]:
     return ()
 
 
+def nothing(environ: Any, start_response: Any) -> tuple[bytes, ...]:
+    start_response("204 No Content", [])
+    return ()
+
+
 def second_thoughts(environ: Any, start_response: Any) -> list[bytes]:
     start_response("200 OK", [*PLAIN])
     try:
@@ -125,6 +130,7 @@ PAGES: Any = {
     "/large-file": large_file,
     "/missing": missing,
     "/unchanged": unchanged,
+    "/nothing": nothing,
     "/second-thoughts": second_thoughts,
     "/fail": fail,
     "/fail-late": fail_late,
