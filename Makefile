@@ -113,6 +113,10 @@ clean:
 	@touch $@ .venv/demo-ready
 
 .venv/web-servers-ready: pyproject.toml .venv/test-ready
+	$(PIP) --group web-servers --group compiled-web-servers
+	@touch $@ .venv/web-wheels-ready
+
+.venv/web-wheels-ready: pyproject.toml .venv/test-ready
 	$(PIP) --group web-servers
 	@touch $@
 
