@@ -181,16 +181,16 @@ def documented(page: str) -> dict[str, tuple[str, int]]:
 
 def enlisting(host: str) -> set[str]:
     """Return the pages that a host enlists after, by the docs."""
-    for page, names in DOCUMENTED.items():
-        for name, documented_host in names.items():
-            if documented_host == host:
-                return ENLISTING[documented(page)[name][0]]
     if host == "fastapi":
         # Only the routes that have the dependency, and no errors.
         return {*FASTAPI} - {"/other", "/missing"}
     if host == "uwsgi":
         # It raises the error that it is given, before the application returns.
         return ENLISTING["every response"] - {"/second-thoughts"}
+    for page, names in DOCUMENTED.items():
+        for name, documented_host in names.items():
+            if documented_host == host:
+                return ENLISTING[documented(page)[name][0]]
     return ENLISTING["every response"]
 
 
