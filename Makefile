@@ -3,6 +3,10 @@
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
 	&& echo $$p && break; done)
+# For what needs Python 3.12.
+NEW_PYTHON = $(shell for p in $(PYTHON) python3.13 python3.12 $(HOME)/.pyenv/versions/3.1[23].*/bin/python; do \
+	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null \
+	&& echo $$p && break; done)
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EXTRAS = cli,embedded,prometheus,statsd,opentelemetry,plot
@@ -15,7 +19,7 @@ TEST = $(BIN)/python -m pytest
 quick test slow matrix servers web-servers: export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo quick test slow check measure bench bench-peers docs pictures cast matrix servers \
-	web-servers mutations soak clean
+	web-servers django-tasks mutations soak clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -86,12 +90,16 @@ servers: .venv/test-ready
 web-servers: .venv/web-servers-ready
 	$(TEST) -n $(TESTERS) --dist worksteal tests/integrations/web
 
+# Django's own tests of its tasks on our backend, with Python >= 3.12; seconds once it is set up.
+django-tasks: .venv-django/ready
+	.venv-django/bin/python .ci/django_tasks.py
+
 # Whether the tests notice when a rule of the queue is taken away.
 mutations: .venv/test-ready
 	$(BIN)/python .ci/mutations.py
 
 clean:
-	rm -rf .venv .venv-3.* .venv-peers .servers
+	rm -rf .venv .venv-3.* .venv-django .venv-peers .servers
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python >= 3.10 is needed: make PYTHON=/path/to/python"; exit 1; }
@@ -107,7 +115,19 @@ clean:
 	@touch $@ .venv/demo-ready
 
 .venv/web-servers-ready: pyproject.toml .venv/test-ready
+	$(PIP) --group web-servers --group compiled-web-servers
+	@touch $@ .venv/web-wheels-ready
+
+.venv/web-wheels-ready: pyproject.toml .venv/test-ready
 	$(PIP) --group web-servers
+	@touch $@
+
+.venv-django/ready: pyproject.toml
+	@test -n "$(NEW_PYTHON)" || { echo "Python >= 3.12 is needed: make PYTHON=/path/to/python"; exit 1; }
+	test -x .venv-django/bin/python || $(NEW_PYTHON) -m venv .venv-django
+	.venv-django/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	.venv-django/bin/python -m pip install --quiet --disable-pip-version-check \
+		--editable '.[embedded]' --group newest-django
 	@touch $@
 
 .venv/docs-ready: pyproject.toml | .venv/bin/python

@@ -77,21 +77,30 @@ class Site:
     def get(self, *paths: str, version: str = "1.1") -> bytes:
         """Return all that is answered to requests on one connection, but the time."""
         with self.connect() as connection:
-            for number, path in enumerate(paths, 1):
-                is_last = number == len(paths)
-                connection.sendall(_request(path, is_last=is_last, version=version))
+            *first, last = paths
+            requests = [
+                _request(path, is_last=False, version=version) for path in first
+            ]
+            # All at once: a server may close the connection after the first of them.
+            requests.append(_request(last, is_last=True, version=version))
+            connection.sendall(b"".join(requests))
             return self._without_time(_read_to_end(connection))
 
     def get_exactly(self, path: str, length: int) -> bytes:
         """Return what is answered, without waiting for the end of the connection."""
-        answer = b""
         with self.connect() as connection:
             connection.sendall(_request(path, is_last=True))
-            while len(self._without_time(answer)) < length:
-                chunk = connection.recv(65536)
-                assert chunk, answer
-                answer += chunk
-        return self._without_time(answer)
+            answer = b""
+            while b"\r\n\r\n" not in answer:
+                answer += _received(connection)
+            head, end, body = answer.partition(b"\r\n\r\n")
+            head = self._without_time(head)
+            chunks = [body]
+            missing = length - len(head + end + body)
+            while missing > 0:
+                chunks.append(_received(connection))
+                missing -= len(chunks[-1])
+        return b"".join([head, end, *chunks])
 
     def hang_up(self, path: str) -> None:
         """Ask for something long, and go away when it comes."""
@@ -162,6 +171,12 @@ def _request(path: str, *, is_last: bool, version: str = "1.1") -> bytes:
     close = "Connection: close\r\n" if is_last else ""
     target = f"/{path.removeprefix('/')}"
     return f"GET {target} HTTP/{version}\r\nHost: site\r\n{close}\r\n".encode()
+
+
+def _received(connection: socket.socket) -> bytes:
+    chunk = connection.recv(65536)
+    assert chunk, "the connection has ended before the response"
+    return chunk
 
 
 def _read_to_end(connection: socket.socket) -> bytes:

@@ -35,6 +35,8 @@ ENLIST_KEY = "workstealing.enlist"
 
 # Its name can be configured; this cannot.
 _WAITRESS = "waitress.client_disconnected"
+# What others that may close a body first call themselves; the last is wsgiref.
+_LATE = ("Cheroot", "CherryPy", "Granian", "WSGIServer")
 
 
 class WsgiEnlistMiddleware:
@@ -68,7 +70,8 @@ class WsgiEnlistMiddleware:
             self._recruiter.skip()
             raise
         if _is_file(body, environ):
-            if not _hook(body, environ, response):
+            has_late_end = not response.length and _finishes_after_close(environ)
+            if has_late_end or not _hook(body, environ, response):
                 self._recruiter.skip()
             return body
         if _is_joined(body, environ) and not response.length:
@@ -176,13 +179,14 @@ def _is_joined(body: object, environ: WSGIEnvironment) -> bool:
 def _finishes_after_close(environ: WSGIEnvironment) -> bool:
     """Return whether the server may close a body before its response has left.
 
-    These send the headers of an empty response, or the end of a chunked one, only then:
-    a slice in `close()` would hold them up. Others finish first, as gunicorn does.
+    These send the headers of an empty response, or the end of a chunked one, only then,
+    or, as wsgiref, end a response of unknown length by closing the connection: a slice
+    in `close()` would hold them up. Others finish first, as gunicorn does.
     """
     return (
         _WAITRESS in environ
         or "uwsgi.version" in environ
-        or _software(environ).startswith(("Cheroot", "CherryPy", "Granian"))
+        or _software(environ).startswith(_LATE)
     )
 
 

@@ -22,6 +22,7 @@ PATHS = [
     "file",
     "gone",
     "unchanged",
+    "nothing",
     "fail",
     "fail_late",
     "asks",

@@ -148,6 +148,7 @@ LATE = pytest.mark.parametrize(
         {"uwsgi.version": b"2.0.31"},
         {"SERVER_SOFTWARE": "Cheroot/11.1.2 Server"},
         {"SERVER_SOFTWARE": "Granian"},
+        {"SERVER_SOFTWARE": "WSGIServer/0.2 CPython/3.11.7"},
     ],
     ids=str,
 )
@@ -192,6 +193,19 @@ def test_a_file_that_waitress_sends_is_not_touched(recruiter: Recruiter) -> None
     served = serve(recruiter, wrapped, **{"waitress.client_disconnected": bool})
     assert served is wrapped
     assert served.close == close
+
+
+@pytest.mark.parametrize(("length", "calls"), [("7", 1), ("", 0)])
+def test_a_file_that_wsgiref_sends_enlists_if_it_has_a_length(
+    length: str, calls: int, recruiter: Recruiter
+) -> None:
+    wrapped = FileWrapper(BytesIO(b"content"))
+    wsgiref = {"SERVER_SOFTWARE": "WSGIServer/0.2"}
+
+    served = serve(recruiter, wrapped, length=length, **wsgiref)
+    assert served is wrapped
+    served.close()
+    assert recruiter.stats().calls == calls
 
 
 def test_a_list_that_granian_would_measure_stays_a_list(recruiter: Recruiter) -> None:

@@ -68,6 +68,11 @@ async def unchanged(scope: Any, send: Any) -> None:
     await finish(send)
 
 
+async def nothing(scope: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await finish(send)
+
+
 async def fail(scope: Any, send: Any) -> None:
     raise ValueError("a view that raises")
 
@@ -120,6 +125,7 @@ PAGES: Any = {
     "/stream": stream,
     "/missing": missing,
     "/unchanged": unchanged,
+    "/nothing": nothing,
     "/fail": fail,
     "/fail-late": fail_late,
     "/fail-after": fail_after,

@@ -52,14 +52,16 @@ def _sync_job() -> Any:
     kind = os.environ.get("JOB", "note")
     if kind == "redis":
         return VolatileHash(os.environ["REDIS"], "sessions")
-    return {"note": _note, "hang": _hang, "fail": _fail}[kind]
+    return {"note": _note, "hang": _hang, "held": _hang, "fail": _fail}[kind]
 
 
 def _async_job() -> Any:
     kind = os.environ.get("JOB", "note")
     if kind == "redis":
         return AsyncVolatileHash(os.environ["REDIS"], "sessions")
-    return {"note": _note, "hang": _hang_awaiting, "fail": _fail}[kind]
+    # A plain function runs in a thread, in which it can wait for the pipe.
+    kinds = {"note": _note, "hang": _hang_awaiting, "held": _hang, "fail": _fail}
+    return kinds[kind]
 
 
 def _note() -> None:

@@ -40,6 +40,11 @@ async def other() -> str:
     return "page"
 
 
+@app.get("/nothing", status_code=204, dependencies=ours)
+async def nothing() -> None:
+    return None
+
+
 @app.get("/missing", dependencies=ours)
 async def missing() -> str:
     raise HTTPException(404)

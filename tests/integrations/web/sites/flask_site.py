@@ -25,6 +25,11 @@ def file() -> Response:
     return send_file(__file__)
 
 
+@app.get("/nothing")
+def nothing() -> tuple[str, int]:
+    return "", 204
+
+
 @app.get("/fail")
 def fail() -> str:
     raise ValueError("a view that raises")

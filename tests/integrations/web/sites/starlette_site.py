@@ -39,6 +39,10 @@ async def file(request: Request) -> Response:
     return FileResponse(__file__)
 
 
+async def nothing(request: Request) -> Response:
+    return Response(status_code=204)
+
+
 async def fail(request: Request) -> Response:
     raise ValueError("a view that raises")
 
@@ -98,6 +102,7 @@ routes = [
     Route("/page", page),
     Route("/stream", stream),
     Route("/file", file),
+    Route("/nothing", nothing),
     Route("/fail", fail),
     Route("/fail-late", fail_late),
     Route("/asks", asks),

@@ -43,19 +43,23 @@ def write(environ: Any, start_response: Any) -> list[bytes]:
 
 def file(environ: Any, start_response: Any) -> Any:
     start_response("200 OK", [*PLAIN, ("Content-Length", str(len(PROGRAM)))])
-    return environ["wsgi.file_wrapper"](open(__file__, "rb"))
+    return wrapper_of(environ)(open(__file__, "rb"))
 
 
 def memory_file(environ: Any, start_response: Any) -> Any:
     start_response("200 OK", [*PLAIN])
-    return environ["wsgi.file_wrapper"](io.BytesIO(b"x" * 100_000))
+    return wrapper_of(environ)(io.BytesIO(b"x" * 100_000))
 
 
 def large_file(environ: Any, start_response: Any) -> Any:
     # More than a socket takes at once, so that waitress sends it in another thread.
     start_response("200 OK", [*PLAIN])
-    wrapper = environ.get("wsgi.file_wrapper", iter)
-    return wrapper(io.BytesIO(b"x" * 20_000_000))
+    return wrapper_of(environ)(io.BytesIO(b"x" * 20_000_000))
+
+
+def wrapper_of(environ: Any) -> Any:
+    # WSGI lets a server have none.
+    return environ.get("wsgi.file_wrapper", iter)
 
 
 def missing(environ: Any, start_response: Any) -> list[bytes]:
@@ -65,6 +69,11 @@ def missing(environ: Any, start_response: Any) -> list[bytes]:
 
 def unchanged(environ: Any, start_response: Any) -> tuple[bytes, ...]:
     start_response("304 Not Modified", [("ETag", '"1"')])
+    return ()
+
+
+def nothing(environ: Any, start_response: Any) -> tuple[bytes, ...]:
+    start_response("204 No Content", [])
     return ()
 
 
@@ -125,6 +134,7 @@ PAGES: Any = {
     "/large-file": large_file,
     "/missing": missing,
     "/unchanged": unchanged,
+    "/nothing": nothing,
     "/second-thoughts": second_thoughts,
     "/fail": fail,
     "/fail-late": fail_late,

@@ -14,6 +14,7 @@ NAMES = [
     "file",
     "gone",
     "unchanged",
+    "nothing",
     "fail",
     "fail_late",
     "asks",

@@ -50,6 +50,10 @@ def unchanged(request: Any) -> HttpResponse:
     return HttpResponseNotModified()
 
 
+def nothing(request: Any) -> HttpResponse:
+    return HttpResponse(status=204)
+
+
 def fail(request: Any) -> HttpResponse:
     raise ValueError("a view that raises")
 
