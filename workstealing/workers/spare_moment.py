@@ -1,0 +1,91 @@
+"""The time of one slice, and which brief tasks are likely to end in it.
+
+It goes by what this process has learnt of tasks and of exchanges. Nothing here stops a
+task: it decides what is begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from workstealing.clock import Clock
+from workstealing.recruiting.slice import time_left
+from workstealing.tasks.definition import TaskDefinition
+from workstealing.workers.learnt_times import LearntTimes
+
+__all__ = ("MOST_BYTES", "SpareMoment")
+
+# As many as make their round trip, which they share, cheap beside themselves.
+_MOST_TASKS = 20
+MOST_BYTES = 32 * 1024
+"""Of outcomes in one report: it has to pass a slow network within a slice."""
+
+
+class SpareMoment:
+    """What is left of a slice, from its beginning on.
+
+    Args:
+        times: how long tasks and exchanges take.
+        clock: when it is over.
+        batch_seconds: for how long tasks may be in hand.
+    """
+
+    def __init__(self, times: LearntTimes, clock: Clock, batch_seconds: float) -> None:
+        self._times = times
+        self._clock = clock
+        self._batch_seconds = batch_seconds
+        self.budget = time_left()
+        """The seconds that it has in all."""
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left of it."""
+        return time_left()
+
+    @property
+    def limit(self) -> float:
+        """The seconds that a task may take now, so that it can be reported in time."""
+        return self.left - self._times.exchange(self._clock.monotonic())
+
+    def fitting(
+        self, definitions: Sequence[TaskDefinition], *, unknown: float
+    ) -> tuple[str, ...]:
+        """Return the abilities of what is expected to end in the time that is left.
+
+        What was never seen is expected to take *unknown* seconds.
+        """
+        left = self.left
+        return tuple(
+            ability
+            for definition in definitions
+            for ability in definition.abilities
+            if self._needed(ability, unknown, exchanges=2) < left
+        )
+
+    def number_fitting(self, fitting: Sequence[str]) -> int:
+        """Return how many tasks are likely to end in half of the time that is left.
+
+        That is, before too little is left for one that takes as long as any did.
+        """
+        slowest = max(map(self._times.average, fitting), default=inf)
+        longest = max(
+            (self._needed(one, 0.0, exchanges=2) for one in fitting), default=inf
+        )
+        left = self.left - longest
+        if slowest == inf or not 0 < left < inf:
+            return 1
+        seconds = min(left / 2, self._batch_seconds)
+        in_time = seconds / slowest if slowest else inf
+        in_size = MOST_BYTES / self._times.size
+        return int(min(_MOST_TASKS, 1 + in_time, 1 + in_size))
+
+    def has_time_for(self, ability: str) -> bool:
+        """Return whether a task that was taken can still be run, and be reported."""
+        return self.left > self._needed(ability, 0.0, exchanges=1)
+
+    def _needed(self, ability: str, unknown: float, *, exchanges: int) -> float:
+        """Return the seconds that a task takes with so many exchanges."""
+        now = self._clock.monotonic()
+        task = self._times.task(ability, unknown, now)
+        return task + exchanges * self._times.exchange(now)
