@@ -2,6 +2,10 @@
 
 It goes by what this process has learnt of tasks and of exchanges. Nothing here stops a
 task: it decides what is begun.
+
+The slice may be over before its job is: an asyncio host leaves a thread behind, and a
+coroutine may not heed its cancellation. `time_left()` knows of no end then, for there
+is no slice any more; here, its time is over when it would have been.
 """
 
 from __future__ import annotations
@@ -37,11 +41,12 @@ class SpareMoment:
         self._batch_seconds = batch_seconds
         self.budget = time_left()
         """The seconds that it has in all."""
+        self._until = clock.monotonic() + self.budget
 
     @property
     def left(self) -> float:
-        """The seconds that are left of it."""
-        return time_left()
+        """The seconds that are left of it, be it over for its host."""
+        return max(0.0, min(time_left(), self._until - self._clock.monotonic()))
 
     @property
     def limit(self) -> float:

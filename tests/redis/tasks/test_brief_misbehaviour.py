@@ -223,6 +223,31 @@ async def test_a_cancelled_host_leaves_behind_a_coroutine_that_ignores_it(
     await spare.close()
 
 
+async def test_a_thread_that_its_asyncio_host_left_behind_begins_nothing_more(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    ran: list[int] = []
+    host_goes_on = threading.Event()
+
+    @queue.task(name="visit", brief=True)
+    def visit(number: int) -> None:
+        ran.append(number)
+        host_goes_on.wait(30)
+
+    for number in range(100):
+        visit.submit(number)
+    recruiter = AsyncRecruiter(share=None, deadline=0.3)
+    recruiter.install(spare, "tasks", rate=1.0)
+    await recruiter.enlist()
+    host_goes_on.set()
+
+    def is_at_rest() -> bool:
+        return locks_of(queue) == 0 and queue.counts().stats.get("done", 0) > 0
+
+    await asyncio.to_thread(wait_until, is_at_rest, 30, "the thread to report")
+    assert ran == [0]
+
+
 def test_a_plain_function_that_hangs_is_handed_back_at_the_hard_deadline(
     queue: TaskQueue, spare: BriefTasks
 ) -> None:
