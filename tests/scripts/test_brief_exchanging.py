@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workstealing.queue.brief_calls import BriefExchanged, brief_exchange
+from workstealing.queue.brief_calls import BriefExchanged, brief_exchange, keep_lease
 from workstealing.queue.producer_calls import cancel, submit
 from workstealing.queue.steps import Call
+from workstealing.queue.upkeep_calls import reassign
 from workstealing.tasks.attempt import Delivery, Report, Verdict
 
 HOST = "brief-a.0"
@@ -173,3 +174,27 @@ def test_a_paused_queue_gives_nothing_to_a_spare_moment(queue: Any) -> None:
     queue.client.hset(queue.keys.paused, "*", "1")
 
     assert taken(queue) == []
+
+
+def test_a_host_that_has_a_task_for_long_keeps_its_lease(queue: Any) -> None:
+    put(queue, "a", "b")
+    queue.do(exchanging(queue, 2))
+    queue.end_lease(HOST)
+    queue.do(cancel(queue.keys, queue.settings, "b", HOST, b"{}"))
+
+    held = queue.do(keep_lease(queue.keys, queue.settings, HOST))
+
+    assert (sorted(held.tasks), held.cancelled) == (["a", "b"], ("b",))
+    assert queue.do(reassign(queue.keys, queue.settings, HOST, most=9)).returned == -1
+
+
+def test_a_host_without_tasks_gets_no_lease(queue: Any) -> None:
+    put(queue, "a")
+    call = keep_lease(queue.keys, queue.settings, HOST)
+    assert queue.do(call).tasks == ()
+
+    queue.do(exchanging(queue, 1))
+    queue.end_lease(HOST)
+    queue.do(reassign(queue.keys, queue.settings, HOST, most=9))
+    assert queue.do(call).tasks == ()
+    assert queue.state()["workers"] == []

@@ -1,4 +1,4 @@
-"""The call to Redis of a process that runs short tasks in its spare moments."""
+"""The calls to Redis of a process that runs short tasks in its spare moments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workstealing.queue.steps import Argument, Call
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.outcome import outcome_unknown
 
-__all__ = ("BriefExchanged", "brief_exchange")
+__all__ = ("BriefExchanged", "StillHeld", "brief_exchange", "keep_lease")
 
 _script = queue_scripts(__package__)
 
@@ -34,6 +34,20 @@ class BriefExchanged:
     """When it took place, by the clock of the server."""
     cancelled: tuple[str, ...] = ()
     """Those of the tasks that somebody asked to cancel: they are not to be run."""
+
+
+@dataclass(frozen=True, slots=True)
+class StillHeld:
+    """What a process has in hand; nothing, if it has lost its lease."""
+
+    tasks: tuple[str, ...]
+    cancelled: tuple[str, ...]
+    """Those of them that it is asked to stop."""
+
+    @staticmethod
+    def read(reply: Any) -> StillHeld:
+        """Read the reply of the script."""
+        return StillHeld(*map(texts, reply))
 
 
 def brief_exchange(
@@ -81,6 +95,20 @@ def brief_exchange(
         partial(_exchanged, shard=keys.shard),
         is_raw=True,
         replicas=settings.replicas if reports else 0,
+    )
+
+
+def keep_lease(
+    keys: QueueKeys, settings: QueueSettings, worker: str
+) -> Call[StillHeld]:
+    """Renew the lease of a process while a task takes long."""
+    script = _script("keep_lease")
+    return Call(
+        script,
+        script.keys(keys, running=keys.running(worker)),
+        script.arguments(worker=worker, lease_ms=settings.lease_ms),
+        StillHeld.read,
+        is_raw=True,
     )
 
 

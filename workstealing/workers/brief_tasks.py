@@ -75,7 +75,6 @@ class BriefTasks:
     def close(self) -> None:
         """Hand back what is left, if Redis answers, and release connections."""
         worker = self._worker
-        source = worker.connection.source
         # A slice that is under way in another thread reports for itself.
         with worker.turn(_CLOSE_SECONDS) as is_free:
             if is_free:
@@ -83,7 +82,7 @@ class BriefTasks:
         loop = self._loops.pop(os.getpid(), None)
         if loop is not None:
             loop.close()
-        source.close()
+        worker.close()
 
     def _hand_back(self) -> None:
         try:
@@ -96,10 +95,11 @@ class BriefTasks:
 
         def call(attempt: Attempt) -> Any:
             try:
-                value = attempt.definition.function(**attempt.arguments)
-                if attempt.definition.is_coroutine:
-                    value = loop.complete(_within(value, attempt, seconds))
-                return value
+                with self._worker.in_hand(attempt):
+                    value = attempt.definition.function(**attempt.arguments)
+                    if attempt.definition.is_coroutine:
+                        value = loop.complete(_within(value, attempt, seconds))
+                    return value
             except BaseException as error:
                 if is_stop_request(error) and not isinstance(error, StopWork):
                     # Its coroutine stands still until the loop runs again.
@@ -152,14 +152,16 @@ class AsyncBriefTasks:
                     await source.driver.run(self._worker.hand_back())
             except RedisError as error:
                 _tell_of_rest(error)
-        self._worker.connection.source.close()
+        # It may wait for the reply to a renewal of the lease.
+        await asyncio.to_thread(self._worker.close)
         self._twin.close()
         await source.close()
 
     async def _execute(self, delivery: Delivery, seconds: float) -> Ending:
         async def call(attempt: Attempt) -> Any:
-            coroutine = attempt.definition.function(**attempt.arguments)
-            return await _within(coroutine, attempt, seconds)
+            with self._worker.in_hand(attempt):
+                coroutine = attempt.definition.function(**attempt.arguments)
+                return await _within(coroutine, attempt, seconds)
 
         try:
             return await self._worker.runner.execute_async(delivery, call)

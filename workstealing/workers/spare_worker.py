@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from math import inf
 from threading import Lock
 from typing import Any
@@ -21,16 +22,23 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import driver_source
-from workstealing.queue.brief_calls import BriefExchanged, brief_exchange
+from workstealing.queue.brief_calls import (
+    BriefExchanged,
+    StillHeld,
+    brief_exchange,
+    keep_lease,
+)
+from workstealing.queue.keys import QueueKeys
 from workstealing.queue.steps import Flow, Invoke, ask
 from workstealing.recruiting.job import Duty
-from workstealing.tasks.attempt import Delivery, Ending, Report
+from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.learnt_times import LearntTimes
 from workstealing.workers.loop import choose_victim
 from workstealing.workers.side_connection import SideConnection
 from workstealing.workers.spare_alias import SpareAlias
+from workstealing.workers.spare_lease import SpareLease
 from workstealing.workers.spare_moment import MOST_BYTES, SpareMoment
 
 __all__ = ("SpareWorker",)
@@ -64,6 +72,7 @@ class SpareWorker:
         self.connection = SideConnection(self._parts, driver_source)
         """Of plain functions, and of what tasks log and save."""
         self._times = LearntTimes()
+        self._lease = SpareLease(self._parts.settings.lease_ms / 1000, clock)
         self._lock = Lock()
         # Made with its first turn: a queue may get tasks and a server of a test later.
         self._known_as: SpareAlias | None = None
@@ -92,6 +101,12 @@ class SpareWorker:
     def runner(self) -> TaskRunner:
         """What runs the tasks that it has in hand."""
         return self._alias.runner
+
+    def in_hand(self, attempt: Attempt) -> AbstractContextManager[None]:
+        """Keep the lease of what is in hand while an attempt runs, however long."""
+        alias = self._alias
+        renew = partial(self._renew, alias, alias.identity.keys)
+        return self._lease.kept(attempt, renew)
 
     def work(self, execute: Callable[[Delivery, float], Any]) -> Flow[Duty]:
         """Take tasks and run them, while there is time for them and their reports."""
@@ -122,6 +137,11 @@ class SpareWorker:
         yield from self._leave_behind()
         if self._alias.unsent:
             yield from self._exchange(())
+
+    def close(self) -> None:
+        """Release its connections; the next turn makes others."""
+        self._lease.close()
+        self.connection.source.close()
 
     def abandon(self, task: Delivery) -> None:
         """Leave a task behind that goes on, whatever it was told.
@@ -162,6 +182,10 @@ class SpareWorker:
             alias.identity.keys = shards.all[shards.next_turn()]
             alias.victim = ""
 
+    def _renew(self, alias: SpareAlias, keys: QueueKeys) -> StillHeld:
+        call = keep_lease(keys, self._parts.settings, alias.name)
+        return alias.source.driver.call(call)
+
     def _exchange(self, fitting: Sequence[str], want: int = 0) -> Flow[BriefExchanged]:
         alias = self._alias
         began_at = self._clock.monotonic()
@@ -182,6 +206,7 @@ class SpareWorker:
         alias.is_unsure = False
         now = self._clock.monotonic()
         self._times.exchanged(now - began_at, now)
+        self._lease.renewed()
         alias.unsent, alias.overran = {}, ""
         alias.victim = choose_victim(exchanged.loads, alias.name) or ""
         if exchanged.refused:
@@ -204,7 +229,7 @@ class SpareWorker:
         # If the slice is ended before they have, the next one hands them back: each to
         # the front of its inbox, so the last one first.
         alias.unsent = {task.id: _back(task) for task in reversed(taken.tasks)}
-        # Nothing renews the lease meanwhile.
+        # Short tasks do not renew the lease between them.
         until, size = self._clock.monotonic() + self._batch_seconds, 0
         for number, task in enumerate(taken.tasks):
             ability = taken.abilities[number]

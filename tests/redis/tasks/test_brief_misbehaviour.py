@@ -303,6 +303,80 @@ def test_no_batch_outlives_its_lease(queue: TaskQueue, spare: BriefTasks) -> Non
     assert "reassigned" not in queue.counts().stats
 
 
+def test_a_function_that_outlasts_its_lease_is_not_run_beside_itself(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    begun: list[int] = []
+    client: Any = internals_of(queue).driver.client
+    upkeep, is_over = recruiter_of(WorkStealer(queue)), threading.Event()
+
+    def keep_up() -> None:
+        while not is_over.is_set():
+            upkeep.enlist()
+            is_over.wait(0.01)
+
+    @queue.task(name="long", brief=True)
+    def long(number: int) -> int:
+        if number == 1:
+            begun.append(number)
+            at_first = client.time()[0]
+            wait_until(lambda: client.time()[0] > at_first + 2, 30, "its first lease")
+        return number
+
+    recruiter = recruiter_of(spare)
+    long.submit(-1)
+    recruiter.enlist()
+    handles = [long.submit(number) for number in range(3)]
+    thread = threading.Thread(target=keep_up)
+    thread.start()
+    wait_until(
+        lambda: recruiter.enlist() and not queue.counts().unfinished, 30, "the tasks"
+    )
+    is_over.set()
+    thread.join()
+
+    assert begun == [1]
+    assert [each.result(timeout=5) for each in handles] == [0, 1, 2]
+    assert "reassigned" not in queue.counts().stats
+
+
+def test_a_running_function_learns_that_it_was_cancelled(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="patient", brief=True)
+    def patient(context: ExecutionContext) -> None:
+        queue.handle(context.id).cancel()
+        wait_until(lambda: context.cancelled, 30, "it to learn of that")
+        context.check()
+
+    handle = patient.submit()
+    recruiter_of(spare).enlist()
+    assert handle.state().state is State.CANCELLED
+
+
+def test_a_running_function_learns_that_others_have_its_task(
+    queue: TaskQueue, spare: BriefTasks, redis_client: Any
+) -> None:
+    internals = internals_of(queue)
+    keys, client = internals.keys, redis_client
+    learnt: list[bool] = []
+
+    @queue.task(name="patient", brief=True)
+    def patient(context: ExecutionContext) -> None:
+        if context.worker.startswith("brief-"):
+            client.delete(keys.running(context.worker))
+            wait_until(lambda: context.lease_lost, 30, "it to learn of that")
+            learnt.append(True)
+            client.hdel(keys.lock, context.id)
+            client.rpush(keys.inboxes[1], context.id)
+            context.check()
+
+    handle = patient.submit()
+    recruiter_of(spare).enlist()
+    assert learnt == [True]
+    assert handle.state().state is State.WAITING
+
+
 def test_a_host_that_is_interrupted_hands_back_what_came_with_the_task_at_once(
     queue: TaskQueue, spare: BriefTasks
 ) -> None:

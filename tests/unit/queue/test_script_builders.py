@@ -104,6 +104,7 @@ BUILT: tuple[Call[object], ...] = (
     brief_calls.brief_exchange(
         KEYS, SETTINGS, "w.0", ["x@1"], reports=[REPORT], victim="v.0"
     ),
+    brief_calls.keep_lease(KEYS, SETTINGS, "w.0"),
     upkeep_calls.reassign(KEYS, SETTINGS, "w.0", most=9),
     upkeep_calls.reconcile(KEYS, page=9),
     upkeep_calls.record_duties(KEYS, "w.0", ["expire", "promote"]),
