@@ -31,7 +31,7 @@ __all__ = ("AsyncBriefTasks", "BriefTasks")
 
 logger = BackgroundLogger(__name__)
 
-# What a coroutine has to heed its cancellation.
+# What a coroutine has to heed its cancellation, where a slice may end a little late.
 _GRACE_SECONDS = 0.02
 # What a slice has to end, when its job is closed.
 _CLOSE_SECONDS = 1.0
@@ -90,7 +90,7 @@ class BriefTasks:
         except RedisError as error:
             _tell_of_rest(error)
 
-    def _execute(self, delivery: Delivery, seconds: float) -> Ending:
+    def _execute(self, delivery: Delivery, seconds: float, _: float) -> Ending:
         loop = self._loops.setdefault(os.getpid(), SlotEventLoop())
 
         def call(attempt: Attempt) -> Any:
@@ -98,7 +98,9 @@ class BriefTasks:
                 with self._worker.in_hand(attempt):
                     value = attempt.definition.function(**attempt.arguments)
                     if attempt.definition.is_coroutine:
-                        value = loop.complete(_within(value, attempt, seconds))
+                        value = loop.complete(
+                            _within(value, attempt, seconds, _GRACE_SECONDS)
+                        )
                     return value
             except BaseException as error:
                 if is_stop_request(error) and not isinstance(error, StopWork):
@@ -157,11 +159,13 @@ class AsyncBriefTasks:
         self._twin.close()
         await source.close()
 
-    async def _execute(self, delivery: Delivery, seconds: float) -> Ending:
+    async def _execute(
+        self, delivery: Delivery, seconds: float, grace: float
+    ) -> Ending:
         async def call(attempt: Attempt) -> Any:
             with self._worker.in_hand(attempt):
                 coroutine = attempt.definition.function(**attempt.arguments)
-                return await _within(coroutine, attempt, seconds)
+                return await _within(coroutine, attempt, seconds, grace)
 
         try:
             return await self._worker.runner.execute_async(delivery, call)
@@ -202,7 +206,10 @@ def _tell_of_rest(error: RedisError) -> None:
 
 
 async def _within(
-    coroutine: Coroutine[Any, Any, Any], attempt: Attempt, seconds: float
+    coroutine: Coroutine[Any, Any, Any],
+    attempt: Attempt,
+    seconds: float,
+    grace: float,
 ) -> Any:
     """Await a coroutine, and cancel it when the slice is over, or the host stops."""
     limit = min(seconds, attempt.timeout or inf)
@@ -219,7 +226,7 @@ async def _within(
         attempt.is_overdue = request is None and limit == attempt.timeout
         running.cancel()
         try:
-            await asyncio.wait({running}, timeout=_GRACE_SECONDS)
+            await asyncio.wait({running}, timeout=grace)
         except asyncio.CancelledError as error:
             request = error
     if not running.done():

@@ -24,6 +24,10 @@ __all__ = ("MOST_BYTES", "SpareMoment")
 _MOST_TASKS = 20
 MOST_BYTES = 32 * 1024
 """Of outcomes in one report: it has to pass a slow network within a slice."""
+# A coroutine that closes a connection needs a round trip.
+_LONGEST_GRACE = 0.1
+# The timer of an event loop may be early by its resolution.
+_AT_ONCE = 0.002
 
 
 class SpareMoment:
@@ -33,14 +37,24 @@ class SpareMoment:
         times: how long tasks and exchanges take.
         clock: when it is over.
         batch_seconds: for how long tasks may be in hand.
+        has_grace: whether each task is to have time left to heed its cancellation.
     """
 
-    def __init__(self, times: LearntTimes, clock: Clock, batch_seconds: float) -> None:
+    def __init__(
+        self,
+        times: LearntTimes,
+        clock: Clock,
+        batch_seconds: float,
+        *,
+        has_grace: bool = False,
+    ) -> None:
         self._times = times
         self._clock = clock
         self._batch_seconds = batch_seconds
         self.budget = time_left()
         """The seconds that it has in all."""
+        self.grace = min(_LONGEST_GRACE, self.budget / 4) if has_grace else 0.0
+        """The seconds that a task has from its cancellation to the end of the slice."""
         self._until = clock.monotonic() + self.budget
 
     @property
@@ -51,7 +65,13 @@ class SpareMoment:
     @property
     def limit(self) -> float:
         """The seconds that a task may take now, so that it can be reported in time."""
-        return self.left - self._times.exchange(self._clock.monotonic())
+        exchange = self._times.exchange(self._clock.monotonic())
+        return self.left - exchange - self.grace
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what is cancelled now is cancelled because the slice is over."""
+        return self.left < _AT_ONCE
 
     def fitting(
         self, definitions: Sequence[TaskDefinition], *, unknown: float
@@ -90,7 +110,7 @@ class SpareMoment:
         return self.left > self._needed(ability, 0.0, exchanges=1)
 
     def _needed(self, ability: str, unknown: float, *, exchanges: int) -> float:
-        """Return the seconds that a task takes with so many exchanges."""
+        """Return the seconds that there are to be for a task and so many exchanges."""
         now = self._clock.monotonic()
         task = self._times.task(ability, unknown, now)
-        return task + exchanges * self._times.exchange(now)
+        return task + exchanges * self._times.exchange(now) + self.grace

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from math import inf
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 from workstealing._forking import reset_in_children
 from workstealing._logs import BackgroundLogger
@@ -44,6 +44,9 @@ from workstealing.workers.spare_moment import MOST_BYTES, SpareMoment
 __all__ = ("SpareWorker",)
 
 logger = BackgroundLogger(__name__)
+
+Execute: TypeAlias = Callable[[Delivery, float, float], Any]
+"""Runs a task, or has it awaited: for so many seconds, and some to heed its end."""
 
 
 class SpareWorker:
@@ -108,10 +111,12 @@ class SpareWorker:
         renew = partial(self._renew, alias, alias.identity.keys)
         return self._lease.kept(attempt, renew)
 
-    def work(self, execute: Callable[[Delivery, float], Any]) -> Flow[Duty]:
+    def work(self, execute: Execute) -> Flow[Duty]:
         """Take tasks and run them, while there is time for them and their reports."""
         duty = Duty.DISMISSED
-        moment = SpareMoment(self._times, self._clock, self._batch_seconds)
+        moment = SpareMoment(
+            self._times, self._clock, self._batch_seconds, has_grace=self._is_async
+        )
         self._alias.output.has_failed = False
         yield from self._leave_behind()
         yield from self._choose_shard()
@@ -221,7 +226,7 @@ class SpareWorker:
         self,
         taken: BriefExchanged,
         moment: SpareMoment,
-        execute: Callable[[Delivery, float], Any],
+        execute: Execute,
     ) -> Flow[int]:
         """Run tasks while there is time, and return how many were dealt with."""
         alias = self._alias
@@ -251,35 +256,46 @@ class SpareWorker:
         task: Delivery,
         ability: str,
         moment: SpareMoment,
-        execute: Callable[[Delivery, float], Any],
+        execute: Execute,
     ) -> Flow[None]:
         alias = self._alias
         began_at = self._clock.monotonic()
         limit = moment.limit
-        ending: Ending = yield Invoke(execute, (task, limit))
-        now = self._clock.monotonic()
-        took = now - began_at
-        # It was cut off at its limit, or could not begin: an attempt that Redis was
-        # away for goes back, too, but did not take as long.
-        is_back = ending == _back(task)
+        try:
+            ending: Ending = yield Invoke(execute, (task, limit, moment.grace))
+        except GeneratorExit:
+            # The host is to stop, or the recruiter was first to find the time over.
+            if moment.is_over:
+                self._cut_off(task, ability, began_at, moment)
+            raise
+        took = self._clock.monotonic() - began_at
         if isinstance(ending, Report):
             alias.unsent[task.id] = ending
             self._times.reported(len(ending.outcome))
-        is_cut_off = ending is None or (is_back and took >= limit)
-        # How much longer it would have taken, nobody knows: it is taken to be half
-        # done, so it is tried again only where there is twice the time.
-        self._times.took(ability, 2 * took if is_cut_off else took, now)
-        if is_cut_off or not isinstance(ending, Report):
+        # What was made to stop goes back. So does what could not begin because Redis
+        # was away, but that did not take as long.
+        if ending is None or (ending == _back(task) and took >= limit):
+            self._cut_off(task, ability, began_at, moment)
+            return
+        self._times.took(ability, took, self._clock.monotonic())
+        if took > moment.budget:
+            _warn_of_length(task, ability, took, moment)
+        # The next process that took it would have to wait as long.
+        comes_back = isinstance(ending, Report) and ending.verdict in ("retry", "back")
+        if (comes_back and took > moment.budget) or not isinstance(ending, Report):
             alias.overran = task.id
-        if is_cut_off or took > moment.budget:
-            logger.warning(
-                "task %s (%s) took %.0f ms of a slice of %.0f ms: is it brief? For some"
-                " time, only workers run such tasks",
-                task.id,
-                ability,
-                took * 1000,
-                moment.budget * 1000,
-            )
+
+    def _cut_off(
+        self, task: Delivery, ability: str, began_at: float, moment: SpareMoment
+    ) -> None:
+        """Leave a task to workers for which a slice was too short."""
+        now = self._clock.monotonic()
+        took = now - began_at
+        # How much longer it would have taken, nobody knows. It is taken to be half
+        # done, so such tasks are tried again only where there is twice the time.
+        self._times.took(ability, 2 * took, now)
+        self._alias.overran = task.id
+        _warn_of_length(task, ability, took, moment)
 
     @property
     def _batch_seconds(self) -> float:
@@ -299,6 +315,19 @@ class SpareWorker:
                 else not one.is_coroutine or not has_loop
             )
         ]
+
+
+def _warn_of_length(
+    task: Delivery, ability: str, took: float, moment: SpareMoment
+) -> None:
+    logger.warning(
+        "task %s (%s) took %.0f ms of a slice of %.0f ms: is it brief? For some time,"
+        " only workers run such tasks",
+        task.id,
+        ability,
+        took * 1000,
+        moment.budget * 1000,
+    )
 
 
 def _back(task: Delivery) -> Report:

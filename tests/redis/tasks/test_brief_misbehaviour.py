@@ -192,6 +192,81 @@ async def test_an_asyncio_host_leaves_behind_a_coroutine_that_ignores_it(
     await spare.close()
 
 
+async def test_a_coroutine_that_cleans_up_is_handed_back_and_not_begun_again(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+    begun: list[int] = []
+
+    @queue.task(name="tidy", brief=True)
+    async def tidy(number: int) -> None:
+        begun.append(number)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            await asyncio.sleep(0.005)
+
+    handles = [await tidy.submit(number) for number in range(3)]
+    recruiter = AsyncRecruiter(share=None, deadline=0.8)
+    spare = AsyncBriefTasks(queue)
+    recruiter.install(spare, "tasks", rate=1.0)
+    for _ in range(3):
+        await recruiter.enlist()
+
+    assert begun == [0]
+    states = [(await each.state()).state for each in handles]
+    assert states == [State.WAITING] * 3
+    await spare.close()
+
+
+async def test_a_coroutine_that_blocks_its_host_beyond_its_slice_is_not_begun_again(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+    begun: list[int] = []
+
+    @queue.task(name="blocking", brief=True)
+    async def blocking(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.4)
+        await asyncio.sleep(30)
+
+    handles = [await blocking.submit(number) for number in range(3)]
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=0.3)
+    spare = AsyncBriefTasks(queue)
+    recruiter.install(spare, "tasks", rate=1.0)
+    for _ in range(3):
+        await recruiter.enlist()
+
+    assert begun == [0]
+    states = [(await each.state()).state for each in handles]
+    assert states == [State.WAITING] * 3
+    internals = internals_of(queue.sync())
+    client: Any = internals.driver.client
+    assert client.hkeys(internals.keys.too_long) == [handles[0].id.encode()]
+    await spare.close()
+
+
+def test_what_outlasts_a_slice_and_is_tried_again_is_left_to_workers(
+    queue: TaskQueue, make_spare: Callable[..., BriefTasks], redis_client: Any
+) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="slow", brief=True, retries=3)
+    def slow() -> None:
+        begun.append(1)
+        time.sleep(0.2)
+        raise ValueError("not yet")
+
+    handle = slow.submit()
+    recruiter_of(make_spare(queue), deadline=0.1).enlist()
+    recruiter_of(make_spare(queue), deadline=0.1).enlist()
+
+    assert begun == [1]
+    keys = internals_of(queue).keys
+    assert redis_client.hkeys(keys.too_long) == [handle.id.encode()]
+
+
 async def test_a_cancelled_host_leaves_behind_a_coroutine_that_ignores_it(
     async_queue: AsyncTaskQueue,
 ) -> None:
