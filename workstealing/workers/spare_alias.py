@@ -15,7 +15,7 @@ from workstealing.clock import Clock
 from workstealing.drivers.sync_driver import Driver, DriverSource
 from workstealing.errors import RedisUnavailable
 from workstealing.queue.steps import Call, RedisCommand
-from workstealing.tasks.attempt import Report
+from workstealing.tasks.attempt import Attempt, Report
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.engine import runner_of
 from workstealing.workers.identity import default_pool, identity_of
@@ -68,7 +68,7 @@ class SpareAlias:
             self.name,
             queue.name,
             SYSTEM_CHANCE,
-            TaskOutput(self.output, identity, clock),
+            _SpareOutput(self.output, identity, clock),
             max_result=parts.settings.max_result,
             reraised=reraised,
             time_ns=parts.time_ns,
@@ -82,6 +82,18 @@ class SpareAlias:
         self.runs_on = False
         self.victim = ""
         """A worker that has many tasks, as the last answer said."""
+
+
+class _SpareOutput(TaskOutput):
+    """The output of brief tasks, none of which is one that must not be run twice."""
+
+    def may_begin(self, attempt: Attempt) -> bool:  # noqa: ARG002 - whichever it is
+        """Leave it to workers, which hand back nothing that was begun.
+
+        No task of this library is brief and such a one, but a producer decides, too,
+        and it may be another program, or another release.
+        """
+        return False
 
 
 class _SideOutput:

@@ -274,13 +274,15 @@ class SpareWorker:
             self._times.reported(len(ending.outcome))
         # What was made to stop goes back. So does what could not begin because Redis
         # was away, but that did not take as long.
-        if ending is None or (ending == _back(task) and took >= limit):
+        is_stopped = took >= limit and ending in (None, _back(task))
+        if is_stopped or alias.runs_on:
             self._cut_off(task, ability, began_at, moment)
             return
         self._times.took(ability, took, self._clock.monotonic())
         if took > moment.budget:
             _warn_of_length(task, ability, took, moment)
-        # The next process that took it would have to wait as long.
+        # What comes back would keep the next process that took it waiting as long, and
+        # what has no report is not for spare moments, or not for this process.
         comes_back = isinstance(ending, Report) and ending.verdict in ("retry", "back")
         if (comes_back and took > moment.budget) or not isinstance(ending, Report):
             alias.overran = task.id

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from workstealing import (
 )
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import TaskFailed
+from workstealing.queue.producer_calls import submit
 from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
 
@@ -522,6 +524,32 @@ def test_large_results_are_reported_a_few_at_a_time(
     stats = queue.counts().stats
     assert stats["done"] == 60
     assert stats["brief"] < 150, "few were taken in vain"
+
+
+def test_what_its_producer_forbids_to_run_twice_is_left_to_workers(
+    queue: TaskQueue, make_spare: Callable[..., BriefTasks]
+) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="once", brief=True)
+    def once(context: ExecutionContext) -> None:
+        begun.append(context.attempt)
+        if len(begun) == 1:
+            raise KeyboardInterrupt
+
+    # The definition refuses that; another program, or another release, may not.
+    envelope = b'{"v":1,"name":"once","version":1,"payload":{},"restart": "never"}'
+    internals = internals_of(queue)
+    tasks = [("a", envelope)]
+    internals.driver.call(submit(internals.keys, internals.settings, tasks, priority=1))
+    for _ in range(2):
+        recruiter_of(make_spare(queue)).enlist()
+    assert begun == []
+
+    assert queue.handle("a").state().state is State.WAITING
+    with suppress(KeyboardInterrupt):
+        Worker(queue).run(until_empty=True)
+    assert begun == [1]
 
 
 def test_what_was_cancelled_is_not_tried_again(
