@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +15,9 @@ from workstealing.tasks.attempt import Delivery, Report, Verdict
 HOST = "brief-a.0"
 
 
-def put(queue: Any, *ids: str, name: str = "x") -> None:
-    envelope = f'{{"v":1,"name":"{name}","version":1,"payload":{{}}}}'.encode()
+def put(queue: Any, *ids: str, name: str = "x", size: int = 0) -> None:
+    payload = json.dumps({"text": "." * size} if size else {})
+    envelope = f'{{"v":1,"name":"{name}","version":1,"payload":{payload}}}'.encode()
     tasks = [(task_id, envelope) for task_id in ids]
     queue.do(submit(queue.keys, queue.settings, tasks, priority=1))
 
@@ -63,6 +65,20 @@ def test_no_more_than_twenty_that_do_not_fit_are_passed_over(queue: Any) -> None
 
     assert taken(queue) == []
     assert queue.waiting()[-1] == "a"
+
+
+def test_a_huge_task_hides_no_brief_one_behind_it(queue: Any) -> None:
+    put(queue, "huge", name="long", size=300_000)
+    put(queue, *(f"large-{number}" for number in range(15)), name="long", size=30_000)
+    put(queue, "a")
+
+    assert taken(queue) == ["a"]
+    assert queue.waiting()[0] == "huge"
+
+
+def test_a_huge_task_that_fits_is_taken(queue: Any) -> None:
+    put(queue, "huge", size=300_000)
+    assert taken(queue) == ["huge"]
 
 
 def test_what_was_not_run_goes_back_in_order(queue: Any) -> None:

@@ -103,18 +103,20 @@ local function is_for_workers(id)
   return is_odd and suspect_among({id}) and redis.call('EXISTS', members) == 1
 end
 
--- How far it looks for tasks that fit: ids that do not, and bytes of envelopes.
-local most_others, may_read = 20, 256 * 1024
+-- How far it looks for tasks that fit: ids that do not, and bytes of envelopes, and one
+-- envelope beyond that. Others that are too large to read do not fit, and hide nothing.
+local most_others, may_read, may_read_more = 20, 256 * 1024, true
 local function ability_in(envelope)
   local name, version = envelope_name(envelope)
   return name and name .. '@' .. version or ''
 end
 
 local function fits(id)
-  if may_read <= 0 then return false end
+  local size = redis.call('HSTRLEN', task, id)
+  if size > may_read and not may_read_more then return false end
+  if size > may_read then may_read_more = false else may_read = may_read - size end
   local envelope = redis.call('HGET', task, id)
   if not envelope then return false end
-  may_read = may_read - #envelope
   return is_fitting[ability_in(envelope)] and not is_for_workers(id)
 end
 
