@@ -70,12 +70,15 @@
 -- Reply: tasks as id, token, attempt, envelope, …; what ability each takes; refused; loads as
 -- worker, length, … if it was given nothing; the time; which of the tasks somebody asked to cancel.
 
+-- First, its reports: tasks that it had have ended, or go back.
+
 local refused, reports_at = {}, abilities_at + fitting
 if #ARGV >= reports_at then settle(reports_at, #ARGV, refused) end
 local returned = 0
+-- What is in `running` still was given to it in a reply that it never heard: that goes back, too.
+-- A task that runs on is no such one. It is put aside meanwhile, for all of `running` is returned.
 local kept_since = runs_on and redis.call('HGET', running, overran)
 if kept_since then redis.call('HDEL', running, overran) end
--- What it was given and never heard of.
 if redis.call('EXISTS', running) == 1 then returned = return_running(math.huge, unknown) end
 if kept_since then redis.call('HSET', running, overran, kept_since) end
 if returned > 0 then becomes_odd() end
@@ -92,6 +95,8 @@ if overran ~= '' then
   first_write('HSET', too_long, overran, now)
   redis.call('PEXPIRE', too_long, kept_ms)
 end
+
+-- What fits: it is brief and may be run here, as Python says, and it is not for workers.
 
 local is_fitting = {}
 for i = abilities_at, abilities_at + fitting - 1 do is_fitting[ARGV[i]] = true end
@@ -124,6 +129,8 @@ local function begins_with_fitting(line)
   local first = first_of(lines, line, 1)[1]
   return not first or fits(string.sub(first, #line + 19))
 end
+
+-- Where it takes tasks from: lines, the front of inboxes, the back of a deque.
 
 -- Let lines have their turns, for one task: only the first of a line was looked at. It is the
 -- first of all, so that it is run, for the room of a rate that it was given does not come back.
@@ -200,6 +207,8 @@ local function take_from_back()
   end
 end
 
+-- Take tasks: in which order it looks for them.
+
 if want > 0 and next(is_fitting) and not (is_odd and is_queue_paused()) then
   local most_promoted = 100
   if is_odd and promote(now, most_promoted) > 0 then becomes_odd() end
@@ -218,6 +227,8 @@ end
 -- What a limit has room for now, by a report or by time, may be for workers.
 local unblocked = is_odd and number_unblocked() or 0
 if unblocked > 0 then wake_workers(unblocked) end
+
+-- Its lease, which is all that the queue knows of it, and the reply.
 
 if kept_since or #tasks > 0 then
   first_write('ZADD', workers, now + lease_ms, worker)
