@@ -176,6 +176,7 @@ class Story:
         envelope = b'{"v":1,"name":"brief","version":1,"payload":{}}'
         do(submit(keys, SETTINGS, [("b1", envelope)], priority=1))
         (taken,) = do(brief_exchange(keys, SETTINGS, "host.0", ["brief@1"])).tasks
+        assert do(listing_calls.count_living(keys, 1)) == 1
         assert do(keep_lease(keys, SETTINGS, "host.0")).tasks == (taken.id,)
         report = Report(taken.id, taken.token, "done", b"{}")
         assert not do(

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from workstealing.queue.brief_calls import BriefExchanged, brief_exchange, keep_lease
+from workstealing.queue.inspection_calls import counts
+from workstealing.queue.listing_calls import count_living
 from workstealing.queue.producer_calls import cancel, submit
+from workstealing.queue.shard_calls import glimpse
 from workstealing.queue.steps import Call
 from workstealing.queue.upkeep_calls import reassign
 from workstealing.tasks.attempt import Delivery, Report, Verdict
@@ -214,3 +217,20 @@ def test_a_host_without_tasks_gets_no_lease(queue: Any) -> None:
     queue.do(reassign(queue.keys, queue.settings, HOST, most=9))
     assert queue.do(call).tasks == ()
     assert queue.state()["workers"] == []
+
+
+def test_a_host_is_no_worker_that_anybody_counts_on(queue: Any) -> None:
+    put(queue, *(f"t{number}" for number in range(9)))
+    queue.do(exchanging(queue, 1))
+    now_ms = queue.do(counts(queue.keys)).now_ms
+
+    assert queue.do(count_living(queue.keys, now_ms)) == 0
+    assert queue.do(glimpse(queue.keys, queue.settings)).members == 0
+    queue.join("w.0", abilities=["x@1"])
+    assert queue.do(count_living(queue.keys, now_ms)) == 1
+    assert queue.do(glimpse(queue.keys, queue.settings)).members == 1
+    queue.take("w.0", 1, keep=100)
+    assert queue.deque("w.0") == [], "a worker that is alone needs no deque"
+    queue.join("w.1", abilities=["x@1"])
+    queue.take("w.0", 1, keep=100)
+    assert len(queue.deque("w.0")) == 3, "half of what is left"

@@ -1,4 +1,4 @@
---- needs: clock
+--- needs: clock, number_living
 -- Look at a shard from outside: is there something to do, and is anybody there to do it?
 --
 -- KEY inboxes[3]        list  urgent, normal, low
@@ -7,6 +7,7 @@
 -- KEY later             zset  id -> when it is due
 -- KEY refills           zset  limit key, or a limit after a tab -> when it has room
 -- KEY workers           zset  worker -> end of its lease
+-- KEY members           hash  worker -> incarnation|description
 -- KEY upkeep            hash  duty -> last done at
 -- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
 -- ARG upkeep_ms  int  after which upkeep is overdue
@@ -24,5 +25,5 @@ if redis.call('HEXISTS', paused, '*') == 0 then
   end
 end
 local claimed = tonumber(redis.call('HGET', upkeep, 'claimed') or 0)
-return {waiting, redis.call('ZCOUNT', workers, now, '+inf'),
+return {waiting, number_living(now),
   (now - claimed > upkeep_ms or claimed > now + upkeep_ms) and 1 or 0}
