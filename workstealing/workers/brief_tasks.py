@@ -35,6 +35,7 @@ logger = BackgroundLogger(__name__)
 _GRACE_SECONDS = 0.02
 # What a slice has to end, when its job is closed.
 _CLOSE_SECONDS = 1.0
+_CLOSE_LOOKS = 100
 
 
 class BriefTasks:
@@ -148,16 +149,23 @@ class AsyncBriefTasks:
     async def close(self) -> None:
         """Hand back what is left, if Redis answers, and release connections."""
         source = self._connection.source
-        with self._worker.turn() as is_free:
-            try:
+        # A slice that is under way reports for itself, in the same event loop.
+        for _ in range(_CLOSE_LOOKS):
+            with self._worker.turn() as is_free:
                 if is_free:
-                    await source.driver.run(self._worker.hand_back())
-            except RedisError as error:
-                _tell_of_rest(error)
+                    await self._hand_back()
+                    break
+            await asyncio.sleep(_CLOSE_SECONDS / _CLOSE_LOOKS)
         # It may wait for the reply to a renewal of the lease.
         await asyncio.to_thread(self._worker.close)
         self._twin.close()
         await source.close()
+
+    async def _hand_back(self) -> None:
+        try:
+            await self._connection.source.driver.run(self._worker.hand_back())
+        except RedisError as error:
+            _tell_of_rest(error)
 
     async def _execute(
         self, delivery: Delivery, seconds: float, grace: float

@@ -508,6 +508,30 @@ def test_a_job_that_is_closed_in_mid_slice_runs_nothing_beside_itself(
     assert sorted(ran) == list(range(-1, 10))
 
 
+async def test_an_asyncio_job_that_is_closed_in_mid_slice_lets_it_end(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+    has_begun, is_closing = asyncio.Event(), asyncio.Event()
+
+    @queue.task(name="slow", brief=True)
+    async def slow() -> str:
+        has_begun.set()
+        await is_closing.wait()
+        await asyncio.wait({closing}, timeout=0.1)
+        return "closed before" if closing.done() else "ran"
+
+    handle = await slow.submit()
+    spare = AsyncBriefTasks(queue)
+    host = asyncio.create_task(spare.recruited())
+    await has_begun.wait()
+    closing = asyncio.create_task(spare.close())
+    is_closing.set()
+    await closing
+    await host
+    assert await handle.result(timeout=5) == "ran"
+
+
 def test_large_results_are_reported_a_few_at_a_time(
     queue: TaskQueue, spare: BriefTasks, redis_client: Any
 ) -> None:
