@@ -83,6 +83,11 @@ class SpareAlias:
         self.victim = ""
         """A worker that has many tasks, as the last answer said."""
 
+    @property
+    def owes(self) -> bool:
+        """Whether the queue is to be told anything, or to be asked what it gave."""
+        return bool(self.unsent) or self.is_unsure
+
 
 class _SpareOutput(TaskOutput):
     """The output of brief tasks, none of which is one that must not be run twice."""

@@ -122,7 +122,7 @@ class SpareWorker:
         yield from self._choose_shard()
         # How long a task takes that was never seen, the first of a slice finds out.
         fitting = moment.fitting(self._own_tasks(), unknown=0.0)
-        while fitting or self._alias.unsent:
+        while fitting or self._alias.owes:
             taken = yield from self._exchange(fitting, moment.number_fitting(fitting))
             if not taken.tasks:
                 break
@@ -140,7 +140,7 @@ class SpareWorker:
     def hand_back(self) -> Flow[None]:
         """Report what became of the last tasks, without taking others."""
         yield from self._leave_behind()
-        if self._alias.unsent:
+        if self._alias.owes:
             yield from self._exchange(())
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class SpareWorker:
         """
         alias = self._alias
         shards = alias.identity.shards
-        if shards.are_several and not alias.unsent and not alias.is_unsure:
+        if shards.are_several and not alias.owes:
             yield from shards.known()
             alias.identity.keys = shards.all[shards.next_turn()]
             alias.victim = ""
