@@ -26,6 +26,9 @@ __all__ = ("SpareAlias",)
 
 T = TypeVar("T")
 
+# From one look at how long tasks waited to the next, as a worker has it.
+_SAMPLE_SECONDS = 0.25
+
 
 class SpareAlias:
     """A name that a process has at the queue, and what it has not told the queue yet.
@@ -74,7 +77,10 @@ class SpareAlias:
             time_ns=parts.time_ns,
         )
         self.minutes = MinuteRecorder(
-            lambda: identity.keys, self.runner.reports.ended, clock
+            lambda: identity.keys,
+            self.runner.reports.ended,
+            clock,
+            sample_every=_SAMPLE_SECONDS,
         )
         self.unsent: dict[str, Report] = {}
         self.is_unsure = False

@@ -69,6 +69,11 @@ class SpareMoment:
         return self.left - exchange - self.grace
 
     @property
+    def has_time_to_tell(self) -> bool:
+        """Return whether one more round trip is likely to end in time."""
+        return self.left > self._times.exchange(self._clock.monotonic())
+
+    @property
     def is_over(self) -> bool:
         """Whether what is cancelled now is cancelled because the slice is over."""
         return self.left < _AT_ONCE

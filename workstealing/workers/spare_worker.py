@@ -134,7 +134,9 @@ class SpareWorker:
             fitting = (
                 moment.fitting(self._own_tasks(), unknown=inf) if is_limited else ()
             )
-        yield from self._alias.minutes.recording()
+        # The next slice counts what this one has no time to count.
+        if moment.has_time_to_tell:
+            yield from self._alias.minutes.recording()
         return duty
 
     def hand_back(self) -> Flow[None]:
@@ -142,6 +144,7 @@ class SpareWorker:
         yield from self._leave_behind()
         if self._alias.owes:
             yield from self._exchange(())
+        yield from self._alias.minutes.recording(is_last=True)
 
     def close(self) -> None:
         """Release its connections; the next turn makes others."""
