@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from workstealing import (
+    AccessPolicy,
     AsyncBriefTasks,
     AsyncRecruiter,
     AsyncTaskQueue,
     BriefTasks,
+    ClientContext,
     Duty,
     ExecutionContext,
     Limit,
@@ -23,7 +25,7 @@ from workstealing import (
     WorkStealer,
 )
 from workstealing.client.queue_internals import internals_of
-from workstealing.errors import ConfigurationError, TaskFailed
+from workstealing.errors import ConfigurationError, NotPermitted, TaskFailed
 from workstealing.queue.brief_calls import brief_exchange
 from workstealing.queue.worker_calls import exchange, join
 from workstealing.tasks.attempt import Report
@@ -296,6 +298,33 @@ def test_a_failure_is_a_failure(queue: TaskQueue, spare: BriefTasks) -> None:
     with pytest.raises(TaskFailed, match="not today"):
         failed.result(timeout=5)
     assert retried.result(timeout=5) == 2
+
+
+def test_a_site_runs_only_what_its_policy_permits(
+    make_queue: Make, redis_client: Any
+) -> None:
+    policy = AccessPolicy({"editor": {"publish"}})
+    guarded = make_queue(redis_client, policy=policy)
+    unguarded = make_queue(redis_client)
+    begun: list[str] = []
+
+    @guarded.task(name="publish", brief=True, permission="publish")
+    def publish(text: str) -> None:
+        begun.append(text)
+
+    @unguarded.task(name="publish", brief=True)
+    def smuggle(text: str) -> None: ...
+
+    permitted = publish.options(context=ClientContext("ann", {"editor"})).submit("a")
+    refused = smuggle.submit("b")
+    spare = BriefTasks(guarded)
+    drain(recruiter_of(spare), guarded)
+    spare.close()
+
+    assert begun == ["a"]
+    assert permitted.result(timeout=5) is None
+    with pytest.raises(NotPermitted, match="publish"):
+        refused.result(timeout=5)
 
 
 def test_what_took_too_long_is_not_begun_again_soon(
