@@ -34,6 +34,8 @@ class BriefExchanged:
     """When it took place, by the clock of the server."""
     cancelled: tuple[str, ...] = ()
     """Those of the tasks that somebody asked to cancel: they are not to be run."""
+    parked: tuple[str, ...] = ()
+    """Abilities that fit, and that tasks are parked for, if it was given nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def keep_lease(
 
 
 def _exchanged(reply: Any, shard: int) -> BriefExchanged:
-    tasks, abilities, refused, loads, now_ms, cancelled = reply
+    tasks, abilities, refused, loads, now_ms, cancelled, parked = reply
     flat = texts(loads)
     return BriefExchanged(
         deliveries(tasks, shard),
@@ -122,4 +124,5 @@ def _exchanged(reply: Any, shard: int) -> BriefExchanged:
         tuple((flat[i], int(float(flat[i + 1]))) for i in range(0, len(flat), 2)),
         now_ms,
         texts(cancelled),
+        texts(parked),
     )

@@ -10,7 +10,8 @@ is no slice any more; here, its time is over when it would have been.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from workstealing.clock import Clock
@@ -18,7 +19,7 @@ from workstealing.recruiting.slice import time_left
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.workers.learnt_times import LearntTimes
 
-__all__ = ("MOST_BYTES", "SpareMoment")
+__all__ = ("MOST_BYTES", "SpareMoment", "runnable")
 
 # As many as make their round trip, which they share, cheap beside themselves.
 _MOST_TASKS = 20
@@ -79,7 +80,7 @@ class SpareMoment:
         return self.left < _AT_ONCE
 
     def fitting(
-        self, definitions: Sequence[TaskDefinition], *, unknown: float
+        self, definitions: Iterable[TaskDefinition], *, unknown: float
     ) -> tuple[str, ...]:
         """Return the abilities of what is expected to end in the time that is left.
 
@@ -119,3 +120,28 @@ class SpareMoment:
         now = self._clock.monotonic()
         task = self._times.task(ability, unknown, now)
         return task + exchanges * self._times.exchange(now) + self.grace
+
+
+def runnable(
+    definitions: Iterable[TaskDefinition], *, is_async: bool
+) -> list[TaskDefinition]:
+    """Return the brief ones that can be run here.
+
+    An asyncio host takes coroutine functions. Another one takes plain functions, and
+    coroutine functions too in a thread that has no running event loop.
+    """
+    takes_functions = not is_async
+    takes_coroutines = is_async or not _is_in_event_loop()
+    return [
+        one
+        for one in definitions
+        if one.brief and (takes_coroutines if one.is_coroutine else takes_functions)
+    ]
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

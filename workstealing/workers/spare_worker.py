@@ -8,7 +8,6 @@ slice is ended early, the next one delivers the reports that it has left.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -30,20 +29,23 @@ from workstealing.queue.brief_calls import (
 )
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.steps import Flow, Invoke, ask
+from workstealing.queue.upkeep_calls import unpark
 from workstealing.recruiting.job import Duty
 from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
-from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.learnt_times import LearntTimes
 from workstealing.workers.loop import choose_victim
 from workstealing.workers.side_connection import SideConnection
 from workstealing.workers.spare_alias import SpareAlias
 from workstealing.workers.spare_lease import SpareLease
-from workstealing.workers.spare_moment import MOST_BYTES, SpareMoment
+from workstealing.workers.spare_moment import MOST_BYTES, SpareMoment, runnable
 
 __all__ = ("SpareWorker",)
 
 logger = BackgroundLogger(__name__)
+
+# Of one ability, in one slice.
+_MOST_UNPARKED = 20
 
 Execute: TypeAlias = Callable[[Delivery, float, float], Any]
 """Runs a task, or has it awaited: for so many seconds, and some to heed its end."""
@@ -121,19 +123,27 @@ class SpareWorker:
         yield from self._leave_behind()
         yield from self._choose_shard()
         # How long a task takes that was never seen, the first of a slice finds out.
-        fitting = moment.fitting(self._own_tasks(), unknown=0.0)
-        while fitting or self._alias.owes:
-            taken = yield from self._exchange(fitting, moment.number_fitting(fitting))
-            if not taken.tasks:
+        unknown, may_unpark = 0.0, True
+        while True:
+            own = runnable(self._queue.registry, is_async=self._is_async)
+            fitting = moment.fitting(own, unknown=unknown)
+            if moment.budget == inf and unknown:
+                # Without a deadline nobody could tell when to stop, so it is one.
+                fitting = ()
+            if not fitting and not self._alias.owes:
                 break
-            if (yield from self._run_all(taken, moment, execute)):
-                duty = Duty.RECRUITED
-            yield from self._leave_behind()
-            # Without a deadline nobody could tell when to stop.
-            is_limited = moment.budget < inf
-            fitting = (
-                moment.fitting(self._own_tasks(), unknown=inf) if is_limited else ()
-            )
+            taken = yield from self._exchange(fitting, moment.number_fitting(fitting))
+            if taken.tasks:
+                unknown = inf
+                if (yield from self._run_all(taken, moment, execute)):
+                    duty = Duty.RECRUITED
+                yield from self._leave_behind()
+            elif taken.parked and may_unpark:
+                # Workers may be quicker, and park them again.
+                may_unpark = False
+                yield from self._unpark(taken.parked)
+            else:
+                break
         # The next slice counts what this one has no time to count.
         if moment.has_time_to_tell:
             yield from self._alias.minutes.recording()
@@ -225,6 +235,12 @@ class SpareWorker:
             )
         return exchanged
 
+    def _unpark(self, abilities: Sequence[str]) -> Flow[None]:
+        """Have tasks put into their inboxes that no worker could run."""
+        keys = self._alias.identity.keys
+        for ability in abilities:
+            yield from ask(unpark(keys, ability, most=_MOST_UNPARKED, is_able=True))
+
     def _run_all(
         self,
         taken: BriefExchanged,
@@ -307,20 +323,6 @@ class SpareWorker:
         """For how long tasks may be in hand: well below a lease."""
         return self._parts.settings.lease_ms / 1000 / 4
 
-    def _own_tasks(self) -> list[TaskDefinition]:
-        """Return what of the queue can be run here."""
-        has_loop = _is_in_event_loop()
-        return [
-            one
-            for one in self._queue.registry
-            if one.brief
-            and (
-                one.is_coroutine
-                if self._is_async
-                else not one.is_coroutine or not has_loop
-            )
-        ]
-
 
 def _warn_of_length(
     task: Delivery, ability: str, took: float, moment: SpareMoment
@@ -337,11 +339,3 @@ def _warn_of_length(
 
 def _back(task: Delivery) -> Report:
     return Report(task.id, task.token, "back")
-
-
-def _is_in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -278,6 +278,26 @@ def test_a_task_is_taken_from_the_back_of_a_deque(
     assert client.zscore(keys.loads, "busy.0") == 1
 
 
+def test_what_a_worker_has_put_aside_is_run_by_a_site_that_knows_it(
+    make_queue: Make, redis_client: Any
+) -> None:
+    queue, of_worker = make_queue(redis_client), make_queue(redis_client)
+
+    @queue.task(name="new", brief=True)
+    def new(number: int) -> int:
+        return number
+
+    handles = [new.submit(number) for number in range(3)]
+    Worker(of_worker).run(until_empty=True)
+    assert {each.state().state for each in handles} == {State.PARKED}
+
+    spare = BriefTasks(queue)
+    recruiter_of(spare).enlist()
+    spare.close()
+    assert [each.result(timeout=5) for each in handles] == [0, 1, 2]
+    assert queue.counts().parked == 0
+
+
 def test_a_failure_is_a_failure(queue: TaskQueue, spare: BriefTasks) -> None:
     @queue.task(name="bad", brief=True)
     def bad() -> None:

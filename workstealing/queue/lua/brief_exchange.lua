@@ -26,6 +26,7 @@
 -- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY cancelled       hash  id -> how often an inbox names it that was cancelled
 -- KEY parked          hash  id -> ability that it waits for
+-- KEY parked_abilities  set  abilities that something is parked for
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY lines           zset  line, sequence, id; of all tasks that wait in lines
@@ -68,7 +69,8 @@
 --                          outcome, ms
 --
 -- Reply: tasks as id, token, attempt, envelope, …; what ability each takes; refused; loads as
--- worker, length, … if it was given nothing; the time; which of the tasks somebody asked to cancel.
+-- worker, length, … if it was given nothing; the time; which of the tasks somebody asked to cancel;
+-- of what fits, what some are parked for, if it was given nothing.
 
 -- First, its reports: tasks that it had have ended, or go back.
 
@@ -236,7 +238,13 @@ else
   redis.call('ZREM', workers, worker)
 end
 if #tasks == 0 then
-  return {tasks, {}, refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, {}}
+  local wanted, most_wanted = {}, 10
+  if want > 0 and redis.call('EXISTS', parked_abilities) == 1 then
+    for _, ability in ipairs(redis.call('SRANDMEMBER', parked_abilities, most_wanted)) do
+      if is_fitting[ability] then wanted[#wanted + 1] = ability end
+    end
+  end
+  return {tasks, {}, refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, {}, wanted}
 end
 redis.call('HINCRBY', stats, 'brief', #tasks / 4)
 local is_any_cancelled, abilities, to_cancel = is_there(cancelling), {}, {}
@@ -246,4 +254,4 @@ for i = 1, #tasks, 4 do
     to_cancel[#to_cancel + 1] = tasks[i]
   end
 end
-return {tasks, abilities, refused, {}, now, to_cancel}
+return {tasks, abilities, refused, {}, now, to_cancel, {}}
