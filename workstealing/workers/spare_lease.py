@@ -90,7 +90,12 @@ class SpareLease:
             control.is_lease_lost = True
 
     def close(self) -> None:
-        """End the thread, and wait for the renewal that is under way."""
+        """End the thread, and wait for the renewal that is under way.
+
+        If a task runs still, the thread stays, and ends some time after that.
+        """
+        if self._running is not None:
+            return
         with self._lock:
             thread, self._thread = self._thread, None
             self._is_over.set()

@@ -8,7 +8,7 @@ from workstealing.errors import RedisUnavailable
 from workstealing.queue.brief_calls import StillHeld
 from workstealing.tasks.attempt import Attempt, Delivery
 from workstealing.tasks.context import ExecutionContext
-from workstealing.testing import ManualClock
+from workstealing.testing import ManualClock, wait_until
 from workstealing.workers.spare_lease import SpareLease
 
 
@@ -68,4 +68,13 @@ def test_a_task_learns_that_it_is_to_stop_or_that_others_may_have_it() -> None:
     queue.held = StillHeld(("t",), ("t",))
     with queue.lease.kept(queue.attempt, queue.renew):
         assert queue.look_after(1).cancelled
+    queue.lease.close()
+
+
+def test_a_task_that_outlasts_its_job_keeps_its_lease() -> None:
+    queue = Queue()
+    with queue.lease.kept(queue.attempt, queue.renew):
+        queue.lease.close()
+        queue.clock.advance(1)
+        wait_until(lambda: queue.asked == 1, 20, "the lease to be renewed")
     queue.lease.close()
