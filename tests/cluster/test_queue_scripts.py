@@ -24,7 +24,7 @@ from workstealing.queue import (
     task_output_calls,
     unique_calls,
 )
-from workstealing.queue.brief_calls import brief_exchange
+from workstealing.queue.brief_calls import brief_exchange, keep_lease
 from workstealing.queue.inspection_calls import begun_at, counts, trace
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import (
@@ -176,6 +176,8 @@ class Story:
         envelope = b'{"v":1,"name":"brief","version":1,"payload":{}}'
         do(submit(keys, SETTINGS, [("b1", envelope)], priority=1))
         (taken,) = do(brief_exchange(keys, SETTINGS, "host.0", ["brief@1"])).tasks
+        assert do(listing_calls.count_living(keys, 1)) == 1
+        assert do(keep_lease(keys, SETTINGS, "host.0")).tasks == (taken.id,)
         report = Report(taken.id, taken.token, "done", b"{}")
         assert not do(
             brief_exchange(keys, SETTINGS, "host.0", [], reports=[report])

@@ -19,6 +19,7 @@ from workstealing import (
     TaskQueue,
 )
 from workstealing.client.queue_internals import internals_of
+from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
 
 
@@ -139,6 +140,39 @@ def test_what_a_lost_reply_has_given_is_taken_back_from_its_shard_first(
 
     assert watched.counts().stats["done"] == 420
     spare.close()
+    queue.close()
+    watched.close()
+
+
+def test_what_a_lost_reply_has_given_goes_back_when_the_job_is_closed(
+    tcp_server: Server, make_proxy: Callable[[Server], Any], key_prefix: str
+) -> None:
+    proxy = make_proxy(tcp_server)
+    queue = TaskQueue(key_prefix, proxy.url, lease=60)
+    watched = TaskQueue(key_prefix, tcp_server.url)
+
+    @queue.task(name="visit", brief=True)
+    def visit() -> None: ...
+
+    spare = BriefTasks(queue)
+    recruiter = Recruiter(share=None, breaker=None)
+    recruiter.install(spare, "tasks", rate=1.0)
+
+    def is_drained() -> bool:
+        recruiter.enlist()
+        return not watched.counts().unfinished
+
+    visit.submit()
+    wait_until(is_drained, 60, "the server to know the script")
+    handle = visit.submit()
+    proxy.cut_reply_if(lambda request: b"brief-" in request)
+    recruiter.enlist()
+    of_watched = watched.handle(handle.id)
+    assert of_watched.state().state is State.RUNNING, "it was given"
+    proxy.cut_reply_if(None)
+    spare.close()
+
+    assert of_watched.state().state is State.WAITING
     queue.close()
     watched.close()
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from workstealing.queue.brief_calls import BriefExchanged, brief_exchange
+from workstealing.queue.brief_calls import BriefExchanged, brief_exchange, keep_lease
+from workstealing.queue.inspection_calls import counts
+from workstealing.queue.listing_calls import count_living
 from workstealing.queue.producer_calls import cancel, submit
+from workstealing.queue.shard_calls import glimpse
 from workstealing.queue.steps import Call
+from workstealing.queue.upkeep_calls import reassign
 from workstealing.tasks.attempt import Delivery, Report, Verdict
 
 HOST = "brief-a.0"
 
 
-def put(queue: Any, *ids: str, name: str = "x") -> None:
-    envelope = f'{{"v":1,"name":"{name}","version":1,"payload":{{}}}}'.encode()
+def put(queue: Any, *ids: str, name: str = "x", size: int = 0) -> None:
+    payload = json.dumps({"text": "." * size} if size else {})
+    envelope = f'{{"v":1,"name":"{name}","version":1,"payload":{payload}}}'.encode()
     tasks = [(task_id, envelope) for task_id in ids]
     queue.do(submit(queue.keys, queue.settings, tasks, priority=1))
 
@@ -62,6 +68,20 @@ def test_no_more_than_twenty_that_do_not_fit_are_passed_over(queue: Any) -> None
 
     assert taken(queue) == []
     assert queue.waiting()[-1] == "a"
+
+
+def test_a_huge_task_hides_no_brief_one_behind_it(queue: Any) -> None:
+    put(queue, "huge", name="long", size=300_000)
+    put(queue, *(f"large-{number}" for number in range(15)), name="long", size=30_000)
+    put(queue, "a")
+
+    assert taken(queue) == ["a"]
+    assert queue.waiting()[0] == "huge"
+
+
+def test_a_huge_task_that_fits_is_taken(queue: Any) -> None:
+    put(queue, "huge", size=300_000)
+    assert taken(queue) == ["huge"]
 
 
 def test_what_was_not_run_goes_back_in_order(queue: Any) -> None:
@@ -173,3 +193,44 @@ def test_a_paused_queue_gives_nothing_to_a_spare_moment(queue: Any) -> None:
     queue.client.hset(queue.keys.paused, "*", "1")
 
     assert taken(queue) == []
+
+
+def test_a_host_that_has_a_task_for_long_keeps_its_lease(queue: Any) -> None:
+    put(queue, "a", "b")
+    queue.do(exchanging(queue, 2))
+    queue.end_lease(HOST)
+    queue.do(cancel(queue.keys, queue.settings, "b", HOST, b"{}"))
+
+    held = queue.do(keep_lease(queue.keys, queue.settings, HOST))
+
+    assert (sorted(held.tasks), held.cancelled) == (["a", "b"], ("b",))
+    assert queue.do(reassign(queue.keys, queue.settings, HOST, most=9)).returned == -1
+
+
+def test_a_host_without_tasks_gets_no_lease(queue: Any) -> None:
+    put(queue, "a")
+    call = keep_lease(queue.keys, queue.settings, HOST)
+    assert queue.do(call).tasks == ()
+
+    queue.do(exchanging(queue, 1))
+    queue.end_lease(HOST)
+    queue.do(reassign(queue.keys, queue.settings, HOST, most=9))
+    assert queue.do(call).tasks == ()
+    assert queue.state()["workers"] == []
+
+
+def test_a_host_is_no_worker_that_anybody_counts_on(queue: Any) -> None:
+    put(queue, *(f"t{number}" for number in range(9)))
+    queue.do(exchanging(queue, 1))
+    now_ms = queue.do(counts(queue.keys)).now_ms
+
+    assert queue.do(count_living(queue.keys, now_ms)) == 0
+    assert queue.do(glimpse(queue.keys, queue.settings)).members == 0
+    queue.join("w.0", abilities=["x@1"])
+    assert queue.do(count_living(queue.keys, now_ms)) == 1
+    assert queue.do(glimpse(queue.keys, queue.settings)).members == 1
+    queue.take("w.0", 1, keep=100)
+    assert queue.deque("w.0") == [], "a worker that is alone needs no deque"
+    queue.join("w.1", abilities=["x@1"])
+    queue.take("w.0", 1, keep=100)
+    assert len(queue.deque("w.0")) == 3, "half of what is left"

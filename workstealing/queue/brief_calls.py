@@ -1,4 +1,4 @@
-"""The call to Redis of a process that runs short tasks in its spare moments."""
+"""The calls to Redis of a process that runs short tasks in its spare moments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workstealing.queue.steps import Argument, Call
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.outcome import outcome_unknown
 
-__all__ = ("BriefExchanged", "brief_exchange")
+__all__ = ("BriefExchanged", "StillHeld", "brief_exchange", "keep_lease")
 
 _script = queue_scripts(__package__)
 
@@ -34,6 +34,22 @@ class BriefExchanged:
     """When it took place, by the clock of the server."""
     cancelled: tuple[str, ...] = ()
     """Those of the tasks that somebody asked to cancel: they are not to be run."""
+    parked: tuple[str, ...] = ()
+    """Abilities that fit, and that tasks are parked for, if it was given nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StillHeld:
+    """What a process has in hand; nothing, if it has lost its lease."""
+
+    tasks: tuple[str, ...]
+    cancelled: tuple[str, ...]
+    """Those of them that it is asked to stop."""
+
+    @staticmethod
+    def read(reply: Any) -> StillHeld:
+        """Read the reply of the script."""
+        return StillHeld(*map(texts, reply))
 
 
 def brief_exchange(
@@ -84,8 +100,22 @@ def brief_exchange(
     )
 
 
+def keep_lease(
+    keys: QueueKeys, settings: QueueSettings, worker: str
+) -> Call[StillHeld]:
+    """Renew the lease of a process while a task takes long."""
+    script = _script("keep_lease")
+    return Call(
+        script,
+        script.keys(keys, running=keys.running(worker)),
+        script.arguments(worker=worker, lease_ms=settings.lease_ms),
+        StillHeld.read,
+        is_raw=True,
+    )
+
+
 def _exchanged(reply: Any, shard: int) -> BriefExchanged:
-    tasks, abilities, refused, loads, now_ms, cancelled = reply
+    tasks, abilities, refused, loads, now_ms, cancelled, parked = reply
     flat = texts(loads)
     return BriefExchanged(
         deliveries(tasks, shard),
@@ -94,4 +124,5 @@ def _exchanged(reply: Any, shard: int) -> BriefExchanged:
         tuple((flat[i], int(float(flat[i + 1]))) for i in range(0, len(flat), 2)),
         now_ms,
         texts(cancelled),
+        texts(parked),
     )

@@ -262,9 +262,10 @@ def count_capable(keys: QueueKeys, ability: str) -> RedisCommand[int]:
     )
 
 
-def count_living(keys: QueueKeys, now_ms: int) -> RedisCommand[int]:
+def count_living(keys: QueueKeys, now_ms: int) -> Call[int]:
     """Count the workers whose lease has not ended."""
-    return RedisCommand(("ZCOUNT", keys.workers, f"({now_ms}", "+inf"), int)
+    script = _script("count_living")
+    return Call(script, script.keys(keys), script.arguments(at_ms=now_ms), int)
 
 
 def count_existing(names: Sequence[str]) -> RedisCommand[int]:

@@ -130,13 +130,18 @@ def expire(keys: QueueKeys, settings: QueueSettings, *, most: int) -> Call[int]:
     )
 
 
-def unpark(keys: QueueKeys, ability: str, *, most: int) -> Call[int]:
-    """Give parked tasks back to their inboxes if a worker can run them now."""
+def unpark(
+    keys: QueueKeys, ability: str, *, most: int, is_able: bool = False
+) -> Call[int]:
+    """Give parked tasks back to their inboxes if a worker can run them now.
+
+    If the caller *is able* to run them, no worker need be.
+    """
     script = _script("unpark")
     return Call(
         script,
         script.keys(keys, parked_for=keys.parked_for(ability)),
-        script.arguments(ability=ability, most=most),
+        script.arguments(ability=ability, most=most, is_able=int(is_able)),
         int,
     )
 

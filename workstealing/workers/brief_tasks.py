@@ -31,10 +31,11 @@ __all__ = ("AsyncBriefTasks", "BriefTasks")
 
 logger = BackgroundLogger(__name__)
 
-# What a coroutine has to heed its cancellation.
+# What a coroutine has to heed its cancellation, where a slice may end a little late.
 _GRACE_SECONDS = 0.02
 # What a slice has to end, when its job is closed.
 _CLOSE_SECONDS = 1.0
+_CLOSE_LOOKS = 100
 
 
 class BriefTasks:
@@ -75,7 +76,6 @@ class BriefTasks:
     def close(self) -> None:
         """Hand back what is left, if Redis answers, and release connections."""
         worker = self._worker
-        source = worker.connection.source
         # A slice that is under way in another thread reports for itself.
         with worker.turn(_CLOSE_SECONDS) as is_free:
             if is_free:
@@ -83,7 +83,7 @@ class BriefTasks:
         loop = self._loops.pop(os.getpid(), None)
         if loop is not None:
             loop.close()
-        source.close()
+        worker.close()
 
     def _hand_back(self) -> None:
         try:
@@ -91,15 +91,18 @@ class BriefTasks:
         except RedisError as error:
             _tell_of_rest(error)
 
-    def _execute(self, delivery: Delivery, seconds: float) -> Ending:
+    def _execute(self, delivery: Delivery, seconds: float, _: float) -> Ending:
         loop = self._loops.setdefault(os.getpid(), SlotEventLoop())
 
         def call(attempt: Attempt) -> Any:
             try:
-                value = attempt.definition.function(**attempt.arguments)
-                if attempt.definition.is_coroutine:
-                    value = loop.complete(_within(value, attempt, seconds))
-                return value
+                with self._worker.in_hand(attempt):
+                    value = attempt.definition.function(**attempt.arguments)
+                    if attempt.definition.is_coroutine:
+                        value = loop.complete(
+                            _within(value, attempt, seconds, _GRACE_SECONDS)
+                        )
+                    return value
             except BaseException as error:
                 if is_stop_request(error) and not isinstance(error, StopWork):
                     # Its coroutine stands still until the loop runs again.
@@ -146,20 +149,31 @@ class AsyncBriefTasks:
     async def close(self) -> None:
         """Hand back what is left, if Redis answers, and release connections."""
         source = self._connection.source
-        with self._worker.turn() as is_free:
-            try:
+        # A slice that is under way reports for itself, in the same event loop.
+        for _ in range(_CLOSE_LOOKS):
+            with self._worker.turn() as is_free:
                 if is_free:
-                    await source.driver.run(self._worker.hand_back())
-            except RedisError as error:
-                _tell_of_rest(error)
-        self._worker.connection.source.close()
+                    await self._hand_back()
+                    break
+            await asyncio.sleep(_CLOSE_SECONDS / _CLOSE_LOOKS)
+        # It may wait for the reply to a renewal of the lease.
+        await asyncio.to_thread(self._worker.close)
         self._twin.close()
         await source.close()
 
-    async def _execute(self, delivery: Delivery, seconds: float) -> Ending:
+    async def _hand_back(self) -> None:
+        try:
+            await self._connection.source.driver.run(self._worker.hand_back())
+        except RedisError as error:
+            _tell_of_rest(error)
+
+    async def _execute(
+        self, delivery: Delivery, seconds: float, grace: float
+    ) -> Ending:
         async def call(attempt: Attempt) -> Any:
-            coroutine = attempt.definition.function(**attempt.arguments)
-            return await _within(coroutine, attempt, seconds)
+            with self._worker.in_hand(attempt):
+                coroutine = attempt.definition.function(**attempt.arguments)
+                return await _within(coroutine, attempt, seconds, grace)
 
         try:
             return await self._worker.runner.execute_async(delivery, call)
@@ -200,7 +214,10 @@ def _tell_of_rest(error: RedisError) -> None:
 
 
 async def _within(
-    coroutine: Coroutine[Any, Any, Any], attempt: Attempt, seconds: float
+    coroutine: Coroutine[Any, Any, Any],
+    attempt: Attempt,
+    seconds: float,
+    grace: float,
 ) -> Any:
     """Await a coroutine, and cancel it when the slice is over, or the host stops."""
     limit = min(seconds, attempt.timeout or inf)
@@ -217,7 +234,7 @@ async def _within(
         attempt.is_overdue = request is None and limit == attempt.timeout
         running.cancel()
         try:
-            await asyncio.wait({running}, timeout=_GRACE_SECONDS)
+            await asyncio.wait({running}, timeout=grace)
         except asyncio.CancelledError as error:
             request = error
     if not running.done():

@@ -1,13 +1,15 @@
 """Counts what ended on a worker by task name, and adds it to the minute, now and then.
 
-How long tasks waited is sampled: of some that come with an exchange which renews the
-lease, a few times per second, the envelope says since when, and the server says when
-they were taken. So no task costs more for it.
+How long tasks waited is sampled: of some that come with one exchange, a few times per
+second, the envelope says since when, and the server says when they were taken. So no
+task costs more for it. A worker samples when it renews its lease; a process that runs
+brief tasks exchanges more often than that, and says how often is enough.
 
-Slots append to the runner's `ended`, the loop folds it and takes it away: no thread
-waits for another. It is written when what has run is reported: one script
-every few seconds, however many tasks ended, and none if nothing did. Numbers that
-cannot be written are dropped: people look at them, and no task depends on them.
+The runner appends to `ended`, the loop of a worker or the slice of such a process folds
+it and takes it away: no thread waits for another. It is written when what has run is
+reported: one script every few seconds, however many tasks ended, and none if nothing
+did. Numbers that cannot be written are dropped: people look at them, and no task
+depends on them.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _NS = 1_000_000
 # Tasks of one exchange whose waits are sampled, and how long their envelopes may be.
 _SAMPLE = 8
 _LONGEST = 64 * 1024
-# Names of which waits are held; others may write envelopes, too.
+# Names of which waits are held: others may write envelopes, too, and what is taken may
+# end elsewhere. The oldest makes room.
 _MOST_NAMES = 100
 
 
@@ -54,6 +57,7 @@ class MinuteRecorder:
         where: returns the keys of the shard that the worker is in.
         ended: name, nanoseconds, and whether it failed; it is taken away.
         clock: when it was last recorded.
+        sample_every: seconds from one sample of waits to the next, at least.
     """
 
     def __init__(
@@ -61,11 +65,14 @@ class MinuteRecorder:
         where: Callable[[], QueueKeys],
         ended: deque[tuple[str, int, bool]],
         clock: Clock,
+        *,
+        sample_every: float = 0.0,
     ) -> None:
         self._where = where
         self._ended = ended
         self._clock = clock
-        self._recorded_at = -math.inf
+        self._sample_every = sample_every
+        self._recorded_at = self._sampled_at = -math.inf
         self._waits: dict[str, list[int]] = {}
 
     def sample_waits(self, tasks: Sequence[Delivery], taken_ms: int) -> None:
@@ -73,6 +80,10 @@ class MinuteRecorder:
 
         That is since they were submitted or due; of later attempts nobody knows it.
         """
+        now = self._clock.monotonic()
+        if not tasks or now - self._sampled_at < self._sample_every:
+            return
+        self._sampled_at = now
         for task in tasks[:: len(tasks) // _SAMPLE + 1]:
             if task.attempt > 1 or len(task.envelope) > _LONGEST:
                 continue
@@ -83,7 +94,9 @@ class MinuteRecorder:
             since_ms = envelope.due or envelope.at
             name = f"{envelope.name}@{envelope.version}"
             # Those of a name are told when one of it has ended.
-            if since_ms and (name in self._waits or len(self._waits) < _MOST_NAMES):
+            if since_ms:
+                if name not in self._waits and len(self._waits) >= _MOST_NAMES:
+                    del self._waits[next(iter(self._waits))]
                 # The clock of a producer may be ahead of that of the server.
                 waited_ms = max(0, taken_ms - since_ms)
                 numbers = self._waits.setdefault(name, [0] * (NUMBERS - RUN_NUMBERS))

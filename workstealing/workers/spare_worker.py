@@ -8,47 +8,47 @@ slice is ended early, the next one delivers the reports that it has left.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from math import inf
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 from workstealing._forking import reset_in_children
 from workstealing._logs import BackgroundLogger
-from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import driver_source
-from workstealing.drivers.sync_driver import Driver, DriverSource
-from workstealing.errors import RedisUnavailable
-from workstealing.queue.brief_calls import BriefExchanged, brief_exchange
-from workstealing.queue.steps import Call, Flow, Invoke, RedisCommand, ask
+from workstealing.queue.brief_calls import (
+    BriefExchanged,
+    StillHeld,
+    brief_exchange,
+    keep_lease,
+)
+from workstealing.queue.keys import QueueKeys
+from workstealing.queue.steps import Flow, Invoke, ask
+from workstealing.queue.upkeep_calls import unpark
 from workstealing.recruiting.job import Duty
-from workstealing.recruiting.slice import time_left
-from workstealing.tasks.attempt import Delivery, Ending, Report
-from workstealing.tasks.definition import TaskDefinition
+from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
 from workstealing.tasks.runner import TaskRunner
-from workstealing.workers.engine import runner_of
-from workstealing.workers.identity import default_pool, identity_of
 from workstealing.workers.learnt_times import LearntTimes
 from workstealing.workers.loop import choose_victim
-from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.side_connection import SideConnection
-from workstealing.workers.task_output import TaskOutput
+from workstealing.workers.spare_alias import SpareAlias
+from workstealing.workers.spare_lease import SpareLease
+from workstealing.workers.spare_moment import MOST_BYTES, SpareMoment, runnable
 
 __all__ = ("SpareWorker",)
 
 logger = BackgroundLogger(__name__)
 
-T = TypeVar("T")
+# Of one ability, in one slice.
+_MOST_UNPARKED = 20
 
-# As many as make their round trip, which they share, cheap beside themselves.
-_MOST_TASKS = 20
-# Of outcomes in one report: it has to pass a slow network within a slice.
-_MOST_BYTES = 32 * 1024
+Execute: TypeAlias = Callable[[Delivery, float, float], Any]
+"""Runs a task, or has it awaited: for so many seconds, and some to heed its end."""
 
 
 class SpareWorker:
@@ -60,8 +60,6 @@ class SpareWorker:
         is_async: run coroutine functions and nothing else.
         reraised: exceptions that are meant for the host, not for the task.
     """
-
-    runner: TaskRunner
 
     def __init__(
         self,
@@ -79,10 +77,10 @@ class SpareWorker:
         self.connection = SideConnection(self._parts, driver_source)
         """Of plain functions, and of what tasks log and save."""
         self._times = LearntTimes()
+        self._lease = SpareLease(self._parts.settings.lease_ms / 1000, clock)
         self._lock = Lock()
-        self._source: DriverSource | None = None
-        self._unsent: dict[str, Report] = {}
-        self._runs_on = False
+        # Made with its first turn: a queue may get tasks and a server of a test later.
+        self._known_as: SpareAlias | None = None
         reset_in_children(self, SpareWorker._forget_parent)
 
     @contextmanager
@@ -97,111 +95,138 @@ class SpareWorker:
             return
         try:
             # A test may have taken the queue to another server.
-            if self._source is not self.connection.source:
+            known_as, source = self._known_as, self.connection.source
+            if known_as is None or known_as.source is not source:
                 self._begin_anew()
             yield True
         finally:
             lock.release()
 
-    def work(self, execute: Callable[[Delivery, float], Any]) -> Flow[Duty]:
+    @property
+    def runner(self) -> TaskRunner:
+        """What runs the tasks that it has in hand."""
+        return self._alias.runner
+
+    def in_hand(self, attempt: Attempt) -> AbstractContextManager[None]:
+        """Keep the lease of what is in hand while an attempt runs, however long."""
+        alias = self._alias
+        renew = partial(self._renew, alias, alias.identity.keys)
+        return self._lease.kept(attempt, renew)
+
+    def work(self, execute: Execute) -> Flow[Duty]:
         """Take tasks and run them, while there is time for them and their reports."""
-        duty, budget = Duty.DISMISSED, time_left()
-        self._output.has_failed = False
+        duty = Duty.DISMISSED
+        moment = SpareMoment(
+            self._times, self._clock, self._batch_seconds, has_grace=self._is_async
+        )
+        self._alias.output.has_failed = False
         yield from self._leave_behind()
         yield from self._choose_shard()
-        fitting = self._fitting(unknown=0.0)
-        while fitting or self._unsent:
-            taken = yield from self._exchange(fitting, self._number_fitting(fitting))
-            if not taken.tasks:
+        # How long a task takes that was never seen, the first of a slice finds out.
+        unknown, may_unpark = 0.0, True
+        while True:
+            own = runnable(self._queue.registry, is_async=self._is_async)
+            fitting = moment.fitting(own, unknown=unknown)
+            if moment.budget == inf and unknown:
+                # Without a deadline nobody could tell when to stop, so it is one.
+                fitting = ()
+            if not fitting and not self._alias.owes:
                 break
-            if (yield from self._run_all(taken, budget, execute)):
-                duty = Duty.RECRUITED
-            yield from self._leave_behind()
-            # Without a deadline nobody could tell when to stop.
-            fitting = self._fitting(unknown=inf) if budget < inf else ()
-        yield from self._minutes.recording()
+            taken = yield from self._exchange(fitting, moment.number_fitting(fitting))
+            if taken.tasks:
+                unknown = inf
+                if (yield from self._run_all(taken, moment, execute)):
+                    duty = Duty.RECRUITED
+                yield from self._leave_behind()
+            elif taken.parked and may_unpark:
+                # Workers may be quicker, and park them again.
+                may_unpark = False
+                yield from self._unpark(taken.parked)
+            else:
+                break
+        # The next slice counts what this one has no time to count.
+        if moment.has_time_to_tell:
+            yield from self._alias.minutes.recording()
         return duty
-
-    def _choose_shard(self) -> Flow[None]:
-        """Look at another shard than the last time, once that has all reports.
-
-        If its last reply was lost, it may have given tasks that only it can take back.
-        """
-        shards = self._identity.shards
-        if shards.are_several and not self._unsent and not self._is_unsure:
-            yield from shards.known()
-            self._identity.keys = shards.all[shards.next_turn()]
-            self._victim = ""
 
     def hand_back(self) -> Flow[None]:
         """Report what became of the last tasks, without taking others."""
         yield from self._leave_behind()
-        if self._unsent:
+        if self._alias.owes:
             yield from self._exchange(())
+        yield from self._alias.minutes.recording(is_last=True)
+
+    def close(self) -> None:
+        """Release its connections; the next turn makes others."""
+        self._lease.close()
+        self.connection.source.close()
 
     def abandon(self, task: Delivery) -> None:
         """Leave a task behind that goes on, whatever it was told.
 
         Nobody may run it beside itself, so nobody gets it until its lease has ended.
         """
-        del self._unsent[task.id]
-        self._overran, self._runs_on = task.id, True
+        alias = self._alias
+        del alias.unsent[task.id]
+        alias.overran, alias.runs_on = task.id, True
+
+    @property
+    def _alias(self) -> SpareAlias:
+        assert self._known_as is not None, "nobody has the turn"
+        return self._known_as
+
+    def _begin_anew(self) -> None:
+        source = self.connection.source
+        self._known_as = SpareAlias(self._queue, source, self._reraised, self._clock)
+
+    def _forget_parent(self) -> None:
+        self._lock, self._known_as = Lock(), None
 
     def _leave_behind(self) -> Flow[None]:
         """Take another name, if a task goes on under this one."""
-        if self._runs_on:
+        if self._alias.runs_on:
             yield from self._exchange(())
             self._begin_anew()
 
-    def _forget_parent(self) -> None:
-        self._lock = Lock()
-        self._source, self._unsent, self._runs_on = None, {}, False
+    def _choose_shard(self) -> Flow[None]:
+        """Look at another shard than the last time, once that has all reports.
 
-    def _begin_anew(self) -> None:
-        parts = self._parts
-        self._source = self.connection.source
-        self._output = _SideOutput(self._source.driver)
-        self._name = f"brief-{default_pool()}.0"
-        self._identity = identity = identity_of(self._queue, self._name)
-        self.runner = runner_of(parts)(
-            parts.admission,
-            self._name,
-            self._queue.name,
-            SYSTEM_CHANCE,
-            TaskOutput(self._output, identity, self._clock),
-            max_result=parts.settings.max_result,
-            reraised=self._reraised,
-            time_ns=parts.time_ns,
-        )
-        self._minutes = MinuteRecorder(
-            lambda: identity.keys, self.runner.reports.ended, self._clock
-        )
-        self._unsent = {}
-        self._is_unsure = False
-        self._overran, self._runs_on = "", False
-        self._victim = ""
+        If its last reply was lost, it may have given tasks that only it can take back.
+        """
+        alias = self._alias
+        shards = alias.identity.shards
+        if shards.are_several and not alias.owes:
+            yield from shards.known()
+            alias.identity.keys = shards.all[shards.next_turn()]
+            alias.victim = ""
+
+    def _renew(self, alias: SpareAlias, keys: QueueKeys) -> StillHeld:
+        call = keep_lease(keys, self._parts.settings, alias.name)
+        return alias.source.driver.call(call)
 
     def _exchange(self, fitting: Sequence[str], want: int = 0) -> Flow[BriefExchanged]:
+        alias = self._alias
         began_at = self._clock.monotonic()
         call = brief_exchange(
-            self._identity.keys,
+            alias.identity.keys,
             self._parts.settings,
-            self._name,
+            alias.name,
             fitting,
             want=want,
-            reports=list(self._unsent.values()),
-            victim=self._victim,
-            overran=self._overran,
-            runs_on=self._runs_on,
+            reports=list(alias.unsent.values()),
+            victim=alias.victim,
+            overran=alias.overran,
+            runs_on=alias.runs_on,
         )
         # If that fails, the next slice reports it: Redis accepts a report once.
-        self._is_unsure = True
+        alias.is_unsure = True
         exchanged = yield from ask(call)
-        self._is_unsure = False
+        alias.is_unsure = False
         now = self._clock.monotonic()
         self._times.exchanged(now - began_at, now)
-        self._unsent, self._overran = {}, ""
-        self._victim = choose_victim(exchanged.loads, self._name) or ""
+        self._lease.renewed()
+        alias.unsent, alias.overran = {}, ""
+        alias.victim = choose_victim(exchanged.loads, alias.name) or ""
         if exchanged.refused:
             logger.warning(
                 "reports on brief tasks %s were refused: they came twice, or after the"
@@ -210,31 +235,38 @@ class SpareWorker:
             )
         return exchanged
 
+    def _unpark(self, abilities: Sequence[str]) -> Flow[None]:
+        """Have tasks put into their inboxes that no worker could run."""
+        keys = self._alias.identity.keys
+        for ability in abilities:
+            yield from ask(unpark(keys, ability, most=_MOST_UNPARKED, is_able=True))
+
     def _run_all(
         self,
         taken: BriefExchanged,
-        budget: float,
-        execute: Callable[[Delivery, float], Any],
+        moment: SpareMoment,
+        execute: Execute,
     ) -> Flow[int]:
         """Run tasks while there is time, and return how many were dealt with."""
-        self._minutes.sample_waits(taken.tasks, taken.now_ms)
+        alias = self._alias
+        alias.minutes.sample_waits(taken.tasks, taken.now_ms)
         # If the slice is ended before they have, the next one hands them back: each to
         # the front of its inbox, so the last one first.
-        self._unsent = {task.id: _back(task) for task in reversed(taken.tasks)}
-        # Nothing renews the lease meanwhile.
-        until, size = self._clock.monotonic() + self._batch_seconds(), 0
+        alias.unsent = {task.id: _back(task) for task in reversed(taken.tasks)}
+        # Short tasks do not renew the lease between them.
+        until, size = self._clock.monotonic() + self._batch_seconds, 0
         for number, task in enumerate(taken.tasks):
             ability = taken.abilities[number]
             if task.id in taken.cancelled:
-                self._unsent[task.id] = self.runner.cancelled(task)
-            elif time_left() <= self._needed(ability, 0.0, exchanges=1):
+                alias.unsent[task.id] = alias.runner.cancelled(task)
+            elif not moment.has_time_for(ability):
                 return number
             else:
-                yield from self._run(task, ability, budget, execute)
-            if self._overran:
+                yield from self._run(task, ability, moment, execute)
+            if alias.overran:
                 return number + 1
-            size += len(self._unsent[task.id].outcome)
-            if size > _MOST_BYTES or self._clock.monotonic() > until:
+            size += len(alias.unsent[task.id].outcome)
+            if size > MOST_BYTES or self._clock.monotonic() > until:
                 return number + 1
         return len(taken.tasks)
 
@@ -242,108 +274,68 @@ class SpareWorker:
         self,
         task: Delivery,
         ability: str,
-        budget: float,
-        execute: Callable[[Delivery, float], Any],
+        moment: SpareMoment,
+        execute: Execute,
     ) -> Flow[None]:
+        alias = self._alias
         began_at = self._clock.monotonic()
-        limit = time_left() - self._times.exchange(began_at)
-        ending: Ending = yield Invoke(execute, (task, limit))
+        limit = moment.limit
+        try:
+            ending: Ending = yield Invoke(execute, (task, limit, moment.grace))
+        except GeneratorExit:
+            # The host is to stop, or the recruiter was first to find the time over.
+            if moment.is_over:
+                self._cut_off(task, ability, began_at, moment)
+            raise
+        took = self._clock.monotonic() - began_at
+        if isinstance(ending, Report):
+            alias.unsent[task.id] = ending
+            self._times.reported(len(ending.outcome))
+        # What was made to stop goes back. So does what could not begin because Redis
+        # was away, but that did not take as long.
+        is_stopped = took >= limit and ending in (None, _back(task))
+        if is_stopped or alias.runs_on:
+            self._cut_off(task, ability, began_at, moment)
+            return
+        self._times.took(ability, took, self._clock.monotonic())
+        if took > moment.budget:
+            _warn_of_length(task, ability, took, moment)
+        # What comes back would keep the next process that took it waiting as long, and
+        # what has no report is not for spare moments, or not for this process.
+        comes_back = isinstance(ending, Report) and ending.verdict in ("retry", "back")
+        if (comes_back and took > moment.budget) or not isinstance(ending, Report):
+            alias.overran = task.id
+
+    def _cut_off(
+        self, task: Delivery, ability: str, began_at: float, moment: SpareMoment
+    ) -> None:
+        """Leave a task to workers for which a slice was too short."""
         now = self._clock.monotonic()
         took = now - began_at
-        is_back = ending == _back(task)
-        if isinstance(ending, Report):
-            self._unsent[task.id] = ending
-            self._times.reported(len(ending.outcome))
-        is_cut_off = ending is None or (is_back and took >= limit)
-        # How much longer it would have taken, nobody knows.
-        self._times.took(ability, 2 * took if is_cut_off else took, now)
-        if is_cut_off or not isinstance(ending, Report):
-            self._overran = task.id
-        if is_cut_off or took > budget:
-            logger.warning(
-                "task %s (%s) took %.0f ms of a slice of %.0f ms: is it brief? For some"
-                " time, only workers run such tasks",
-                task.id,
-                ability,
-                took * 1000,
-                budget * 1000,
-            )
+        # How much longer it would have taken, nobody knows. It is taken to be half
+        # done, so such tasks are tried again only where there is twice the time.
+        self._times.took(ability, 2 * took, now)
+        self._alias.overran = task.id
+        _warn_of_length(task, ability, took, moment)
 
-    def _fitting(self, *, unknown: float) -> tuple[str, ...]:
-        """Return the abilities of what is expected to end in the time that is left.
-
-        How long a task takes that was never seen is found out by the first of a slice.
-        """
-        left = time_left()
-        return tuple(
-            ability
-            for definition in self._queue.registry
-            if definition.brief and self._may_run(definition)
-            for ability in definition.abilities
-            if self._needed(ability, unknown, exchanges=2) < left
-        )
-
-    def _number_fitting(self, fitting: Sequence[str]) -> int:
-        """Return how many tasks are likely to end in half of the time that is left.
-
-        That is, before too little is left for one that takes as long as any did.
-        """
-        slowest = max(map(self._times.average, fitting), default=inf)
-        longest = max(
-            (self._needed(one, 0.0, exchanges=2) for one in fitting), default=inf
-        )
-        left = time_left() - longest
-        if slowest == inf or not 0 < left < inf:
-            return 1
-        seconds = min(left / 2, self._batch_seconds())
-        in_time = seconds / slowest if slowest else inf
-        in_size = _MOST_BYTES / self._times.size
-        return int(min(_MOST_TASKS, 1 + in_time, 1 + in_size))
-
+    @property
     def _batch_seconds(self) -> float:
-        """Return how long tasks may be in hand: well below a lease."""
+        """For how long tasks may be in hand: well below a lease."""
         return self._parts.settings.lease_ms / 1000 / 4
 
-    def _needed(self, ability: str, unknown: float, *, exchanges: int) -> float:
-        """Return the seconds that a task takes with so many exchanges."""
-        now = self._clock.monotonic()
-        task = self._times.task(ability, unknown, now)
-        return task + exchanges * self._times.exchange(now)
 
-    def _may_run(self, definition: TaskDefinition) -> bool:
-        if self._is_async:
-            return definition.is_coroutine
-        return not definition.is_coroutine or not _is_in_event_loop()
-
-
-class _SideOutput:
-    """Passes on what tasks log and save, until Redis has failed once in a slice.
-
-    A task that logs ten lines must not wait ten times for a server that hangs.
-    """
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self.has_failed = False
-
-    def call(self, call: Call[T] | RedisCommand[T]) -> T:
-        """Perform a call and return its answer."""
-        if self.has_failed:
-            raise RedisUnavailable("Redis did not answer a moment ago")
-        try:
-            return self._driver.call(call)
-        except RedisUnavailable:
-            self.has_failed = True
-            raise
+def _warn_of_length(
+    task: Delivery, ability: str, took: float, moment: SpareMoment
+) -> None:
+    logger.warning(
+        "task %s (%s) took %.0f ms of a slice of %.0f ms: is it brief? For some time,"
+        " only workers run such tasks",
+        task.id,
+        ability,
+        took * 1000,
+        moment.budget * 1000,
+    )
 
 
 def _back(task: Delivery) -> Report:
     return Report(task.id, task.token, "back")
-
-
-def _is_in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

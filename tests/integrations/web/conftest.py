@@ -131,6 +131,10 @@ def _commands(site: str, fd: int) -> dict[str, list[str]]:
         "granian-wsgi": [*granian, "wsgi", site],
         "wsgiref": [sys.executable, "-c", _WSGIREF.format(site=site, fd=fd)],
         "uvicorn": [sys.executable, "-c", _UVICORN.format(site=site, fd=fd)],
+        "uvicorn-workers": [
+            *(sys.executable, "-m", "uvicorn", "--fd", str(fd)),
+            *("--workers", "2", "--log-level", "critical", f"{site}:app"),
+        ],
         "waitress": [sys.executable, "-c", _WAITRESS.format(site=site, fd=fd)],
         "uwsgi": [str(UWSGI), *socket.split(), *workers.split(), *paths],
     }

@@ -15,12 +15,22 @@ import pytest
 from workstealing import TaskQueue
 from workstealing.testing import Server, wait_until
 
-TASKS, FATAL = 150, (40, 90)
+# Of two kinds, one is fatal in each: even ones are coroutines where there are any.
+TASKS, FATAL = 150, (40, 91)
 
 
-@pytest.mark.parametrize("server", ["gunicorn", "gunicorn-preload", "gunicorn-threads"])
+@pytest.mark.parametrize(
+    ("server", "name"),
+    [
+        ("gunicorn", "brief_site"),
+        ("gunicorn-preload", "brief_site"),
+        ("gunicorn-threads", "brief_site"),
+        ("uvicorn-workers", "brief_asgi_site"),
+    ],
+)
 def test_a_site_whose_processes_are_killed_loses_no_task_and_ends_none_twice(
     server: str,
+    name: str,
     serve: Callable[..., Any],
     redis_server: Server,
     key_prefix: str,
@@ -31,9 +41,17 @@ def test_a_site_whose_processes_are_killed_loses_no_task_and_ends_none_twice(
     def visit(number: int, is_fatal: bool) -> int:
         raise AssertionError("only the site runs it")
 
-    handles = [visit.submit(number, number in FATAL) for number in range(TASKS)]
+    @queue.task(name="count", brief=True)
+    def count(number: int, is_fatal: bool) -> int:
+        raise AssertionError("only the site runs it")
+
+    kinds = (visit, count) if name == "brief_asgi_site" else (visit,)
+    handles = [
+        kinds[number % len(kinds)].submit(number, number in FATAL)
+        for number in range(TASKS)
+    ]
     settings = {"REDIS": redis_server.url, "QUEUE": key_prefix}
-    site = serve(server, "brief_site", WEB_CONCURRENCY="2", **settings)
+    site = serve(server, name, WEB_CONCURRENCY="2", **settings)
 
     def begun(number: int) -> list[int]:
         told = (line.split(":") for line in site.diary())

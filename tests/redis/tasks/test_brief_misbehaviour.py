@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from workstealing import (
 )
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import TaskFailed
+from workstealing.queue.producer_calls import submit
 from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
 
@@ -192,6 +194,81 @@ async def test_an_asyncio_host_leaves_behind_a_coroutine_that_ignores_it(
     await spare.close()
 
 
+async def test_a_coroutine_that_cleans_up_is_handed_back_and_not_begun_again(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+    begun: list[int] = []
+
+    @queue.task(name="tidy", brief=True)
+    async def tidy(number: int) -> None:
+        begun.append(number)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            await asyncio.sleep(0.005)
+
+    handles = [await tidy.submit(number) for number in range(3)]
+    recruiter = AsyncRecruiter(share=None, deadline=0.8)
+    spare = AsyncBriefTasks(queue)
+    recruiter.install(spare, "tasks", rate=1.0)
+    for _ in range(3):
+        await recruiter.enlist()
+
+    assert begun == [0]
+    states = [(await each.state()).state for each in handles]
+    assert states == [State.WAITING] * 3
+    await spare.close()
+
+
+async def test_a_coroutine_that_blocks_its_host_beyond_its_slice_is_not_begun_again(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+    begun: list[int] = []
+
+    @queue.task(name="blocking", brief=True)
+    async def blocking(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.4)
+        await asyncio.sleep(30)
+
+    handles = [await blocking.submit(number) for number in range(3)]
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=0.3)
+    spare = AsyncBriefTasks(queue)
+    recruiter.install(spare, "tasks", rate=1.0)
+    for _ in range(3):
+        await recruiter.enlist()
+
+    assert begun == [0]
+    states = [(await each.state()).state for each in handles]
+    assert states == [State.WAITING] * 3
+    internals = internals_of(queue.sync())
+    client: Any = internals.driver.client
+    assert client.hkeys(internals.keys.too_long) == [handles[0].id.encode()]
+    await spare.close()
+
+
+def test_what_outlasts_a_slice_and_is_tried_again_is_left_to_workers(
+    queue: TaskQueue, make_spare: Callable[..., BriefTasks], redis_client: Any
+) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="slow", brief=True, retries=3)
+    def slow() -> None:
+        begun.append(1)
+        time.sleep(0.2)
+        raise ValueError("not yet")
+
+    handle = slow.submit()
+    recruiter_of(make_spare(queue), deadline=0.1).enlist()
+    recruiter_of(make_spare(queue), deadline=0.1).enlist()
+
+    assert begun == [1]
+    keys = internals_of(queue).keys
+    assert redis_client.hkeys(keys.too_long) == [handle.id.encode()]
+
+
 async def test_a_cancelled_host_leaves_behind_a_coroutine_that_ignores_it(
     async_queue: AsyncTaskQueue,
 ) -> None:
@@ -221,6 +298,31 @@ async def test_a_cancelled_host_leaves_behind_a_coroutine_that_ignores_it(
     assert (await handle.state()).state is State.RUNNING
     is_over.set()
     await spare.close()
+
+
+async def test_a_thread_that_its_asyncio_host_left_behind_begins_nothing_more(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    ran: list[int] = []
+    host_goes_on = threading.Event()
+
+    @queue.task(name="visit", brief=True)
+    def visit(number: int) -> None:
+        ran.append(number)
+        host_goes_on.wait(30)
+
+    for number in range(100):
+        visit.submit(number)
+    recruiter = AsyncRecruiter(share=None, deadline=0.3)
+    recruiter.install(spare, "tasks", rate=1.0)
+    await recruiter.enlist()
+    host_goes_on.set()
+
+    def is_at_rest() -> bool:
+        return locks_of(queue) == 0 and queue.counts().stats.get("done", 0) > 0
+
+    await asyncio.to_thread(wait_until, is_at_rest, 30, "the thread to report")
+    assert ran == [0]
 
 
 def test_a_plain_function_that_hangs_is_handed_back_at_the_hard_deadline(
@@ -278,6 +380,80 @@ def test_no_batch_outlives_its_lease(queue: TaskQueue, spare: BriefTasks) -> Non
     assert "reassigned" not in queue.counts().stats
 
 
+def test_a_function_that_outlasts_its_lease_is_not_run_beside_itself(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    begun: list[int] = []
+    client: Any = internals_of(queue).driver.client
+    upkeep, is_over = recruiter_of(WorkStealer(queue)), threading.Event()
+
+    def keep_up() -> None:
+        while not is_over.is_set():
+            upkeep.enlist()
+            is_over.wait(0.01)
+
+    @queue.task(name="long", brief=True)
+    def long(number: int) -> int:
+        if number == 1:
+            begun.append(number)
+            at_first = client.time()[0]
+            wait_until(lambda: client.time()[0] > at_first + 2, 30, "its first lease")
+        return number
+
+    recruiter = recruiter_of(spare)
+    long.submit(-1)
+    recruiter.enlist()
+    handles = [long.submit(number) for number in range(3)]
+    thread = threading.Thread(target=keep_up)
+    thread.start()
+    wait_until(
+        lambda: recruiter.enlist() and not queue.counts().unfinished, 30, "the tasks"
+    )
+    is_over.set()
+    thread.join()
+
+    assert begun == [1]
+    assert [each.result(timeout=5) for each in handles] == [0, 1, 2]
+    assert "reassigned" not in queue.counts().stats
+
+
+def test_a_running_function_learns_that_it_was_cancelled(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="patient", brief=True)
+    def patient(context: ExecutionContext) -> None:
+        queue.handle(context.id).cancel()
+        wait_until(lambda: context.cancelled, 30, "it to learn of that")
+        context.check()
+
+    handle = patient.submit()
+    recruiter_of(spare).enlist()
+    assert handle.state().state is State.CANCELLED
+
+
+def test_a_running_function_learns_that_others_have_its_task(
+    queue: TaskQueue, spare: BriefTasks, redis_client: Any
+) -> None:
+    internals = internals_of(queue)
+    keys, client = internals.keys, redis_client
+    learnt: list[bool] = []
+
+    @queue.task(name="patient", brief=True)
+    def patient(context: ExecutionContext) -> None:
+        if context.worker.startswith("brief-"):
+            client.delete(keys.running(context.worker))
+            wait_until(lambda: context.lease_lost, 30, "it to learn of that")
+            learnt.append(True)
+            client.hdel(keys.lock, context.id)
+            client.rpush(keys.inboxes[1], context.id)
+            context.check()
+
+    handle = patient.submit()
+    recruiter_of(spare).enlist()
+    assert learnt == [True]
+    assert handle.state().state is State.WAITING
+
+
 def test_a_host_that_is_interrupted_hands_back_what_came_with_the_task_at_once(
     queue: TaskQueue, spare: BriefTasks
 ) -> None:
@@ -332,6 +508,30 @@ def test_a_job_that_is_closed_in_mid_slice_runs_nothing_beside_itself(
     assert sorted(ran) == list(range(-1, 10))
 
 
+async def test_an_asyncio_job_that_is_closed_in_mid_slice_lets_it_end(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+    has_begun, is_closing = asyncio.Event(), asyncio.Event()
+
+    @queue.task(name="slow", brief=True)
+    async def slow() -> str:
+        has_begun.set()
+        await is_closing.wait()
+        await asyncio.wait({closing}, timeout=0.1)
+        return "closed before" if closing.done() else "ran"
+
+    handle = await slow.submit()
+    spare = AsyncBriefTasks(queue)
+    host = asyncio.create_task(spare.recruited())
+    await has_begun.wait()
+    closing = asyncio.create_task(spare.close())
+    is_closing.set()
+    await closing
+    await host
+    assert await handle.result(timeout=5) == "ran"
+
+
 def test_large_results_are_reported_a_few_at_a_time(
     queue: TaskQueue, spare: BriefTasks, redis_client: Any
 ) -> None:
@@ -348,6 +548,32 @@ def test_large_results_are_reported_a_few_at_a_time(
     stats = queue.counts().stats
     assert stats["done"] == 60
     assert stats["brief"] < 150, "few were taken in vain"
+
+
+def test_what_its_producer_forbids_to_run_twice_is_left_to_workers(
+    queue: TaskQueue, make_spare: Callable[..., BriefTasks]
+) -> None:
+    begun: list[int] = []
+
+    @queue.task(name="once", brief=True)
+    def once(context: ExecutionContext) -> None:
+        begun.append(context.attempt)
+        if len(begun) == 1:
+            raise KeyboardInterrupt
+
+    # The definition refuses that; another program, or another release, may not.
+    envelope = b'{"v":1,"name":"once","version":1,"payload":{},"restart": "never"}'
+    internals = internals_of(queue)
+    tasks = [("a", envelope)]
+    internals.driver.call(submit(internals.keys, internals.settings, tasks, priority=1))
+    for _ in range(2):
+        recruiter_of(make_spare(queue)).enlist()
+    assert begun == []
+
+    assert queue.handle("a").state().state is State.WAITING
+    with suppress(KeyboardInterrupt):
+        Worker(queue).run(until_empty=True)
+    assert begun == [1]
 
 
 def test_what_was_cancelled_is_not_tried_again(

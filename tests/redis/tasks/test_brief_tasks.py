@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from workstealing import (
+    AccessPolicy,
     AsyncBriefTasks,
     AsyncRecruiter,
     AsyncTaskQueue,
     BriefTasks,
+    ClientContext,
     Duty,
     ExecutionContext,
     Limit,
@@ -23,7 +25,7 @@ from workstealing import (
     WorkStealer,
 )
 from workstealing.client.queue_internals import internals_of
-from workstealing.errors import ConfigurationError, TaskFailed
+from workstealing.errors import ConfigurationError, NotPermitted, TaskFailed
 from workstealing.queue.brief_calls import brief_exchange
 from workstealing.queue.worker_calls import exchange, join
 from workstealing.tasks.attempt import Report
@@ -276,6 +278,26 @@ def test_a_task_is_taken_from_the_back_of_a_deque(
     assert client.zscore(keys.loads, "busy.0") == 1
 
 
+def test_what_a_worker_has_put_aside_is_run_by_a_site_that_knows_it(
+    make_queue: Make, redis_client: Any
+) -> None:
+    queue, of_worker = make_queue(redis_client), make_queue(redis_client)
+
+    @queue.task(name="new", brief=True)
+    def new(number: int) -> int:
+        return number
+
+    handles = [new.submit(number) for number in range(3)]
+    Worker(of_worker).run(until_empty=True)
+    assert {each.state().state for each in handles} == {State.PARKED}
+
+    spare = BriefTasks(queue)
+    recruiter_of(spare).enlist()
+    spare.close()
+    assert [each.result(timeout=5) for each in handles] == [0, 1, 2]
+    assert queue.counts().parked == 0
+
+
 def test_a_failure_is_a_failure(queue: TaskQueue, spare: BriefTasks) -> None:
     @queue.task(name="bad", brief=True)
     def bad() -> None:
@@ -296,6 +318,33 @@ def test_a_failure_is_a_failure(queue: TaskQueue, spare: BriefTasks) -> None:
     with pytest.raises(TaskFailed, match="not today"):
         failed.result(timeout=5)
     assert retried.result(timeout=5) == 2
+
+
+def test_a_site_runs_only_what_its_policy_permits(
+    make_queue: Make, redis_client: Any
+) -> None:
+    policy = AccessPolicy({"editor": {"publish"}})
+    guarded = make_queue(redis_client, policy=policy)
+    unguarded = make_queue(redis_client)
+    begun: list[str] = []
+
+    @guarded.task(name="publish", brief=True, permission="publish")
+    def publish(text: str) -> None:
+        begun.append(text)
+
+    @unguarded.task(name="publish", brief=True)
+    def smuggle(text: str) -> None: ...
+
+    permitted = publish.options(context=ClientContext("ann", {"editor"})).submit("a")
+    refused = smuggle.submit("b")
+    spare = BriefTasks(guarded)
+    drain(recruiter_of(spare), guarded)
+    spare.close()
+
+    assert begun == ["a"]
+    assert permitted.result(timeout=5) is None
+    with pytest.raises(NotPermitted, match="publish"):
+        refused.result(timeout=5)
 
 
 def test_what_took_too_long_is_not_begun_again_soon(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from workstealing import TaskQueue, Worker
+from workstealing import BriefTasks, Recruiter, TaskQueue, Worker
 from workstealing.client.queue_internals import internals_of
 from workstealing.clock import SystemClock
 from workstealing.inspecting import Inspector
@@ -18,6 +18,7 @@ from workstealing.queue.minute_calls import BOUNDS_MS, NUMBERS, RUN_NUMBERS
 from workstealing.queue.worker_calls import record_minute
 from workstealing.tasks.attempt import Delivery
 from workstealing.tasks.retry import RetryPolicy
+from workstealing.testing import ManualClock, wait_until
 from workstealing.workers.minute_recorder import MinuteRecorder
 
 
@@ -209,6 +210,52 @@ def test_few_of_a_large_batch_are_looked_at_and_none_that_says_nothing(
 
     (task,) = Inspector(queue).history(now_ms(), 2).tasks
     assert 0 < sum(task.waits) <= 8
+
+
+def test_names_that_never_end_here_keep_out_no_others(queue: TaskQueue) -> None:
+    parts = internals_of(queue)
+    recorder = MinuteRecorder(
+        lambda: parts.keys, deque([("x@1", 1, False)]), SystemClock()
+    )
+    for number in range(150):
+        envelope = b'{"v":1,"name":"n%d","version":1,"at":5,"payload":{}}' % number
+        recorder.sample_waits([delivered(5, envelope=envelope)], 10_000_000)
+    recorder.sample_waits([delivered(5)], 10_000_000)
+    recorder.record(parts.driver, is_last=True)
+
+    (task,) = Inspector(queue).history(now_ms(), 2).tasks
+    assert sum(task.waits) == 1
+
+
+def test_waits_are_sampled_no_more_often_than_asked_for(queue: TaskQueue) -> None:
+    parts, clock = internals_of(queue), ManualClock()
+    ended = deque([("x@1", 1, False)])
+    recorder = MinuteRecorder(lambda: parts.keys, ended, clock, sample_every=0.25)
+    for _ in range(8):
+        recorder.sample_waits([delivered(5)], 10_000_000)
+        clock.advance(0.125)
+    recorder.record(parts.driver, is_last=True)
+
+    (task,) = Inspector(queue).history(now_ms(), 2).tasks
+    assert sum(task.waits) == 4
+
+
+def test_a_site_without_workers_tells_how_long_tasks_waited(queue: TaskQueue) -> None:
+    @queue.task(name="quick", brief=True)
+    def quick() -> None: ...
+
+    quick.submit_many([()] * 5)
+    spare = BriefTasks(queue)
+    recruiter = Recruiter(share=None, breaker=None, deadline=5.0)
+    recruiter.install(spare, "tasks", rate=1.0)
+    wait_until(
+        lambda: recruiter.enlist() and not queue.counts().unfinished, 30, "the tasks"
+    )
+    spare.close()
+
+    (task,) = Inspector(queue).history(now_ms(), 10).tasks
+    assert task.done == 5
+    assert sum(task.waits) > 0
 
 
 def test_a_worker_tells_how_long_tasks_waited(queue: TaskQueue) -> None:

@@ -51,6 +51,7 @@ BUILT: tuple[Call[object], ...] = (
     limit_calls.full_limits(KEYS, [b"1\t\t\tl=k"]),
     limit_calls.held_back(KEYS, "t"),
     limit_calls.set_limit(KEYS, "l", "5"),
+    listing_calls.count_living(KEYS, 1),
     listing_calls.count_parked(KEYS, ["x@1", "y@2"]),
     listing_calls.describe_workers(KEYS, ["v.0", "w.0"]),
     listing_calls.ended(KEYS.outcome_times, most=9, latest=True, after=b"t 1"),
@@ -104,6 +105,7 @@ BUILT: tuple[Call[object], ...] = (
     brief_calls.brief_exchange(
         KEYS, SETTINGS, "w.0", ["x@1"], reports=[REPORT], victim="v.0"
     ),
+    brief_calls.keep_lease(KEYS, SETTINGS, "w.0"),
     upkeep_calls.reassign(KEYS, SETTINGS, "w.0", most=9),
     upkeep_calls.reconcile(KEYS, page=9),
     upkeep_calls.record_duties(KEYS, "w.0", ["expire", "promote"]),

@@ -26,6 +26,7 @@
 -- KEY cancelling      set      ids whose workers are asked to stop
 -- KEY cancelled       hash  id -> how often an inbox names it that was cancelled
 -- KEY parked          hash  id -> ability that it waits for
+-- KEY parked_abilities  set  abilities that something is parked for
 -- KEY awaited         hash  id -> channels to publish its outcome on
 -- KEY priorities      hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY lines           zset  line, sequence, id; of all tasks that wait in lines
@@ -68,14 +69,18 @@
 --                          outcome, ms
 --
 -- Reply: tasks as id, token, attempt, envelope, …; what ability each takes; refused; loads as
--- worker, length, … if it was given nothing; the time; which of the tasks somebody asked to cancel.
+-- worker, length, … if it was given nothing; the time; which of the tasks somebody asked to cancel;
+-- of what fits, what some are parked for, if it was given nothing.
+
+-- First, its reports: tasks that it had have ended, or go back.
 
 local refused, reports_at = {}, abilities_at + fitting
 if #ARGV >= reports_at then settle(reports_at, #ARGV, refused) end
 local returned = 0
+-- What is in `running` still was given to it in a reply that it never heard: that goes back, too.
+-- A task that runs on is no such one. It is put aside meanwhile, for all of `running` is returned.
 local kept_since = runs_on and redis.call('HGET', running, overran)
 if kept_since then redis.call('HDEL', running, overran) end
--- What it was given and never heard of.
 if redis.call('EXISTS', running) == 1 then returned = return_running(math.huge, unknown) end
 if kept_since then redis.call('HSET', running, overran, kept_since) end
 if returned > 0 then becomes_odd() end
@@ -93,6 +98,8 @@ if overran ~= '' then
   redis.call('PEXPIRE', too_long, kept_ms)
 end
 
+-- What fits: it is brief and may be run here, as Python says, and it is not for workers.
+
 local is_fitting = {}
 for i = abilities_at, abilities_at + fitting - 1 do is_fitting[ARGV[i]] = true end
 local is_any_too_long = redis.call('EXISTS', too_long) == 1
@@ -103,18 +110,20 @@ local function is_for_workers(id)
   return is_odd and suspect_among({id}) and redis.call('EXISTS', members) == 1
 end
 
--- How far it looks for tasks that fit: ids that do not, and bytes of envelopes.
-local most_others, may_read = 20, 256 * 1024
+-- How far it looks for tasks that fit: ids that do not, and bytes of envelopes, and one
+-- envelope beyond that. Others that are too large to read do not fit, and hide nothing.
+local most_others, may_read, may_read_more = 20, 256 * 1024, true
 local function ability_in(envelope)
   local name, version = envelope_name(envelope)
   return name and name .. '@' .. version or ''
 end
 
 local function fits(id)
-  if may_read <= 0 then return false end
+  local size = redis.call('HSTRLEN', task, id)
+  if size > may_read and not may_read_more then return false end
+  if size > may_read then may_read_more = false else may_read = may_read - size end
   local envelope = redis.call('HGET', task, id)
   if not envelope then return false end
-  may_read = may_read - #envelope
   return is_fitting[ability_in(envelope)] and not is_for_workers(id)
 end
 
@@ -122,6 +131,8 @@ local function begins_with_fitting(line)
   local first = first_of(lines, line, 1)[1]
   return not first or fits(string.sub(first, #line + 19))
 end
+
+-- Where it takes tasks from: lines, the front of inboxes, the back of a deque.
 
 -- Let lines have their turns, for one task: only the first of a line was looked at. It is the
 -- first of all, so that it is run, for the room of a rate that it was given does not come back.
@@ -198,6 +209,8 @@ local function take_from_back()
   end
 end
 
+-- Take tasks: in which order it looks for them.
+
 if want > 0 and next(is_fitting) and not (is_odd and is_queue_paused()) then
   local most_promoted = 100
   if is_odd and promote(now, most_promoted) > 0 then becomes_odd() end
@@ -217,6 +230,8 @@ end
 local unblocked = is_odd and number_unblocked() or 0
 if unblocked > 0 then wake_workers(unblocked) end
 
+-- Its lease, which is all that the queue knows of it, and the reply.
+
 if kept_since or #tasks > 0 then
   first_write('ZADD', workers, now + lease_ms, worker)
 else
@@ -225,7 +240,13 @@ end
 -- What is paused may stand before others for longer than this call may read.
 if bytes_left <= 0 then wake_workers(1) end
 if #tasks == 0 then
-  return {tasks, {}, refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, {}}
+  local wanted, most_wanted = {}, 10
+  if want > 0 and redis.call('EXISTS', parked_abilities) == 1 then
+    for _, ability in ipairs(redis.call('SRANDMEMBER', parked_abilities, most_wanted)) do
+      if is_fitting[ability] then wanted[#wanted + 1] = ability end
+    end
+  end
+  return {tasks, {}, refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, {}, wanted}
 end
 redis.call('HINCRBY', stats, 'brief', #tasks / 4)
 local is_any_cancelled, abilities, to_cancel = is_there(cancelling), {}, {}
@@ -235,4 +256,4 @@ for i = 1, #tasks, 4 do
     to_cancel[#to_cancel + 1] = tasks[i]
   end
 end
-return {tasks, abilities, refused, {}, now, to_cancel}
+return {tasks, abilities, refused, {}, now, to_cancel, {}}

@@ -1,4 +1,4 @@
---- needs: clock
+--- needs: clock, number_living
 -- Look at a shard from outside: is there something to do, and is anybody there to do it?
 --
 -- KEY inboxes[3]        list  urgent, normal, low
@@ -9,6 +9,7 @@
 -- KEY parked_abilities  set   abilities that something is parked for
 -- KEY ticks             zset  schedule -> its next tick
 -- KEY workers           zset  worker -> end of its lease
+-- KEY members           hash  worker -> incarnation|description
 -- KEY upkeep            hash  duty -> last done at
 -- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
 -- ARG upkeep_ms  int  after which upkeep is overdue
@@ -36,6 +37,6 @@ if next_tick and tonumber(next_tick) <= now then
   next_tick = redis.call('ZRANGE', ticks, due_ticks, due_ticks, 'WITHSCORES')[2]
 end
 local claimed = tonumber(redis.call('HGET', upkeep, 'claimed') or 0)
-return {waiting, redis.call('ZCOUNT', workers, now, '+inf'),
+return {waiting, number_living(now),
   (now - claimed > upkeep_ms or claimed > now + upkeep_ms) and 1 or 0, wanted,
   due_ticks, next_tick and math.ceil(next_tick - now) or -1}

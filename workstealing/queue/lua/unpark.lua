@@ -1,5 +1,5 @@
 --- needs: clock, history, give_back, wake_workers
--- Give parked tasks back to their inboxes if a worker can run them now.
+-- Give parked tasks back to their inboxes if a worker can run them now, or who calls it.
 --
 -- KEY parked_for        zset  id -> since when; all that wait for this ability
 -- KEY parked_abilities  set      abilities that something is parked for
@@ -23,6 +23,7 @@
 -- KEY history           hash  id -> attempts:deaths:steals:events, then failures
 -- ARG ability  str  name@version
 -- ARG most     int  tasks given back at most
+-- ARG is_able  flag  who calls it can run them, worker or not
 --
 -- Reply: number of tasks given back.
 
@@ -30,7 +31,7 @@ if redis.call('ZCARD', parked_for) == 0 then
   redis.call('SREM', parked_abilities, ability)
   return 0
 end
-if redis.call('HEXISTS', abilities, ability) == 0 then return 0 end
+if not is_able and redis.call('HEXISTS', abilities, ability) == 0 then return 0 end
 local latest = redis.call('ZPOPMAX', parked_for, most)
 local returned, now = 0, now_ms()
 for n = 1, #latest, 2 do

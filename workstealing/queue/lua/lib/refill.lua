@@ -31,8 +31,9 @@ local function assign(inbox, number)
 end
 
 local function refill()
-  --- uses: inboxes, workers, deque, keep
-  local sharers = redis.call('ZCARD', workers)
+  --- uses: inboxes, members, deque, keep
+  -- Not all that have a lease: what runs a brief task in a spare moment has no share.
+  local sharers = redis.call('HLEN', members)
   if sharers < 2 then return end
   local normal, low = redis.call('LLEN', inboxes[2]), redis.call('LLEN', inboxes[3])
   if normal + low == 0 then return end
