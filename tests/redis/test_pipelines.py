@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import pytest
 from redis import Redis
@@ -18,9 +19,12 @@ from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import InputEnded, QueueFull, RedisUnavailable, WrongType
 from workstealing.queue.inspection_calls import Counts, counts
 from workstealing.queue.keys import QueueKeys
+from workstealing.queue.producer_calls import Submitted, submit
+from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Flow, Pipeline
 from workstealing.testing import Server
 
+T = TypeVar("T")
 MANY = 3_500
 
 
@@ -169,6 +173,30 @@ def test_a_script_of_short_calls_is_sent_in_full_once(
     assert stats["cmdstat_evalsha"]["calls"] == 9
 
 
+def test_long_calls_are_run_in_their_turn_by_a_server_that_forgot_their_script(
+    driver: Driver, key_prefix: str
+) -> None:
+    keys, settings = QueueKeys(key_prefix, "default"), QueueSettings()
+
+    def submission(name: str, size: int) -> Call[Submitted]:
+        return submit(keys, settings, [(name, b"x" * size)], priority=1)
+
+    def forgetting() -> Iterator[Call[Submitted]]:
+        for number in range(8):
+            if number == 3:
+                driver.client.script_flush()
+            if number == 5:
+                # Somebody else has the server learn it again.
+                driver.call(submission("another", 10))
+            yield submission(str(number), 100_000)
+
+    driver.run(_pipelined(forgetting()))
+
+    ids = driver.client.lrange(keys.inboxes[1], 0, -1)
+    ids.remove(b"another")
+    assert ids == [str(number).encode() for number in range(8)]
+
+
 def test_a_client_that_repeats_commands_sends_one_after_another(
     redis_server: Server, key_prefix: str
 ) -> None:
@@ -180,6 +208,6 @@ def test_a_client_that_repeats_commands_sends_one_after_another(
         assert [one.tasks for one in answers] == [0, 0, 0]
 
 
-def _pipelined(calls: Iterable[Call[Counts]]) -> Flow[list[Counts]]:
-    answers: list[Counts] = yield Pipeline(calls)
+def _pipelined(calls: Iterable[Call[T]]) -> Flow[list[T]]:
+    answers: list[T] = yield Pipeline(calls)
     return answers

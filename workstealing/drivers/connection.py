@@ -58,8 +58,8 @@ T = TypeVar("T")
 
 # A replica that keeps up confirms within a millisecond or two.
 _REPLICA_SECONDS = 1.0
-# Arguments of a call that its script is longer than.
-_SHORT = 64
+# Arguments that are worth a look at how long they are.
+_FEW = 64
 # How late a blocking command may end.
 _LATE_SECONDS = 1.0
 # After so long a supervisor reconnects a client without a timeout, too.
@@ -350,8 +350,9 @@ class _Bulk(Generic[T]):
     """What was sent of many calls, and what came back.
 
     A script is sent in full once, and then by its hash where it is longer than what it
-    is called with. If the server has forgotten it meanwhile, those calls are repeated
-    at the end.
+    is called with. If the server has forgotten it meanwhile, such a call is repeated at
+    the end. One with more to say, such as a part of a long submission, goes in full, so
+    that it is run in its turn.
     """
 
     def __init__(self) -> None:
@@ -363,10 +364,9 @@ class _Bulk(Generic[T]):
 
     def packed(self, call: Call[T]) -> list[bytes]:
         """Return a call as connections take it."""
-        # One of many arguments is not repeated out of its turn.
-        is_short = len(call.arguments) <= _SHORT and call.script.sha in self._known
+        is_known = call.script.sha in self._known
         self._known.add(call.script.sha)
-        return _packed_call(call, in_full=not is_short)
+        return _packed_call(call, in_full=not (is_known and _is_short(call)))
 
     def note(self, call: Call[T], reply: Any) -> None:
         """Keep the answer to the call whose turn it is."""
@@ -374,6 +374,7 @@ class _Bulk(Generic[T]):
 
     def note_refused(self, call: Call[T]) -> None:
         """Keep a place for the answer to a call whose script the server lacks."""
+        self._known.discard(call.script.sha)
         self._refused.append((len(self.answers), call))
         self.answers.append(cast("T", None))
 
@@ -386,6 +387,15 @@ class _Bulk(Generic[T]):
         """Keep the answer to the call that was repeated."""
         place, call = self._refused.pop(0)
         self.answers[place] = call.parse(reply)
+
+
+def _is_short(call: Call[Any]) -> bool:
+    """Return whether a call is shorter than its script."""
+    arguments = call.arguments
+    if len(arguments) > _FEW:
+        return False
+    texts = (one for one in arguments if isinstance(one, str | bytes))
+    return sum(map(len, texts)) < len(call.script.text)
 
 
 _KINDS = frozenset(
