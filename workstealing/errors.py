@@ -515,11 +515,12 @@ class NotReplicated(RedisError):
 
     def __str__(self) -> str:
         what = f"task {self.ids[0]}" if len(self.ids) == 1 else f"{len(self.ids)} tasks"
+        refusal = f"; the server refused to say: {self.__cause__}"
         return (
             f"{self.confirmed} of the {self.replicas} replicas that are asked for have"
             f" confirmed {what if self.ids else 'a write'} in time: the server has it,"
             " but may lose it in a failover; it is safe to submit again under the same"
-            " id"
+            f" id{refusal if self.__cause__ else ''}"
         )
 
 

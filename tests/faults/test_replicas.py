@@ -15,7 +15,14 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from workstealing import AsyncTaskQueue, TaskQueue, Worker, WorkerPool
+from workstealing import (
+    AsyncTaskQueue,
+    BriefTasks,
+    Recruiter,
+    TaskQueue,
+    Worker,
+    WorkerPool,
+)
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import NotReplicated
 from workstealing.testing import Server, wait_until
@@ -252,3 +259,59 @@ def stopped(pid: int) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def test_a_spare_moment_takes_no_more_until_a_replica_has_what_it_reported(
+    pair: Pair, key_prefix: str
+) -> None:
+    queue = TaskQueue(
+        key_prefix, Redis.from_url(pair.url, socket_timeout=2), replicas=1
+    )
+
+    @queue.task(name="visit", brief=True)
+    def visit(number: int) -> int:
+        return number
+
+    handles = [visit.submit(number) for number in range(40)]
+    recruiter, spare = Recruiter(share=None, breaker=None), BriefTasks(queue)
+    recruiter.install(spare, "brief", rate=1.0)
+    pair.part()
+
+    def has_taken() -> bool:
+        recruiter.enlist()
+        return "brief" in queue.counts().stats
+
+    wait_until(has_taken, _SECONDS, "the first tasks")
+    before = queue.counts()
+    for _ in range(3):
+        recruiter.enlist()
+    assert queue.counts().stats["brief"] == before.stats["brief"]
+    assert queue.counts().assigned == 0, "nothing waits for it"
+
+    pair.follow()
+    wait_until(
+        lambda: recruiter.enlist() and not queue.counts().unfinished, 60, "the rest"
+    )
+    assert [each.result(timeout=5) for each in handles] == list(range(40))
+    assert "reassigned" not in queue.counts().stats
+    spare.close()
+
+
+def test_a_refusal_to_say_how_many_replicas_there_are_is_named(
+    pair: Pair, key_prefix: str
+) -> None:
+    pair.primary.execute_command(
+        *("ACL", "SETUSER", "mute", "on", "nopass", "~*", "&*", "+@all", "-wait")
+    )
+    url = pair.url.replace("redis://", "redis://mute:x@")
+    queue = TaskQueue(key_prefix, url, replicas=1)
+
+    @queue.task(name="visit")
+    def visit(number: int) -> int:
+        return number
+
+    with pytest.raises(NotReplicated, match=r"refused to say.*[Pp]ermission"):
+        visit.submit(1)
+    with pytest.raises(NotReplicated, match="refused to say"):
+        visit.submit_many([(1,), (2,)])
+    queue.close()

@@ -279,7 +279,7 @@ class _Submission:
                 list(self._members(members, ids)),
             )
         )
-        submitted, confirmed = 0, None
+        submitted, confirmed, refusal = 0, None, None
         for place, part in enumerate(slices):
             group = NewGroup(
                 ids.group if members else "",
@@ -300,13 +300,15 @@ class _Submission:
             except NotReplicated as error:
                 # The rest follows all the same: a part of a group is of no use.
                 confirmed, verdict = error.confirmed, cast("Any", error.answer)
+                refusal = error.__cause__
             if verdict == "over":
                 raise GroupIncomplete(ids.group, submitted, len(members))
             internals.submissions.refuse(verdict, submitted, whole)
             submitted += sum(step.is_member for step in part)
         if confirmed is not None:
             names = (*ids.members, *ids.steps)
-            raise NotReplicated(names, confirmed, internals.settings.replicas)
+            missing = NotReplicated(names, confirmed, internals.settings.replicas)
+            raise missing from refusal
 
     def _steps(
         self, plans: Sequence[PlannedStep], ids: ComposedIds, members: int

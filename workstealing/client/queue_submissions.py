@@ -162,7 +162,8 @@ class QueueSubmissions:
                 done.append(submission)
         except NotReplicated as error:
             every = tuple(name for part in spread for name in part.ids)
-            raise NotReplicated(every, error.confirmed, error.replicas) from None
+            whole = NotReplicated(every, error.confirmed, error.replicas)
+            raise whole from error.__cause__
         submission = joined_parts(spread, done)
         return (yield from self._told(task, payloads, submission))
 
@@ -241,9 +242,8 @@ class QueueSubmissions:
             except NotReplicated as error:
                 submitted = cast("Submitted", error.answer)
                 if submitted.verdict == "ok":
-                    raise NotReplicated(
-                        tuple(names), error.confirmed, replicas
-                    ) from None
+                    missing = NotReplicated(tuple(names), error.confirmed, replicas)
+                    raise missing from error.__cause__
             answers.append(submitted)
             if outcome_channel and submitted.known:
                 # It was there before, so its outcome is not published here.

@@ -133,7 +133,7 @@ class UniqueSubmission:
                     if answer.verdict == "new":
                         raise NotReplicated(
                             (request.id,), error.confirmed, error.replicas
-                        ) from None
+                        ) from error.__cause__
             if answer.verdict == "moved":
                 seen = yield from ask(inspection_calls.trace(self._keys, answer.detail))
                 request = replace(request, worker=seen.worker, needs=seen.needs)

@@ -21,6 +21,7 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import driver_source
+from workstealing.errors import NotReplicated
 from workstealing.queue.brief_calls import (
     BriefExchanged,
     StillHeld,
@@ -132,6 +133,10 @@ class SpareWorker:
                 fitting = ()
             if not fitting and not self._alias.owes:
                 break
+            if self._alias.unsent and self._parts.settings.replicas:
+                # While no replica has the reports, there is no time for other tasks.
+                yield from self._exchange(())
+                continue
             taken = yield from self._exchange(fitting, moment.number_fitting(fitting))
             if taken.tasks:
                 unknown = inf
@@ -220,7 +225,12 @@ class SpareWorker:
         )
         # If that fails, the next slice reports it: Redis accepts a report once.
         alias.is_unsure = True
-        exchanged = yield from ask(call)
+        try:
+            exchanged = yield from ask(call)
+        except NotReplicated:
+            # It was answered, and the reports are sent again.
+            alias.is_unsure = False
+            raise
         alias.is_unsure = False
         now = self._clock.monotonic()
         self._times.exchanged(now - began_at, now)
