@@ -140,8 +140,10 @@ class BackgroundCalls:
     def _start(self) -> None:
         with self._starting:
             if not self._is_started:
-                Thread(target=self._run, name=self._name, daemon=True).start()
-                self._is_started = True
+                # At a limit of threads, the next call tries again.
+                with suppress(RuntimeError):
+                    Thread(target=self._run, name=self._name, daemon=True).start()
+                    self._is_started = True
 
     def _run(self) -> None:
         while True:

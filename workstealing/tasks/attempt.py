@@ -6,8 +6,10 @@ goes back. A delivery that this process cannot run is `Unroutable` here.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -16,7 +18,20 @@ from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import After, Envelope
 from workstealing.tasks.retry import Restart, stricter
 
-__all__ = ("Attempt", "Delivery", "Ending", "Report", "Unfed", "Unroutable", "Verdict")
+__all__ = (
+    "Attempt",
+    "Delivery",
+    "Ending",
+    "Report",
+    "Unfed",
+    "Unroutable",
+    "ValueOrError",
+    "Verdict",
+    "value_or_error",
+)
+
+ValueOrError: TypeAlias = tuple[Any, BaseException | None]
+"""What was returned, or what was raised."""
 
 Verdict = Literal[
     "done", "cancelled", "expired", "failed", "dead", "forged", "retry", "back"
@@ -94,3 +109,17 @@ class Attempt(msgspec.Struct, eq=False):
     def restart(self) -> Restart:
         """After what it is run again: as its caller and the task say together."""
         return stricter(self.envelope.restart, self.definition.restart)
+
+
+async def value_or_error(awaitable: Awaitable[Any]) -> ValueOrError:
+    """Await code of the user in an asyncio task of its own, and catch what it raises.
+
+    asyncio lets `SystemExit` and `KeyboardInterrupt` of a task escape from its loop,
+    past whoever awaits that task.
+    """
+    try:
+        return await awaitable, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whoever awaits it decides
+        return None, error

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from workstealing.errors import StopWork
-from workstealing.tasks.attempt import Attempt, Report
+from workstealing.tasks.attempt import Attempt, Report, value_or_error
 from workstealing.tasks.carried_context import CarriedContext
 from workstealing.tasks.context import control_of, enter, leave
 from workstealing.tasks.hooks import (
@@ -230,7 +230,7 @@ def _perform(
             else:
                 answer = step()
                 if inspect.isawaitable(answer):
-                    answer, error = complete(_outcome_of(answer))
+                    answer, error = complete(value_or_error(answer))
         except BaseException as caught:  # noqa: BLE001 - the flow decides
             error = caught
     if failure is not None:
@@ -258,7 +258,7 @@ async def _perform_async(
             else:
                 answer = step()
                 if inspect.isawaitable(answer):
-                    answer, error = await asyncio.ensure_future(_outcome_of(answer))
+                    answer, error = await asyncio.ensure_future(value_or_error(answer))
         except BaseException as caught:  # noqa: BLE001 - the flow decides
             error = caught
             if isinstance(caught, asyncio.CancelledError) and step is not None:
@@ -272,16 +272,6 @@ async def _perform_async(
     if failure is not None:
         raise failure
     return value
-
-
-async def _outcome_of(hook: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """Await a hook in an asyncio task of its own, which some errors would escape."""
-    try:
-        return await hook, None
-    except asyncio.CancelledError:
-        raise
-    except BaseException as error:  # noqa: BLE001 - some of them would end the loop
-        return None, error
 
 
 def _is_cancelling() -> bool:

@@ -9,12 +9,18 @@ from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeAlias
+from typing import Any
 
 from workstealing._interrupt import Interruptible
 from workstealing._logs import BackgroundLogger
 from workstealing.errors import PoolBroken
-from workstealing.tasks.attempt import Attempt, Delivery, Ending
+from workstealing.tasks.attempt import (
+    Attempt,
+    Delivery,
+    Ending,
+    ValueOrError,
+    value_or_error,
+)
 from workstealing.tasks.runner import end_if_forked
 from workstealing.workers.lifespan import LoopLifespan
 from workstealing.workers.loop_thread import CLOSE_SECONDS, LoopThread, cancel_tasks
@@ -27,9 +33,6 @@ logger = BackgroundLogger(__name__)
 _STOPPED_SECONDS = 10.0
 # More spare threads than that would be idle most of the time.
 _MOST_SPARE = 64
-
-_Outcome: TypeAlias = tuple[Any, BaseException | None]
-"""What a coroutine returned, or what it raised."""
 
 
 class AsyncSlots(ResizableSlots["AsyncSlot"]):
@@ -225,24 +228,26 @@ class AsyncSlot:
         cancelling = getattr(self._task, "cancelling", None)
         return cancelling is not None and cancelling() > 0
 
-    async def _in_loop(self, attempt: Attempt) -> _Outcome:
+    async def _in_loop(self, attempt: Attempt) -> ValueOrError:
         """Run it as a task of its own: what cancels that does not end the slot."""
         coroutine = attempt.definition.function(**attempt.arguments)
-        running: asyncio.Future[_Outcome] = asyncio.ensure_future(_outcome(coroutine))
+        running: asyncio.Future[ValueOrError] = asyncio.ensure_future(
+            value_or_error(coroutine)
+        )
         self._running = running
         return await running
 
-    async def _in_thread(self, attempt: Attempt) -> _Outcome:
+    async def _in_thread(self, attempt: Attempt) -> ValueOrError:
         """Run it in a thread that can be interrupted, and given up."""
         scope = self._running = Interruptible()
         loop, pid = self._loop, os.getpid()
-        ended: asyncio.Future[_Outcome] = loop.create_future()
+        ended: asyncio.Future[ValueOrError] = loop.create_future()
 
         def run() -> None:
             try:
                 value = scope.call(attempt.definition.function, **attempt.arguments)
             except BaseException as error:  # noqa: BLE001 - it is the task's own
-                outcome: _Outcome = (None, error)
+                outcome: ValueOrError = (None, error)
             else:
                 outcome = (value, None)
             end_if_forked(pid)
@@ -261,16 +266,7 @@ def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) 
     return True
 
 
-async def _outcome(coroutine: Any) -> _Outcome:
-    try:
-        return await coroutine, None
-    except asyncio.CancelledError:
-        raise
-    except BaseException as error:  # noqa: BLE001 - some of them would end the loop
-        return None, error
-
-
-def _set_result(ended: asyncio.Future[_Outcome], outcome: _Outcome) -> None:
+def _set_result(ended: asyncio.Future[ValueOrError], outcome: ValueOrError) -> None:
     if not ended.done():
         ended.set_result(outcome)
 

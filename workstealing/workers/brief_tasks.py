@@ -22,7 +22,14 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import async_driver_source
 from workstealing.errors import RedisError, SliceOverdue, StopWork
 from workstealing.recruiting.job import Duty
-from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
+from workstealing.tasks.attempt import (
+    Attempt,
+    Delivery,
+    Ending,
+    Report,
+    ValueOrError,
+    value_or_error,
+)
 from workstealing.workers.inline_slot import SlotEventLoop
 from workstealing.workers.side_connection import SideConnection
 from workstealing.workers.spare_worker import SpareWorker
@@ -80,9 +87,9 @@ class BriefTasks:
         with worker.turn(_CLOSE_SECONDS) as is_free:
             if is_free:
                 self._hand_back()
-        loop = self._loops.pop(os.getpid(), None)
-        if loop is not None:
-            loop.close()
+                loop = self._loops.pop(os.getpid(), None)
+                if loop is not None:
+                    loop.close()
         worker.close()
 
     def _hand_back(self) -> None:
@@ -99,9 +106,8 @@ class BriefTasks:
                 with self._worker.in_hand(attempt):
                     value = attempt.definition.function(**attempt.arguments)
                     if attempt.definition.is_coroutine:
-                        value = loop.complete(
-                            _within(value, attempt, seconds, _GRACE_SECONDS)
-                        )
+                        ended = _within(value, attempt, seconds, _GRACE_SECONDS)
+                        value = _returned(loop.complete(ended))
                     return value
             except BaseException as error:
                 if is_stop_request(error) and not isinstance(error, StopWork):
@@ -173,7 +179,7 @@ class AsyncBriefTasks:
         async def call(attempt: Attempt) -> Any:
             with self._worker.in_hand(attempt):
                 coroutine = attempt.definition.function(**attempt.arguments)
-                return await _within(coroutine, attempt, seconds, grace)
+                return _returned(await _within(coroutine, attempt, seconds, grace))
 
         try:
             return await self._worker.runner.execute_async(delivery, call)
@@ -218,10 +224,10 @@ async def _within(
     attempt: Attempt,
     seconds: float,
     grace: float,
-) -> Any:
+) -> ValueOrError:
     """Await a coroutine, and cancel it when the slice is over, or the host stops."""
     limit = min(seconds, attempt.timeout or inf)
-    running, request = asyncio.ensure_future(coroutine), None
+    running, request = asyncio.ensure_future(value_or_error(coroutine)), None
     try:
         # By our next turn, most have ended; to be told of that takes two turns more.
         await asyncio.sleep(0)
@@ -244,3 +250,10 @@ async def _within(
         running.cancelled() or running.exception()
         raise _HostStops(request)
     return running.result()
+
+
+def _returned(ended: ValueOrError) -> Any:
+    value, error = ended
+    if error is not None:
+        raise error
+    return value

@@ -60,9 +60,9 @@ class SpareLease:
         """Renew the lease if the attempt lasts that long, while the context does."""
         self._begun += 1
         self._running = attempt, renew
-        if self._thread is None:
-            self._start()
         try:
+            if self._thread is None:
+                self._start()
             yield
         finally:
             self._running = None
@@ -111,14 +111,20 @@ class SpareLease:
         with self._lock:
             if self._thread is not None:
                 return
-            self._is_over = Event()
-            self._thread = Thread(
+            is_over = Event()
+            thread = Thread(
                 target=self._watch,
-                args=(self._is_over,),
+                args=(is_over,),
                 name="workstealing-brief-lease",
                 daemon=True,
             )
-            self._thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                # At a limit of threads, or while the interpreter ends.
+                logger.warning("the lease of brief tasks cannot be renewed: %s", error)
+            else:
+                self._is_over, self._thread = is_over, thread
 
     def _watch(self, is_over: Event) -> None:
         begun_before, idle_looks = -1, 0

@@ -92,6 +92,53 @@ def test_a_task_that_exits_fails_and_its_host_goes_on(
             handle.result(timeout=5)
 
 
+def test_a_coroutine_that_exits_fails_and_neither_its_host_nor_the_next_one_does(
+    queue: TaskQueue, spare: BriefTasks
+) -> None:
+    @queue.task(name="exit", brief=True)
+    async def leave(is_late: bool) -> None:
+        if is_late:
+            await asyncio.sleep(0)
+        sys.exit(3)
+
+    @queue.task(name="innocent", brief=True)
+    async def innocent() -> str:
+        return "ran"
+
+    recruiter = recruiter_of(spare)
+    for is_late in (False, True):
+        handles: list[Any] = [leave.submit(is_late), innocent.submit()]
+        wait_until(
+            lambda: recruiter.enlist() and not queue.counts().unfinished, 20, "both"
+        )
+        with pytest.raises(TaskFailed, match="SystemExit"):
+            handles[0].result(timeout=5)
+        assert handles[1].result(timeout=5) == "ran"
+
+
+async def test_a_coroutine_that_exits_does_not_end_its_asyncio_host(
+    async_queue: AsyncTaskQueue,
+) -> None:
+    queue = async_queue
+
+    @queue.task(name="exit", brief=True)
+    async def leave(is_late: bool) -> None:
+        if is_late:
+            await asyncio.sleep(0)
+        sys.exit(3)
+
+    handles = [await leave.submit(is_late) for is_late in (False, True)]
+    recruiter, spare = AsyncRecruiter(share=None, deadline=5.0), AsyncBriefTasks(queue)
+    recruiter.install(spare, "tasks", rate=1.0)
+    for _ in range(4):
+        await recruiter.enlist()
+
+    for handle in handles:
+        with pytest.raises(TaskFailed, match="SystemExit"):
+            await handle.result(timeout=5)
+    await spare.close()
+
+
 def test_a_task_that_forks_is_reported_once(
     queue: TaskQueue, spare: BriefTasks
 ) -> None:
@@ -506,6 +553,29 @@ def test_a_job_that_is_closed_in_mid_slice_runs_nothing_beside_itself(
     Worker(queue).run(until_empty=True)
 
     assert sorted(ran) == list(range(-1, 10))
+
+
+def test_a_job_that_is_closed_while_a_coroutine_blocks_leaves_it_its_event_loop(
+    queue: TaskQueue, spare: BriefTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun, is_closed = threading.Event(), threading.Event()
+    monkeypatch.setattr("workstealing.workers.brief_tasks._CLOSE_SECONDS", 0.01)
+
+    @queue.task(name="blocks", brief=True)
+    async def blocks() -> str:
+        has_begun.set()
+        is_closed.wait(30)
+        return "ran"
+
+    handle = blocks.submit()
+    host = threading.Thread(target=recruiter_of(spare).enlist)
+    host.start()
+    has_begun.wait(30)
+    spare.close()
+    is_closed.set()
+    host.join()
+
+    assert handle.result(timeout=5) == "ran"
 
 
 async def test_an_asyncio_job_that_is_closed_in_mid_slice_lets_it_end(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import Any
+
+import pytest
 
 from workstealing.errors import RedisUnavailable
 from workstealing.queue.brief_calls import StillHeld
@@ -77,4 +80,24 @@ def test_a_task_that_outlasts_its_job_keeps_its_lease() -> None:
         queue.lease.close()
         queue.clock.advance(1)
         wait_until(lambda: queue.asked == 1, 20, "the lease to be renewed")
+    queue.lease.close()
+
+
+def test_a_task_runs_although_no_thread_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queue = Queue()
+
+    def refuse(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as limited:
+        limited.setattr(Thread, "start", refuse)
+        with queue.lease.kept(queue.attempt, queue.renew):
+            queue.look_after(1)
+    assert queue.asked == 1
+
+    with queue.lease.kept(queue.attempt, queue.renew):
+        queue.clock.advance(1)
+        wait_until(lambda: queue.asked == 2, 20, "a thread, now that there may be one")
     queue.lease.close()
