@@ -192,8 +192,12 @@ def test_a_task_whose_redis_is_away_goes_on_without_a_log(key_prefix: str) -> No
 
         assert handle.result(timeout=10) is False
         records = [(record.message, record.dropped) for record in handle.logs()]
-        # The line, and what we warned of for progress and checkpoint.
-        assert records == [("before", 0), ("after", 3)]
+        assert records[0] == ("before", 0)
+        assert records[-1][0] == "after"
+        # The line, and what we warned of for progress and checkpoint; if it was quick to
+        # come back, it has the last warning itself.
+        assert sum(dropped for _, dropped in records) + len(records) - 2 == 3
+        assert "lost" not in [message for message, _ in records]
         queue.close()
 
 

@@ -306,6 +306,7 @@ def test_a_server_that_hangs_while_a_caller_waits_is_told_too(
     impatient = connect(own_server.url, profile="tasks", timeout=0.5)
     client, queue = calling(own_server, key_prefix, impatient)
     start(own_server.url)
+    wait_until(lambda: queue.counts().leases, 30, "the worker to be there")
     stopper = _when((tmp_path / "held").exists, own_server.pause)
 
     with pytest.raises(ResultTimeout, match="the server is not available"):
