@@ -71,7 +71,7 @@ def _drain(host: str, command: tuple[str, ...]) -> list[Budget]:
         queue.close()
     per_second = (done - before) / seconds_with_us
     # During the last one, the tasks ran out.
-    blocks = blocks[:-1]
+    blocks = blocks[:-1] or blocks
     kept = statistics.median(block.kept for block in blocks)
     slower = statistics.median(block.slower for block in blocks)
     return [
