@@ -256,6 +256,30 @@ MUTATIONS = (
         "tests/unit/workers/test_overlapping.py"
         "::test_a_lease_is_renewed_by_the_time_of_the_exchange_not_of_its_reading",
     ),
+    Mutation(
+        "reports that another shard did not answer are repeated",
+        "workstealing/workers/outposts.py",
+        "post.reports = reports + post.reports",
+        "pass",
+        "tests/unit/workers/test_outposts.py"
+        "::test_after_a_failure_reports_are_repeated_and_what_is_held_is_named",
+    ),
+    Mutation(
+        "a host that waits for replicas takes nothing in a spare moment",
+        "workstealing/workers/spare_worker.py",
+        "if self._alias.unsent and self._parts.settings.replicas:",
+        "if False:",
+        "tests/faults/test_replicas.py"
+        "::test_a_spare_moment_takes_no_more_until_a_replica_has_what_it_reported",
+    ),
+    Mutation(
+        "the lease of a brief function is renewed while it runs",
+        "workstealing/workers/spare_lease.py",
+        "if running is None or lease.silence < lease.renew_seconds:",
+        "if True:",
+        "tests/unit/workers/test_spare_lease.py"
+        "::test_a_lease_is_renewed_when_a_third_of_it_is_over",
+    ),
 )
 
 

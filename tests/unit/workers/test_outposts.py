@@ -174,7 +174,7 @@ def test_after_a_failure_reports_are_repeated_and_what_is_held_is_named() -> Non
 
     before, after = scene.arguments
     assert "b" not in before
-    assert {"a", "b"} <= set(after)
+    assert {"a", "ta", "done", "b"} <= set(after)
     assert scene.tend() == [], "and that once"
 
 
