@@ -253,8 +253,12 @@ class _InspectionFlows:
         if most is not None:
             checked_whole(most, "most", 1)
         keys, settings = (yield from self._shard_of(task_id)), self._parts.settings
-        where = self._options()
-        return (yield from examine_task(keys, settings, task_id, most, where=where))
+        others, where = self._other_than(keys), self._options()
+        return (
+            yield from examine_task(
+                keys, settings, task_id, most, others=others, where=where
+            )
+        )
 
     def tree(self, limit: int) -> Flow[TreeNode]:
         limit, shards = _checked_limit(limit), (yield from self._shards())
@@ -262,7 +266,10 @@ class _InspectionFlows:
 
     def why(self, task_id: str) -> Flow[Explanation]:
         keys, settings = (yield from self._shard_of(task_id)), self._parts.settings
-        return (yield from explain_task(keys, settings, task_id, where=self._options()))
+        others, where = self._other_than(keys), self._options()
+        return (
+            yield from explain_task(keys, settings, task_id, others=others, where=where)
+        )
 
     def browse(
         self, wanted: TaskFilter, after: str, limit: int
@@ -297,6 +304,9 @@ class _InspectionFlows:
     def _shard_of(self, task_id: str) -> Flow[QueueKeys]:
         yield from self._shards()
         return (yield from self._parts.shards.find(checked_id(task_id)))
+
+    def _other_than(self, keys: QueueKeys) -> tuple[QueueKeys, ...]:
+        return tuple(one for one in self._parts.shards.all if one is not keys)
 
     def _counts(self) -> Flow[list[tuple[QueueKeys, Counts]]]:
         """Read the counts of each shard."""
