@@ -96,11 +96,7 @@ def proposal_of(job: FleetJob, stale: float | None = None) -> Proposal:
         job: the job.
         stale: seconds without a slice in the whole fleet that are too many, if any.
     """
-    slices = job.slices / job.wall_seconds if job.wall_seconds else 0.0
-    needed = 0.0
-    if stale is not None and slices:
-        # As `plan` has it: at most one such gap in a hundred days.
-        needed = slices_for_gap(stale, DAY) / slices
+    needed = 0.0 if stale is None else _needed_for_gaps(job, stale)
     proposal = propose(job.seen, needed=needed)
     if proposal.factor == 1.0:
         return proposal
@@ -108,6 +104,16 @@ def proposal_of(job: FleetJob, stale: float | None = None) -> Proposal:
     if (factor > 1.0) is not (proposal.factor > 1.0):
         return Proposal(1.0, "its rate was changed after most slices that were seen")
     return replace(proposal, factor=factor)
+
+
+def _needed_for_gaps(job: FleetJob, stale: float) -> float:
+    """Return how much more often a job must be drawn to have no longer gaps."""
+    if job.of_fleet and job.every:
+        # Turns come regularly: a gap is an interval, or two if one was missed.
+        return 2 * job.every / stale
+    slices = job.slices / job.wall_seconds if job.wall_seconds else 0.0
+    # As `plan` has it: at most one such gap in a hundred days.
+    return slices_for_gap(stale, DAY) / slices if slices else 0.0
 
 
 def _pace_so_far(job: FleetJob) -> float:

@@ -136,3 +136,15 @@ def test_a_plan_from_what_was_seen_keeps_the_gaps_that_are_asked_for() -> None:
     assert seen.proposal(stale=20.0).why == "gaps would be longer than allowed"
     assert seen.proposal(stale=20.0).factor == pytest.approx(7.85, abs=0.1)
     assert seen.proposal(stale=3600.0).factor == pytest.approx(0.1945, abs=0.0001)
+
+
+def test_turns_of_a_fleet_come_regularly_so_gaps_are_an_interval_or_two() -> None:
+    regular = job({"every": 2.0, "of_fleet": True}, recruited=1800)
+
+    assert regular.proposal(stale=10.0).factor == 1.0
+    rare = job({"every": 30.0, "of_fleet": True}, recruited=120)
+    assert rare.proposal(stale=60.0).factor == 1.0
+    assert rare.proposal(stale=40.0).why == "gaps would be longer than allowed"
+    assert rare.proposal(stale=40.0).changed_every(rare.every) == 20.0
+    idle = job({"every": 2.0, "of_fleet": True}, empty=1800)
+    assert idle.proposal(stale=10.0).changed_every(idle.every) == 5.0
