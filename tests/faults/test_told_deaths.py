@@ -58,7 +58,7 @@ def test_a_task_that_was_stolen_by_a_worker_that_died_tells_its_life(
         "deque of v",
         f"stolen by {dead}",
         f"{dead} died while running it",
-        "until its lease ended",
+        "from its start until its lease had ended",
         "until it was given back",
         "ran ",
         "done.",

@@ -477,6 +477,17 @@ def test_why_says_it_in_sentences(cli: QueueCli) -> None:
     assert "  It is not running because no worker is alive." in shown
 
 
+def test_why_and_cat_of_a_task_that_is_not_there_both_exit_with_1(
+    cli: QueueCli,
+) -> None:
+    cli.echo.submit("hi")
+
+    why, cat = cli.run("why", "nobody"), cli.run("cat", "nobody")
+
+    assert "Nothing is known of nobody." in why.output
+    assert (why.exit_code, cat.exit_code) == (1, 1)
+
+
 def test_drain_runs_what_is_there_and_ends(cli: QueueCli, run_cli: RunCli) -> None:
     handle = cli.echo.submit("hi")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncFleet, AsyncRecruiter, Duty, Fleet, Recruiter
-from workstealing.errors import RedisUnavailable
+from workstealing.errors import ConfigurationError, RedisUnavailable
 from workstealing.testing import wait_until
 
 
@@ -86,3 +86,16 @@ def test_without_redis_nobody_has_a_turn() -> None:
     with pytest.raises(RedisUnavailable):
         fleet.take("sweep", 1.0)
     assert not ran
+
+
+@pytest.mark.parametrize("kind", [Fleet, AsyncFleet])
+def test_what_connect_would_refuse_is_refused_when_a_fleet_is_made(kind: Any) -> None:
+    """Its error would be one of side work, which no host is told of."""
+    with pytest.raises(ConfigurationError, match="a Redis URL starts with a scheme"):
+        kind("localhost:6379")
+    with pytest.raises(ConfigurationError, match="cannot set 'nonsense'"):
+        kind("redis://localhost?nonsense=1")
+    with pytest.raises(ConfigurationError, match="not a int"):
+        kind(6379)
+    kind("redis://localhost:6379/0")
+    kind()

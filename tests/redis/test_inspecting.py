@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from workstealing import AsyncTaskQueue, TaskQueue, Worker, WorkStealer
+from workstealing import AsyncTaskQueue, BriefTasks, TaskQueue, Worker, WorkStealer
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError, TaskNotFound
 from workstealing.inspecting import AsyncInspector, Inspector, TaskFilter, TreeNode
+from workstealing.queue.brief_calls import brief_exchange
 from workstealing.queue.worker_calls import exchange, join, park, steal
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.outcome import State
@@ -756,3 +757,60 @@ def folder(root: TreeNode, path: str) -> list[str]:
 def everything(stage: Stage) -> dict[bytes, object]:
     keys = stage.client.scan_iter(match=f"*{stage.queue.name}*")
     return {key: stage.client.dump(key) for key in sorted(keys)}
+
+
+SPARE = "It is brief: a process with a spare moment may run it."
+TOO_SHORT = "A slice was too short for it, so only workers run it for now."
+NOBODY = "It is not running because no worker is alive."
+
+
+def test_why_a_brief_task_waits_where_the_site_runs_its_own(stage: Stage) -> None:
+    @stage.queue.task(name="visit", brief=True, fair_key="page")
+    def visit(page: str) -> None: ...
+
+    handles = [stage.queue.task(name="ping", brief=True)(lambda: None).submit()]
+    handles += [visit.submit("/cats") for _ in range(2)]
+    unaware = Inspector(TaskQueue(stage.queue.name, stage.client))
+
+    for handle in handles:
+        told = stage.inspector.why(handle.id).sentences
+        assert SPARE in told
+        assert NOBODY not in told
+        assert NOBODY in unaware.why(handle.id).sentences
+        assert SPARE not in unaware.why(handle.id).sentences
+    assert stage.inspector.cat(handles[0].id).state is State.WAITING
+    (plain,) = stage.ids(1)
+    assert NOBODY in stage.inspector.why(plain).sentences
+
+    stage.join("pool.0", abilities=["ping@1", "visit@1"])
+    told = stage.inspector.why(handles[0].id).sentences
+    assert "1 worker is alive; the next free one will run it." in told
+    assert SPARE in told
+
+
+def test_why_a_brief_task_waits_for_which_a_slice_was_too_short(stage: Stage) -> None:
+    ping = stage.queue.task(name="ping", brief=True)(lambda: None).submit()
+    parts = internals_of(stage.queue)
+
+    def moment(**more: Any) -> Any:
+        call = brief_exchange(parts.keys, parts.settings, "site", ["ping@1"], **more)
+        return parts.driver.call(call)
+
+    (taken,) = moment(want=1).tasks
+    moment(reports=[Report(taken.id, taken.token, "back")], overran=taken.id)
+
+    told = stage.inspector.why(ping.id).sentences
+
+    assert NOBODY in told
+    assert TOO_SHORT in told
+    assert SPARE not in told
+
+
+def test_a_stat_counts_what_spare_moments_took(stage: Stage) -> None:
+    stage.queue.task(name="ping", brief=True)(lambda: None).submit()
+    assert stage.inspector.stat().totals.brief == 0
+    brief = BriefTasks(stage.queue)
+    brief.recruited()
+    brief.close()
+
+    assert stage.inspector.stat().totals.brief == 1

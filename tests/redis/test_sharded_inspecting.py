@@ -10,9 +10,11 @@ from click.testing import CliRunner
 
 from workstealing import TaskQueue, Worker
 from workstealing.cli.queue_command import queue_command
+from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError, TaskNotFound
 from workstealing.inspecting import Inspector
 from workstealing.inspecting.task_search import TaskFilter
+from workstealing.queue.worker_calls import join
 from workstealing.testing import Server
 
 SHARDS = 4
@@ -137,3 +139,50 @@ def test_the_command_line_shows_shards_if_there_are_several(
 
     assert shown.exit_code == 0, shown.output
     assert "shard" in shown.output
+
+
+def _join(queue: TaskQueue, shard: int, worker: str, ability: str) -> None:
+    parts = internals_of(queue)
+    told = {"abilities": [ability]}
+    call = join(parts.shards.all[shard], parts.settings, worker, "1", told)
+    parts.driver.call(call)
+
+
+def test_why_a_task_waits_knows_of_the_workers_in_other_shards(
+    queue: TaskQueue, inspector: Inspector, add: Any
+) -> None:
+    here = {
+        int(one.id.partition(".")[0]): one for one in map(add.submit, *[range(4)] * 2)
+    }
+    named = queue.task(name="fair", fair_key="who")(lambda who: None)
+    fair = {int(one.id.partition(".")[0]): one for one in map(named.submit, "abcd")}
+    assert "because no worker is alive" in str(inspector.why(here[1].id))
+
+    _join(queue, 2, "away.0", "paint@1")
+    assert "but none can run add@1: it will be parked" in str(inspector.why(here[1].id))
+
+    _join(queue, 3, "away.1", "add@1")
+    told = inspector.why(here[1].id).sentences
+    assert "No worker is in its shard now." in told
+    assert "2 workers are alive; one looks there within about a second." in told
+    assert "No worker is in its shard now." in inspector.why(fair[1].id).sentences
+    assert "1 worker is alive; the next free one will run it." in (
+        inspector.why(here[3].id).sentences
+    )
+    assert (
+        "1 worker is in its shard, but none there can run add@1; one from another"
+        " shard can, and looks there within seconds."
+    ) in inspector.why(here[2].id).sentences
+
+
+def test_why_a_task_waits_says_so_if_there_is_one_worker_in_another_shard(
+    queue: TaskQueue, inspector: Inspector, add: Any
+) -> None:
+    here = {
+        int(one.id.partition(".")[0]): one for one in map(add.submit, *[range(4)] * 2)
+    }
+    _join(queue, 3, "away.1", "add@1")
+
+    told = inspector.why(here[1].id).sentences
+
+    assert "1 worker is alive; it looks there within about a second." in told

@@ -24,6 +24,7 @@ from workstealing.jobs.side_work_rows import (
     NOBODY,
     pace_text,
     planned_text,
+    why_text,
     yield_text,
 )
 from workstealing.recruiting.core import LEDGER_JOB
@@ -42,7 +43,7 @@ def print_observed_plan(url: str | None, stale: float | None, *, as_json: bool) 
     # What publishes the others is wanted for its own sake.
     jobs = [job for job in seen.jobs if job.name != LEDGER_JOB]
     if as_json:
-        click.echo(json.dumps([_object(job, stale) for job in jobs], indent=2))
+        click.echo(json.dumps([_object(job, jobs, stale) for job in jobs], indent=2))
     elif jobs:
         print_page(_page(seen, jobs, ledger.target, stale), open_console())
     else:
@@ -73,7 +74,7 @@ def _page(
             percent(job.share),
             planned_text(job, proposal),
             change or "no change",
-            proposal.why,
+            why_text(proposal, jobs),
         )
         if change:
             code.append(f'recruiter.set_rate("{job.name}", {change})')
@@ -99,7 +100,9 @@ def _change(job: FleetJob, proposal: Proposal) -> str:
     return ""
 
 
-def _object(job: FleetJob, stale: float | None) -> dict[str, Any]:
+def _object(
+    job: FleetJob, jobs: Sequence[FleetJob], stale: float | None
+) -> dict[str, Any]:
     proposal = job.proposal(stale)
     return {
         "job": job.name,
@@ -122,5 +125,5 @@ def _object(job: FleetJob, stale: float | None) -> dict[str, Any]:
         "planned_every": proposal.changed_every(job.every),
         "proposed_rate": proposal.changed(job.rate, _STEP),
         "proposed_every": proposal.changed_every(job.every, _STEP),
-        "why": proposal.why,
+        "why": why_text(proposal, jobs),
     }

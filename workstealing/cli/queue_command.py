@@ -127,7 +127,10 @@ def _tree(limit: int, **where: Any) -> None:
 @queue_options("ID")
 @clear_errors()
 def _why(**where: Any) -> None:
-    """Explain where a task is and why it is not running."""
+    """Explain where a task is and why it is not running.
+
+    Exits with 1 if nothing is known of it.
+    """
     queue, words = chosen_queue(**where)
     explained = Inspector(queue).why(single_word(words, "the id of one task"))
     state, console = explained.state.value, open_console()
@@ -139,6 +142,7 @@ def _why(**where: Any) -> None:
     print_page(parts, console)
     if explained.state is State.UNKNOWN:
         warn_of_unknown(queue)
+        raise SystemExit(1)
 
 
 for _command in (

@@ -50,6 +50,7 @@ logger = escaping_logger(__name__)
 
 _RANGE = re.compile(r"(\d+):(\d+)")
 _UNTIL_EMPTY = "--until-empty"
+_WORKERS = 4
 
 
 class _WorkerCommand(click.Command):
@@ -85,9 +86,8 @@ class _WorkerCommand(click.Command):
 @click.option(
     "--workers",
     type=int,
-    default=4,
-    show_default=True,
-    help="Number of tasks that run at the same time.",
+    help="Number of tasks that run at the same time; with --autoscale, at first."
+    "  [default: 4; with --autoscale, LEAST]",
 )
 @click.option(
     "--autoscale",
@@ -98,7 +98,8 @@ class _WorkerCommand(click.Command):
     "--wait",
     type=float,
     metavar="SECONDS",
-    help="With --autoscale: add workers also when a task has waited for this long.",
+    help="With --autoscale: add workers also when a task has waited for this long, two"
+    " at a time.",
 )
 @click.option(
     "--backlog",
@@ -170,7 +171,7 @@ def worker_command(
     weights: str | None,
     strict: bool,
     kind: Kind,
-    workers: int,
+    workers: int | None,
     until_empty: str | None,
     pool: str | None,
     batch: int,
@@ -207,11 +208,14 @@ def worker_command(
         raise BadInput(
             f"{_UNTIL_EMPTY} must have no value, or =all, got {until_empty!r}"
         )
+    autoscale = _autoscale(**scaling)
+    if workers is None:
+        workers = _WORKERS if autoscale is None else autoscale.least
     made = WorkerPool(
         [imported_any_queue(word) for word in words],
         workers,
         kind,
-        autoscale=_autoscale(**scaling),
+        autoscale=autoscale,
         name=pool,
         batch=batch,
         max_tasks=max_tasks,

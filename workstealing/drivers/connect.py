@@ -55,6 +55,7 @@ __all__ = (
     "address_for_children",
     "async_driver",
     "async_driver_source",
+    "check_redis",
     "connect",
     "connect_async",
     "dedicated",
@@ -138,6 +139,22 @@ def connect_async(
         startup_nodes=[AsyncClusterNode(*host) for host in address.hosts],
         **_cluster_settings(settings),
     )
+
+
+def check_redis(redis: Client | AsyncClient | str | None) -> None:
+    """Refuse a URL that `connect` would refuse, and what is no client; connect nothing.
+
+    For what is first used where an error would be counted, and shown to nobody.
+    """
+    if redis is None:
+        return
+    if isinstance(redis, str) and server_in_memory(redis) is None:
+        address, _ = _planned(redis, "side-work", None, "workstealing", None)
+        _check_options(address, Redis)
+    elif not isinstance(
+        redis, (str, Redis, RedisCluster, AsyncRedis, AsyncRedisCluster)
+    ):
+        raise ConfigurationError(_not_redis(redis))
 
 
 def driver(redis: Client | str | None, profile: Profile = "side-work") -> Driver:

@@ -43,9 +43,15 @@ def _no_worker(stat: QueueStat) -> Alarm | None:
     age = ""
     if stat.oldest_at_ms is not None:
         age = f"The oldest has waited for {_age(stat)}. "
+    start, taken = "Start", stat.totals.brief
+    if taken:
+        # What of the backlog is brief is only known to the code of the tasks.
+        tasks = plural(taken, "task")
+        so_far = f"Spare moments have taken {tasks} so far, but only brief ones."
+        start = f"{so_far} For others, start"
     return Alarm(
         f"{stat.backlog:,} {wait} and no worker is alive",
-        f"{age}Start a worker: workstealing worker APP:QUEUE",
+        f"{age}{start} a worker: workstealing worker APP:QUEUE",
         "waiting",
     )
 

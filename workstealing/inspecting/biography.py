@@ -225,7 +225,9 @@ def _in_hand(one: _Event, following: _Event, passed: int) -> LifeStretch:
     words, then = f"ran {took} in {worker}", _befell(following)
     kind: _Kind = "works"
     if letter == "l":
-        words = f"{worker} died while running it; {took} until its lease ended"
+        # When it renewed its lease last, and so for how long it ran, nobody knows.
+        how_long = f"{took} from its start until its lease had ended"
+        words = f"{worker} died while running it; {how_long}"
         kind, then = "fails", ""
     elif letter in "fd":
         kind = "fails"

@@ -295,6 +295,7 @@ def _totals(stats: dict[str, int]) -> QueueTotals:
         reassigned=stats.get("reassigned", 0),
         stolen=stats.get("stolen", 0),
         forgotten=stats.get("forgotten", 0),
+        brief=stats.get("brief", 0),
     )
 
 

@@ -18,6 +18,7 @@ from workstealing.errors import InvalidName
 from workstealing.inspecting.counting import SomeWorkers
 from workstealing.inspecting.due_times import DueTimes, read_due_times
 from workstealing.inspecting.error_groups import ErrorGroups, read_error_groups
+from workstealing.inspecting.prospects import Surroundings
 from workstealing.inspecting.queue_events import QueueEvents, read_events
 from workstealing.inspecting.shard_views import (
     list_shards,
@@ -233,6 +234,7 @@ class _InspectionFlows:
     """The flows of both inspectors, for one queue."""
 
     def __init__(self, queue: TaskQueue | AsyncTaskQueue) -> None:
+        self._queue = queue
         self._name, self._run = queue.name, queue.run
         self._parts = internals_of(queue)
 
@@ -253,8 +255,8 @@ class _InspectionFlows:
         if most is not None:
             checked_whole(most, "most", 1)
         keys, settings = (yield from self._shard_of(task_id)), self._parts.settings
-        where = self._options()
-        return (yield from examine_task(keys, settings, task_id, most, where=where))
+        around = self._around(keys)
+        return (yield from examine_task(keys, settings, task_id, most, around=around))
 
     def tree(self, limit: int) -> Flow[TreeNode]:
         limit, shards = _checked_limit(limit), (yield from self._shards())
@@ -262,7 +264,8 @@ class _InspectionFlows:
 
     def why(self, task_id: str) -> Flow[Explanation]:
         keys, settings = (yield from self._shard_of(task_id)), self._parts.settings
-        return (yield from explain_task(keys, settings, task_id, where=self._options()))
+        around = self._around(keys)
+        return (yield from explain_task(keys, settings, task_id, around=around))
 
     def browse(
         self, wanted: TaskFilter, after: str, limit: int
@@ -297,6 +300,10 @@ class _InspectionFlows:
     def _shard_of(self, task_id: str) -> Flow[QueueKeys]:
         yield from self._shards()
         return (yield from self._parts.shards.find(checked_id(task_id)))
+
+    def _around(self, keys: QueueKeys) -> Surroundings:
+        others = [one for one in self._parts.shards.all if one is not keys]
+        return Surroundings(self._options(), others, self._queue.registry)
 
     def _counts(self) -> Flow[list[tuple[QueueKeys, Counts]]]:
         """Read the counts of each shard."""

@@ -96,10 +96,14 @@ def worker_row(worker: WorkerStat) -> dict[str, str]:
 
 
 def totals_text(stat: QueueStat) -> str:
-    """Return what has happened since the queue was created: 3 submitted, 0 done, …"""
+    """Return what has happened since the queue was created: 3 submitted, 0 done, …
+
+    What spare moments took is only said where they take any.
+    """
     return ", ".join(
         f"{number:,} {name.replace('_', ' ')}"
         for name, number in asdict(stat.totals).items()
+        if number or name != "brief"
     )
 
 

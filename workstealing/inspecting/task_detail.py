@@ -23,6 +23,7 @@ from workstealing.inspecting.formatting import (
     plural,
     timestamp,
 )
+from workstealing.inspecting.prospects import Surroundings, prospects_of
 from workstealing.inspecting.task_history import read_history
 from workstealing.inspecting.views import CutText, Explanation, TaskDetail
 from workstealing.queue import limit_calls, listing_calls
@@ -49,17 +50,16 @@ def examine_task(
     task_id: str,
     most: int | None = None,
     *,
-    where: str,
+    around: Surroundings,
 ) -> Flow[tuple[TaskDetail, Explanation]]:
     """Return a task and explain it; raise `TaskNotFound` if nothing is kept of it.
 
     An envelope or a result of more than *most* bytes is the beginning of its text.
-    *where* are the options that name the queue on the command line.
     """
     found = yield from _find(keys, task_id)
     if found.state is State.UNKNOWN:
         raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
-    sentences = yield from _explain(keys, settings, found, where)
+    sentences = yield from _explain(keys, settings, found, around)
     seen = found.trace
     outcome = preview_outcome(seen.outcome) if seen.outcome else None
     detail = TaskDetail(
@@ -85,14 +85,11 @@ def examine_task(
 
 
 def explain_task(
-    keys: QueueKeys, settings: QueueSettings, task_id: str, *, where: str
+    keys: QueueKeys, settings: QueueSettings, task_id: str, *, around: Surroundings
 ) -> Flow[Explanation]:
-    """Explain where a task is, which worker has it, and why it is not running.
-
-    *where* are the options that name the queue on the command line.
-    """
+    """Explain where a task is, which worker has it, and why it is not running."""
     found = yield from _find(keys, task_id)
-    sentences = yield from _explain(keys, settings, found, where)
+    sentences = yield from _explain(keys, settings, found, around)
     return Explanation(task_id, found.state, tuple(sentences), _biography(found))
 
 
@@ -114,7 +111,10 @@ def _find(keys: QueueKeys, task_id: str) -> Flow[_FoundTask]:
 
 
 def _explain(
-    keys: QueueKeys, settings: QueueSettings, found: _FoundTask, where: str
+    keys: QueueKeys,
+    settings: QueueSettings,
+    found: _FoundTask,
+    around: Surroundings,
 ) -> Sentences:
     seen = found.trace
     if found.state is State.UNKNOWN:
@@ -122,13 +122,13 @@ def _explain(
     if found.state is State.DELAYED:
         return [*_delayed(seen), *_unique(seen), *_history(found)]
     if found.state is State.PAUSED:
-        sentences = _paused(seen, where)
+        sentences = _paused(seen, around.where)
     elif seen.is_step:
         sentences = yield from _following(keys, found)
     elif found.state is State.WAITING and seen.line:
-        sentences = yield from _in_line(keys, found)
+        sentences = yield from _in_line(keys, around, found)
     elif found.state is State.WAITING:
-        sentences = yield from _waiting(keys, found)
+        sentences = yield from _waiting(keys, around, found)
     elif found.state is State.PARKED:
         sentences = yield from _parked(keys, seen)
     elif found.state is State.ASSIGNED:
@@ -199,14 +199,12 @@ def _expiry(seen: Trace) -> list[str]:
     return [f"It expired {late} ago: the worker that comes to it ends it unbegun."]
 
 
-def _waiting(keys: QueueKeys, found: _FoundTask) -> Sentences:
+def _waiting(keys: QueueKeys, around: Surroundings, found: _FoundTask) -> Sentences:
     envelope = preview_envelope(found.trace.envelope)
     priority = envelope.priority if envelope.priority in (0, 2) else 1
     inbox = keys.inboxes[priority]
     ahead = yield from ask(listing_calls.position(inbox, found.id, most=_FAR))
     length = yield from ask(listing_calls.length(inbox))
-    alive = yield from ask(listing_calls.count_living(keys, found.trace.now_ms))
-    capable = yield from ask(listing_calls.count_capable(keys, envelope.ability))
     sentences = [
         f"It is waiting in the inbox of priority {priority}; no worker has it yet.",
         _position(ahead, length),
@@ -214,15 +212,7 @@ def _waiting(keys: QueueKeys, found: _FoundTask) -> Sentences:
     if envelope.at:
         age = duration_ms(found.trace.now_ms - envelope.at)
         sentences.append(f"It was submitted {age} ago.")
-    if not alive:
-        sentences.append("It is not running because no worker is alive.")
-    elif not capable:
-        sentences.append(
-            f"{_workers_alive(alive)}, but none can run {envelope.ability}: it will be"
-            " parked until a worker joins that can."
-        )
-    else:
-        sentences.append(f"{_workers_alive(alive)}; the next free one will run it.")
+    sentences += yield from prospects_of(keys, around, found.id, found.trace)
     return [*sentences, *_expiry(found.trace)]
 
 
@@ -240,7 +230,7 @@ def _following(keys: QueueKeys, found: _FoundTask) -> Sentences:
     return [*sentences, *_expiry(seen)]
 
 
-def _in_line(keys: QueueKeys, found: _FoundTask) -> Sentences:
+def _in_line(keys: QueueKeys, around: Surroundings, found: _FoundTask) -> Sentences:
     seen = yield from ask(limit_calls.held_back(keys, found.id))
     _, fair_key, *_ = (*found.trace.line.split("\t"), "")
     if seen.ahead < 0:
@@ -251,11 +241,11 @@ def _in_line(keys: QueueKeys, found: _FoundTask) -> Sentences:
         first = f"It is waiting for the turn of its fair key {fair_key}."
     else:
         first = "It is waiting in its line; its limits have room."
-    alive = yield from ask(listing_calls.count_living(keys, found.trace.now_ms))
+    trace = found.trace
+    hope = yield from prospects_of(keys, around, found.id, trace, is_near=False)
     tasks = plural(seen.ahead, "task")
     verb = "is" if seen.ahead == 1 else "are"
     place = f"{tasks} {verb} ahead of it in its line." if seen.ahead else "It is next."
-    hope = [] if alive else ["It is not running because no worker is alive."]
     return [first, place, *hope]
 
 
@@ -455,10 +445,6 @@ def _position(ahead: int | None, length: int) -> str:
     if ahead == 0:
         return "It is next."
     return f"{ahead:,} of {length:,} tasks {'is' if ahead == 1 else 'are'} ahead of it."
-
-
-def _workers_alive(alive: int) -> str:
-    return plural(alive, "worker is alive", "workers are alive")
 
 
 def _decoded(text: bytes, most: int | None) -> Any:

@@ -98,6 +98,8 @@ class QueueTotals:
     stolen: int
     forgotten: int = 0
     """Dead letters that nobody looked after: they were too old or too many."""
+    brief: int = 0
+    """Tasks that were taken in spare moments."""
 
 
 @dataclass(frozen=True, slots=True)

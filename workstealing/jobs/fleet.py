@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workstealing._checks import checked_queue_name
 from workstealing.drivers.async_driver import AsyncClient
-from workstealing.drivers.connect import async_driver_source, driver_source
+from workstealing.drivers.connect import async_driver_source, check_redis, driver_source
 from workstealing.drivers.sync_driver import Client
 from workstealing.jobs.redis_job import call_script
 from workstealing.queue.steps import Call
@@ -21,6 +21,7 @@ class Fleet:
     """
 
     def __init__(self, redis: Client | str | None = None, name: str = "fleet") -> None:
+        check_redis(redis)
         self._source = driver_source(redis)
         self._name = checked_queue_name(name, "the name of a fleet")
 
@@ -39,6 +40,7 @@ class AsyncFleet:
     def __init__(
         self, redis: AsyncClient | str | None = None, name: str = "fleet"
     ) -> None:
+        check_redis(redis)
         self._source = async_driver_source(redis)
         self._name = checked_queue_name(name, "the name of a fleet")
 

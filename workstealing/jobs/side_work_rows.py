@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workstealing.inspecting.formatting import duration_ms, percent, plural
 from workstealing.jobs.fleet_side_work import FleetJob, FleetSideWork
+from workstealing.jobs.side_work_verdicts import OUT_OF_SHARE
 from workstealing.recruiting.observed_plan import Proposal
 from workstealing.telemetry.events import REFUSALS
 
@@ -16,6 +19,7 @@ __all__ = (
     "refusals_text",
     "seen_ago",
     "summary_text",
+    "why_text",
     "yield_text",
 )
 
@@ -50,6 +54,14 @@ def planned_text(job: FleetJob, proposal: Proposal) -> str:
         return "as it is"
     rate, every = proposal.changed(job.rate), proposal.changed_every(job.every)
     return pace_text(rate, every, of_fleet=job.of_fleet)
+
+
+def why_text(proposal: Proposal, jobs: Sequence[FleetJob]) -> str:
+    """Give the reason for a proposal; name the job that takes most, if that is it."""
+    if proposal.why != OUT_OF_SHARE:
+        return proposal.why
+    busiest = max(jobs, key=lambda job: job.seconds)
+    return f"{proposal.why} ({busiest.name}, {percent(busiest.share)})"
 
 
 def refusals_text(job: FleetJob) -> str:

@@ -11,14 +11,24 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from workstealing.inspecting.formatting import duration, percent, plural
-from workstealing.recruiting.observed_plan import Proposal, propose
+from workstealing.recruiting.observed_plan import (
+    MOSTLY_REFUSED,
+    Proposal,
+    propose,
+)
 from workstealing.recruiting.plan_formulas import DAY, slices_for_gap
 from workstealing.telemetry.events import REFUSALS, Outcome
 
 if TYPE_CHECKING:
     from workstealing.jobs.fleet_side_work import FleetJob
 
-__all__ = ("JobVerdict", "Verdict", "judge", "proposal_of")
+__all__ = ("OUT_OF_SHARE", "JobVerdict", "Verdict", "judge", "proposal_of")
+
+OUT_OF_SHARE = (
+    "most draws are refused: side work has used up its share. Raise share=, or lower"
+    " the rate of the job that takes most of the time"
+)
+"""Why nothing is proposed for a job that others leave no time for."""
 
 _MOSTLY = 0.9
 # Slices that find nothing say nothing as long as they are as few.
@@ -96,18 +106,38 @@ def proposal_of(job: FleetJob, stale: float | None = None) -> Proposal:
         job: the job.
         stale: seconds without a slice in the whole fleet that are too many, if any.
     """
-    slices = job.slices / job.wall_seconds if job.wall_seconds else 0.0
-    needed = 0.0
-    if stale is not None and slices:
-        # As `plan` has it: at most one such gap in a hundred days.
-        needed = slices_for_gap(stale, DAY) / slices
+    needed = 0.0 if stale is None else _needed_for_gaps(job, stale)
     proposal = propose(job.seen, needed=needed)
+    if proposal.why == MOSTLY_REFUSED:
+        return replace(proposal, why=_why_refused(job))
     if proposal.factor == 1.0:
         return proposal
     factor = proposal.factor * _pace_so_far(job)
     if (factor > 1.0) is not (proposal.factor > 1.0):
         return Proposal(1.0, "its rate was changed after most slices that were seen")
     return replace(proposal, factor=factor)
+
+
+def _why_refused(job: FleetJob) -> str:
+    """Say what keeps a job from its slices, and what to do if it is other jobs."""
+    why = _most_refusals(job)
+    if why is Outcome.BUDGET:
+        return OUT_OF_SHARE
+    return f"most draws are refused: {_REASONS[why]}; no rate changes that"
+
+
+def _most_refusals(job: FleetJob) -> Outcome:
+    return max(REFUSALS, key=lambda outcome: job.outcomes[outcome])
+
+
+def _needed_for_gaps(job: FleetJob, stale: float) -> float:
+    """Return how much more often a job must be drawn to have no longer gaps."""
+    if job.of_fleet and job.every:
+        # Turns come regularly: a gap is an interval, or two if one was missed.
+        return 2 * job.every / stale
+    slices = job.slices / job.wall_seconds if job.wall_seconds else 0.0
+    # As `plan` has it: at most one such gap in a hundred days.
+    return slices_for_gap(stale, DAY) / slices if slices else 0.0
 
 
 def _pace_so_far(job: FleetJob) -> float:
@@ -136,7 +166,7 @@ def _starving(job: FleetJob) -> JobVerdict | None:
         # It is switched off, so it asks for nothing.
         return None
     if job.drawn >= _FEW_SLICES and job.refused >= _MOSTLY * job.drawn:
-        why = max(REFUSALS, key=lambda outcome: job.outcomes[outcome])
+        why = _most_refusals(job)
         share = percent(job.refused / job.drawn)
         words = f"{share} of its draws are refused: {_REASONS[why]} ({why})"
     elif asked >= _ENOUGH_ASKED and job.slices < _STARVING_SHARE * asked:

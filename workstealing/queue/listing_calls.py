@@ -28,6 +28,7 @@ __all__ = (
     "ended",
     "first_in_lines",
     "first_of",
+    "is_field",
     "length",
     "line_fronts",
     "list_running",
@@ -330,6 +331,11 @@ def score(key: str, name: str) -> RedisCommand[int | None]:
         ("ZSCORE", key, name),
         lambda reply: None if reply is None else number(reply),
     )
+
+
+def is_field(key: str, name: str) -> RedisCommand[bool]:
+    """Tell whether a hash has a field."""
+    return RedisCommand(("HEXISTS", key, name), bool)
 
 
 def first_of(key: str, *, most: int) -> RedisCommand[tuple[str, ...]]:

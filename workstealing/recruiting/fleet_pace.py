@@ -61,10 +61,11 @@ class PerFleet(PerTime):
     ) -> Callable[[], Any]:
         """Return what runs a slice if it is the turn of this process."""
         if inspect.iscoroutinefunction(self.turns.take) is not is_coroutine:
-            wanted = "an AsyncFleet" if is_coroutine else "a Fleet"
-            raise ConfigurationError(
-                f"job {job!r} needs {wanted}: one whose turns are taken as it is run"
-            )
+            wanted = "a Fleet, not an AsyncFleet: so does each job of a Recruiter, and"
+            wanted += " each plain function of an AsyncRecruiter"
+            if is_coroutine:
+                wanted = "an AsyncFleet, not a Fleet: so does each coroutine function"
+            raise ConfigurationError(f"job {job!r} needs {wanted}")
         seconds = _TURN * self.every
 
         def note(free_in: float) -> None:

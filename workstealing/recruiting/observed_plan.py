@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from workstealing.recruiting.plan_formulas import HIGHEST_FILL, fill_of_slices
 from workstealing.telemetry.events import REFUSALS, Outcome
 
-__all__ = ("ENOUGH_SLICES", "Proposal", "SlicesSeen", "propose")
+__all__ = ("ENOUGH_SLICES", "MOSTLY_REFUSED", "Proposal", "SlicesSeen", "propose")
 
 ENOUGH_SLICES = 50
 """Fewer say too little."""
+
+MOSTLY_REFUSED = "most draws are refused to protect the hosts; no rate changes that"
+"""Why nothing is proposed for a job that hardly gets any slice."""
 
 # Above this share of slices with work left, the backlog may grow at any speed.
 _BEHIND = 0.9
@@ -102,8 +105,7 @@ def propose(
     if seen.failed > judged:
         return Proposal(1.0, "most slices raise: mend the job first", is_known=False)
     if seen.refused > seen.drawn / 2:
-        why = "most draws are refused to protect the hosts; no rate changes that"
-        return Proposal(1.0, why, is_known=False)
+        return Proposal(1.0, MOSTLY_REFUSED, is_known=False)
     if needed > _NOTABLE:
         return Proposal(needed, "gaps would be longer than allowed")
     if judged < enough:

@@ -338,8 +338,8 @@ def _warn_of_length(
     task: Delivery, ability: str, took: float, moment: SpareMoment
 ) -> None:
     logger.warning(
-        "task %s (%s) took %.0f ms of a slice of %.0f ms: is it brief? For some time,"
-        " only workers run such tasks",
+        "task %s (%s) took %.0f ms of a slice of %.0f ms: is it brief? This"
+        " process takes no such task for up to a minute",
         task.id,
         ability,
         took * 1000,

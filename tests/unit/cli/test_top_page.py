@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workstealing.cli.tables import plain_lines
 from workstealing.cli.top_views import TITLES, TopFrame, top_parts
 from workstealing.inspecting import (
@@ -215,3 +217,11 @@ def test_a_frame_says_what_is_special_about_the_queue() -> None:
     assert _lines(_frame(_stat(input_ended=True)))[0].endswith("; its input has ended")
     assert "there is no such queue" in _lines(_frame(_stat(is_known=False)))[0]
     assert "no worker is alive" in _lines(_frame(_stat()))
+
+
+def test_what_spare_moments_took_is_shown_if_they_took_any() -> None:
+    stat = _stat(_worker("pool.0"))
+    some = replace(stat, totals=replace(stat.totals, brief=12))
+
+    assert "brief" not in "".join(_lines(_frame(stat), "queue"))
+    assert ", 12 brief" in "".join(_lines(_frame(some), "queue"))

@@ -29,6 +29,21 @@ def test_tasks_that_wait_with_no_worker_are_an_alarm_unless_the_queue_is_paused(
     assert _headlines(**lonely, pauses=(pause,)) == []
 
 
+def test_where_spare_moments_take_tasks_a_missing_worker_is_not_all_that_matters() -> (
+    None
+):
+    lonely = replace(STAT, backlog=3, living=0)
+    (alone,) = alarms_of(lonely)
+    (spare,) = alarms_of(replace(lonely, totals=replace(STAT.totals, brief=1200)))
+
+    assert alone.more == "Start a worker: workstealing worker APP:QUEUE"
+    assert spare.headline == "3 tasks wait and no worker is alive"
+    assert spare.more == (
+        "Spare moments have taken 1,200 tasks so far, but only brief ones. For others,"
+        " start a worker: workstealing worker APP:QUEUE"
+    )
+
+
 def test_parked_tasks_are_named() -> None:
     needs = tuple(ParkedStat(f"task{n}@1", n, "") for n in range(1, 6))
     (alarm,) = alarms_of(replace(STAT, parked=15, parked_abilities=needs))

@@ -33,9 +33,9 @@ def test_a_task_that_was_stolen_and_whose_worker_died_is_told_in_order() -> None
 
     assert str(life) == (
         "waited 3.5 s in the inbox and the deque of w1; stolen by w2; 400 ms in the"
-        " deque of w2; w2 died while running it; 15 s until its lease ended; 100 ms"
-        " until it was given back; waited 100 ms in the inbox; held by w3 for 50 ms;"
-        " ran 200 ms in w3; done. That is 19.4 s in all."
+        " deque of w2; w2 died while running it; 15 s from its start until its lease"
+        " had ended; 100 ms until it was given back; waited 100 ms in the inbox; held"
+        " by w3 for 50 ms; ran 200 ms in w3; done. That is 19.4 s in all."
     )
     assert life.total_ms == 19_350
     assert life.is_whole

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from workstealing.jobs.fleet_side_work import FleetJob
+from workstealing.jobs.side_work_rows import why_text
 from workstealing.jobs.side_work_verdicts import Verdict
 from workstealing.telemetry.events import Outcome
 
@@ -136,3 +138,38 @@ def test_a_plan_from_what_was_seen_keeps_the_gaps_that_are_asked_for() -> None:
     assert seen.proposal(stale=20.0).why == "gaps would be longer than allowed"
     assert seen.proposal(stale=20.0).factor == pytest.approx(7.85, abs=0.1)
     assert seen.proposal(stale=3600.0).factor == pytest.approx(0.1945, abs=0.0001)
+
+
+def test_turns_of_a_fleet_come_regularly_so_gaps_are_an_interval_or_two() -> None:
+    regular = job({"every": 2.0, "of_fleet": True}, recruited=1800)
+
+    assert regular.proposal(stale=10.0).factor == 1.0
+    rare = job({"every": 30.0, "of_fleet": True}, recruited=120)
+    assert rare.proposal(stale=60.0).factor == 1.0
+    assert rare.proposal(stale=40.0).why == "gaps would be longer than allowed"
+    assert rare.proposal(stale=40.0).changed_every(rare.every) == 20.0
+    idle = job({"every": 2.0, "of_fleet": True}, empty=1800)
+    assert idle.proposal(stale=10.0).changed_every(idle.every) == 5.0
+
+
+def test_what_keeps_most_draws_from_becoming_slices_is_said_with_a_next_step() -> None:
+    assert job(recruited=10, budget=80, busy=10).proposal().why == (
+        "most draws are refused: side work has used up its share. Raise share=, or"
+        " lower the rate of the job that takes most of the time"
+    )
+    assert job(recruited=10, open=80, budget=10).proposal().why == (
+        "most draws are refused: what it depends on has failed; no rate changes that"
+    )
+
+
+def test_the_job_that_takes_most_of_the_time_is_named_where_the_share_is_used_up() -> (
+    None
+):
+    refused, busy = job(recruited=10, budget=90), job(recruited=500)
+    busy = replace(busy, name="brief", seconds=24.0)
+    jobs = [refused, busy]
+
+    assert why_text(refused.proposal(), jobs).endswith(
+        "of the job that takes most of the time (brief, 0.333 %)"
+    )
+    assert why_text(busy.proposal(), jobs) == busy.proposal().why

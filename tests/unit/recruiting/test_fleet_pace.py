@@ -125,8 +125,19 @@ def test_whose_slices_are_meant_must_make_sense() -> None:
     recruiter = Recruiter()
     with pytest.raises(AmbiguousPace, match="every="):
         recruiter.install(print, "job", rate=0.1, of=Turns(ManualClock()))
-    with pytest.raises(ConfigurationError, match="needs a Fleet"):
+    for_plain = (
+        "'job' needs a Fleet, not an AsyncFleet: so does each job of a Recruiter"
+    )
+    with pytest.raises(ConfigurationError, match=for_plain):
         recruiter.install(print, "job", every=1, of=AsyncTurns(ManualClock()))
+    with pytest.raises(ConfigurationError, match=for_plain):
+        AsyncRecruiter().install(print, "job", every=1, of=AsyncTurns(ManualClock()))
+
+    async def coroutine() -> None: ...
+
+    for_coroutines = "'job' needs an AsyncFleet, not a Fleet: so does each coroutine"
+    with pytest.raises(ConfigurationError, match=for_coroutines):
+        AsyncRecruiter().install(coroutine, "job", every=1, of=Turns(ManualClock()))
     with pytest.raises(ConfigurationError, match="must be a Fleet"):
         recruiter.install(print, "job", every=1, of="fleet")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="must be a Fleet"):
