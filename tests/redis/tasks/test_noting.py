@@ -194,8 +194,8 @@ def test_a_task_whose_redis_is_away_goes_on_without_a_log(key_prefix: str) -> No
         records = [(record.message, record.dropped) for record in handle.logs()]
         assert records[0] == ("before", 0)
         assert records[-1][0] == "after"
-        # The line, and what we warned of for progress and checkpoint; if it was quick to
-        # come back, it has the last warning itself.
+        # The line, and what we warned of for progress and checkpoint; a server that is
+        # back soon has the last warning itself.
         assert sum(dropped for _, dropped in records) + len(records) - 2 == 3
         assert "lost" not in [message for message, _ in records]
         queue.close()
