@@ -128,7 +128,9 @@ class AsyncDriver:
                 if not is_repeated and isinstance(step, (Call, RedisCommand)):
                     return await self._send_step(step, is_repeated=True)
             script = step.script if isinstance(step, Call) else None
-            raise translated(error, script) from error
+            is_subscribing = isinstance(step, (Subscribe, AwaitOutcome))
+            failure = translated(error, script, is_subscribing=is_subscribing)
+            raise failure from error
         except RuntimeError as error:
             if not _is_of_another_loop(error):
                 raise

@@ -125,7 +125,9 @@ class Driver:
                 if not is_repeated and isinstance(step, (Call, RedisCommand)):
                     return self._send_step(step, is_repeated=True)
             script = step.script if isinstance(step, Call) else None
-            raise translated(error, script) from error
+            is_subscribing = isinstance(step, (Subscribe, AwaitOutcome))
+            failure = translated(error, script, is_subscribing=is_subscribing)
+            raise failure from error
         return answer
 
     def _look(self) -> None:

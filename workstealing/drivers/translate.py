@@ -67,16 +67,22 @@ _UNKNOWN_COMMAND = re.compile(r"[Uu]nknown (?:Redis )?(?:sub)?command")
 _NO_CLUSTER = "Redis Cluster cannot be connected"
 
 
-def translated(error: BaseException, script: Script | None = None) -> RedisError:
+def translated(
+    error: BaseException, script: Script | None = None, *, is_subscribing: bool = False
+) -> RedisError:
     """Return our error for one of redis-py's; raise it `from` the original.
 
-    Where the server names a line of *script*, the message names its file.
+    Where the server names a line of *script*, the message names its file. Who waits for
+    an outcome waits on where a server that is full refuses subscriptions, as Redis 8
+    does.
     """
     text = str(error) or type(error).__name__
     if script is not None:
         text = _LINE.sub(lambda line: script.source_of(int(line[1])), text)
     if isinstance(error, exceptions.ReadOnlyError):
         return RedisReadOnly(f"the server takes no writes: {text}")
+    if isinstance(error, exceptions.OutOfMemoryError) and is_subscribing:
+        return RedisUnavailable(f"the server is full and takes no subscription: {text}")
     if isinstance(error, exceptions.OutOfMemoryError):
         return RedisOutOfMemory(f"the server is out of memory: {text}")
     if isinstance(error, exceptions.MovedError) or text.startswith("MOVED "):
