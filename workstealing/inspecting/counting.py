@@ -131,7 +131,7 @@ def read_stat(
     as many commands however many workers there are.
     """
     oldest_at_ms = yield from _oldest(keys, seen)
-    living = yield from ask(listing_calls.count_living(keys, seen.now_ms))
+    living = yield from _living(keys, seen)
     names = tuple(seen.leases) if some is None else some.of(seen)
     workers = yield from _workers(keys, names)
     parked = (yield from _parked(keys)) if seen.parked else ()
@@ -208,6 +208,13 @@ def _worker_stat(
         pid=number(described.get("pid")) or 0,
         since_ms=number(described.get("since")) or 0,
     )
+
+
+def _living(keys: QueueKeys, seen: Counts) -> Flow[int]:
+    """Count the workers that are alive; with one command if only workers have leases."""
+    if (yield from ask(listing_calls.count_members(keys))) == len(seen.leases):
+        return sum(end > seen.now_ms for end in seen.leases.values())
+    return (yield from ask(listing_calls.count_living(keys, seen.now_ms)))
 
 
 def _is_known(seen: Counts) -> bool:

@@ -23,6 +23,7 @@ __all__ = (
     "count_capable",
     "count_existing",
     "count_living",
+    "count_members",
     "count_parked",
     "describe_workers",
     "ended",
@@ -261,6 +262,11 @@ def count_capable(keys: QueueKeys, ability: str) -> RedisCommand[int]:
     return RedisCommand(
         ("HGET", keys.abilities, ability), lambda reply: number(reply) or 0
     )
+
+
+def count_members(keys: QueueKeys) -> RedisCommand[int]:
+    """Count the workers that have joined, and have neither left nor been struck off."""
+    return RedisCommand(("HLEN", keys.members), int)
 
 
 def count_living(keys: QueueKeys, now_ms: int) -> Call[int]:
