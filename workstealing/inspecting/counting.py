@@ -211,7 +211,7 @@ def _worker_stat(
 
 
 def _living(keys: QueueKeys, seen: Counts) -> Flow[int]:
-    """Count the workers that are alive; with one command if only workers have leases."""
+    """Count the workers that live; with one command if only workers have leases."""
     if (yield from ask(listing_calls.count_members(keys))) == len(seen.leases):
         return sum(end > seen.now_ms for end in seen.leases.values())
     return (yield from ask(listing_calls.count_living(keys, seen.now_ms)))
