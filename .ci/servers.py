@@ -55,10 +55,10 @@ def try_out(name: str, folders: list[str]) -> bool:
     """Run the tests on a server; return whether all passed."""
     try:
         binary = bring(name)
+        said = subprocess.check_output([binary, "--version"], text=True)
     except (LookupError, OSError, subprocess.CalledProcessError) as error:
         print(f"{name}: not tested: {error}", flush=True)
         return True
-    said = subprocess.check_output([binary, "--version"], text=True)
     version = re.search(r"v=([\d.]+)", said)
     assert version, said
     server = f"{'Valkey' if 'valkey' in said.lower() else 'Redis'} {version[1]}"
