@@ -19,7 +19,7 @@ TEST = $(BIN)/python -m pytest
 quick test slow matrix servers web-servers: export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo quick test slow check measure bench bench-peers docs pictures cast matrix servers \
-	web-servers django-tasks mutations soak clean
+	web-servers django-tasks mutations soak dist clean
 
 demo: .venv/demo-ready
 	$(BIN)/workstealing demo
@@ -86,6 +86,11 @@ matrix:
 servers: .venv/test-ready
 	$(BIN)/python .ci/servers.py $(SERVERS)
 
+# What is uploaded to a package index, in dist/, with links to the address of the project.
+dist: .venv/test-ready
+	@test -n "$(URL)" || { echo "say where it is published: make dist URL=https://github.com/<owner>/<name>"; exit 1; }
+	PROJECT_URL=$(URL) $(BIN)/python -m hatchling build --directory dist
+
 # Responses with us and without, on every web server that the pages of WSGI and ASGI name.
 web-servers: .venv/web-servers-ready
 	$(TEST) -n $(TESTERS) --dist worksteal tests/integrations/web
@@ -99,7 +104,7 @@ mutations: .venv/test-ready
 	$(BIN)/python .ci/mutations.py
 
 clean:
-	rm -rf .venv .venv-3.* .venv-django .venv-peers .servers
+	rm -rf .venv .venv-3.* .venv-django .venv-peers .servers dist
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python >= 3.10 is needed: make PYTHON=/path/to/python"; exit 1; }
