@@ -92,7 +92,7 @@ def test_steps_after_one_that_is_not_done_are_cancelled(
     for name in "bc":
         outcome = json.loads(outcomes[name])
         assert outcome["state"] == "cancelled"
-        assert outcome["reason"] == "task a before it failed: ValueError: bad"
+        assert outcome["reason"] == "the earlier step a failed: ValueError: bad"
     assert queue.state()["stats"]["cancelled"] >= "2"
 
 

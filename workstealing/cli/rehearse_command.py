@@ -129,8 +129,9 @@ def rehearse_command(
     say(f"\n{rehearsal.summary}")
     if after is None:
         say(
-            "What it leaves behind was not compared, but for its result and the tasks"
-            " that it submits: give --after, and --before to make the same start."
+            "Only its result and the tasks that it submits were compared. To compare"
+            " what else it leaves behind, give --after, and --before to make every"
+            " story begin alike."
         )
     if not rehearsal.passed:
         raise SystemExit(1)

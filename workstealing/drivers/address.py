@@ -129,7 +129,11 @@ def _parsed(url: str, form: Form, plain: str, default_port: int) -> Address:
     service, database = "", parts.path.strip("/")
     if form == "sentinel":
         service, _, database = database.partition("/")
-        _check(bool(service))
+        if not service:
+            raise ConfigurationError(
+                "a URL with Sentinels names the service that they watch, after the"
+                " hosts: redis+sentinel://host1:26379,host2:26379/service/0"
+            )
     _check(not database or database.isdecimal())
     options = _options(f"{plain}://{credentials}{at}h/{database}?{parts.query}")
     if form == "cluster":

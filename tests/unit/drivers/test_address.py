@@ -89,7 +89,6 @@ def test_what_follows_a_question_mark_is_an_option() -> None:
         "redis://host/0?db=zero",
         "unix://",
         "unix://host/path",
-        "redis+sentinel://a:26379",
         "redis+sentinel://a:26379/main/zero",
         "redis+cluster://a,,b",
         "redis+cluster://a/1",
@@ -136,6 +135,12 @@ def test_the_repr_of_an_address_has_no_password() -> None:
 def test_an_unescaped_password_is_told_how_to_be_written() -> None:
     with pytest.raises(ConfigurationError, match="percent-encode special characters"):
         parse_address("redis://ann:7/1?sesame=x@host")
+
+
+@pytest.mark.parametrize("url", ["redis+sentinel://a:1,b:2", "redis+sentinel://a/"])
+def test_sentinels_without_a_service_are_told_what_is_missing(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="names the service that they watch"):
+        parse_address(url)
 
 
 def test_an_unknown_option_is_named() -> None:

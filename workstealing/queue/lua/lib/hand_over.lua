@@ -64,7 +64,7 @@ local function why_skipped(id, outcome)
     why = tostring(value.error.type) .. ': ' .. tostring(value.error.message or '')
   end
   local verbs = {failed = 'failed', cancelled = 'was cancelled', expired = 'expired'}
-  return 'task ' .. id .. ' before it ' .. (verbs[what] or 'was given up')
+  return 'the earlier step ' .. id .. ' ' .. (verbs[what] or 'was given up')
     .. (why and ': ' .. tostring(why) or '')
 end
 
