@@ -65,7 +65,20 @@ NEEDED = {
     "granian-asgi": "granian",
 }
 
+# `make test` has one server of each kind; `make slow` and `make web-servers` have all.
+MORE = ("gevent", "granian", "hypercorn", "daphne", "uwsgi", "wsgiref", "cheroot")
+
 Serve = Callable[..., Any]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Call tests slow that repeat on one more server what others say on the first."""
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            host = str(item.callspec.params.get("host", ""))
+            if SITES.parent in item.path.parents and host.endswith(MORE):
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
