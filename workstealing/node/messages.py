@@ -150,7 +150,7 @@ class RequestRefused(WorkStealingError):
         self.code = code
         self.text = text
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return self.text
 
 
