@@ -84,11 +84,7 @@ class CounterFlush(RedisJob):
 
 
 class AsyncCounterFlush(AsyncRedisJob):
-    """Write-behind counters, for asyncio.
-
-    `sink(batch_id, counts)` adds counts to the store, once per batch id. *lease* must
-    be longer than the sink ever takes.
-    """
+    """`CounterFlush` for asyncio."""
 
     def __init__(
         self,

@@ -77,7 +77,7 @@ class DeadMembers(RedisJob):
 
 
 class AsyncDeadMembers(AsyncRedisJob):
-    """A registry with heartbeats, for asyncio."""
+    """`DeadMembers` for asyncio."""
 
     def __init__(
         self,

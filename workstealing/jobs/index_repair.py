@@ -70,7 +70,7 @@ class IndexRepair(RedisJob):
 
 
 class AsyncIndexRepair(AsyncRedisJob):
-    """Removes members without a key from an index, for asyncio."""
+    """`IndexRepair` for asyncio."""
 
     def __init__(
         self,

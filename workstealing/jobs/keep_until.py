@@ -70,10 +70,7 @@ class KeepUntil(RedisJob):
 
 
 class AsyncKeepUntil(AsyncRedisJob):
-    """Values that are kept until their deadline, for asyncio.
-
-    *until* is seconds from now, a `timedelta`, or a `datetime` with a time zone.
-    """
+    """`KeepUntil` for asyncio."""
 
     def __init__(
         self, redis: AsyncClient | str | None, key: str, *, batch: int = 100

@@ -86,10 +86,7 @@ class MissingTTL(RedisJob):
 
 
 class AsyncMissingTTL(AsyncRedisJob):
-    """Gives a time to live to keys that have none, for asyncio.
-
-    *key* is where the job keeps its state; *jitter* is a share of *ttl*.
-    """
+    """`MissingTTL` for asyncio."""
 
     def __init__(
         self,

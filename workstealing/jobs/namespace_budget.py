@@ -105,10 +105,7 @@ class NamespaceBudget(RedisJob):
 
 
 class AsyncNamespaceBudget(AsyncRedisJob):
-    """Evicts keys of a prefix that is over its budget, for asyncio.
-
-    *key* is where the index is kept. Give *most_keys*, *most_bytes*, or both.
-    """
+    """`NamespaceBudget` for asyncio."""
 
     def __init__(
         self,

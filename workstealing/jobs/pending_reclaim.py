@@ -86,7 +86,7 @@ class PendingReclaim(RedisJob):
 
 
 class AsyncPendingReclaim(AsyncRedisJob):
-    """Handles the entries of dead consumers, for asyncio."""
+    """`PendingReclaim` for asyncio."""
 
     def __init__(
         self,

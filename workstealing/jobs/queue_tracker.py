@@ -82,7 +82,7 @@ class QueueTracker(RedisJob):
 
 
 class AsyncQueueTracker(AsyncRedisJob):
-    """A set of ids that follows a table, for asyncio."""
+    """`QueueTracker` for asyncio."""
 
     def __init__(
         self,

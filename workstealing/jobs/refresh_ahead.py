@@ -99,11 +99,7 @@ class RefreshAhead(RedisJob):
 
 
 class AsyncRefreshAhead(AsyncRedisJob):
-    """Cached values that are recomputed in time, for asyncio.
-
-    *ttl*, *stale* (as long as *ttl* by default), *ahead* (a tenth of it) and *lease*
-    are seconds; the lease must be longer than computing ever takes.
-    """
+    """`RefreshAhead` for asyncio."""
 
     def __init__(
         self,

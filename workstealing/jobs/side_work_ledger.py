@@ -48,7 +48,7 @@ class SideWorkLedger(RedisJob):
 
 
 class AsyncSideWorkLedger(AsyncRedisJob):
-    """Reads the ledger; `SideWorkLedger` for asyncio."""
+    """`SideWorkLedger` for asyncio."""
 
     def __init__(self, redis: AsyncClient | str | None = None) -> None:
         super().__init__(redis)

@@ -37,7 +37,7 @@ class StatsPublisher(RedisJob):
 
 
 class AsyncStatsPublisher(AsyncRedisJob):
-    """Adds what was counted since the last slice; for an `AsyncRecruiter`."""
+    """`StatsPublisher` for asyncio."""
 
     def __init__(self, redis: AsyncClient | str | None, stats: Stats) -> None:
         super().__init__(redis)

@@ -80,7 +80,7 @@ class VolatileHash(RedisJob):
 
 
 class AsyncVolatileHash(AsyncRedisJob):
-    """Hash fields with a time to live, for asyncio."""
+    """`VolatileHash` for asyncio."""
 
     def __init__(
         self,

@@ -61,10 +61,7 @@ class WindowTrimmer(RedisJob):
 
 
 class AsyncWindowTrimmer(AsyncRedisJob):
-    """Keeps sorted sets and streams within bounds, for asyncio.
-
-    Pass *age* (older entries go) or *length* (the oldest entries beyond it go).
-    """
+    """`WindowTrimmer` for asyncio."""
 
     def __init__(
         self,
