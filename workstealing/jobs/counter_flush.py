@@ -153,7 +153,7 @@ class _CounterFlushSteps:
         counts = _counts(flat)
         work = self._deliver(text(first), counts, token)
         yield from releasing_on_error(self._lease, token, work)
-        return duty_of(len(counts), self._batch)
+        return duty_of(len(counts), more=len(counts) >= self._batch)
 
     def _deliver(self, batch_id: str, counts: dict[str, int], token: str) -> Flow[None]:
         yield from call_hook(self._sink, batch_id, counts)

@@ -33,6 +33,7 @@ from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
     call_script,
+    duty_of,
     hook_errors,
 )
 from workstealing.queue.steps import (
@@ -110,9 +111,7 @@ class _IndexRepairSteps:
             )
         if apart:
             removed += yield from self._repair_apart(apart, scores)
-        if removed * 4 >= len(scores) > 0:
-            return Duty.MORE
-        return Duty.RECRUITED if removed else Duty.DISMISSED
+        return duty_of(removed, more=removed * 4 >= len(scores) > 0)
 
     def _together(self, keys: dict[Value, str]) -> Flow[dict[Value, str]]:
         """Return the members whose keys one script may touch with the index."""

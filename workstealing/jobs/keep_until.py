@@ -144,7 +144,7 @@ class _KeepUntilSteps:
         removed = yield from ask(
             call_script("keep_sweep", keys, int, names=map(sendable, names))
         )
-        return duty_of(removed, self._batch)
+        return duty_of(removed, more=removed >= self._batch)
 
     def _value(self, name: str) -> str:
         return sendable(beside(self._key, f"value:{name}"))

@@ -45,7 +45,7 @@ from workstealing.jobs.job_leases import (
     release,
     releasing_on_error,
 )
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
 from workstealing.jobs.shared_scan import SharedScan
 from workstealing.queue.steps import Call, Flow, Nodes, RedisCommand, ask
 from workstealing.recruiting.job import Duty
@@ -218,7 +218,7 @@ class _NamespaceBudgetSteps:
             raise Conflict("another recruit is evicting keys of this namespace")
         if verdict == _CHECK:
             _, dropped, _ = yield from self._inspect(asked, drawn)
-            return _duty(dropped, more=dropped * 4 >= self._batch)
+            return duty_of(dropped, more=dropped * 4 >= self._batch)
         if verdict != _OVER:
             return (yield from self._add_unknown())
         work = self._evict(asked, drawn)
@@ -242,7 +242,9 @@ class _NamespaceBudgetSteps:
             ]
         flat = [part for key in gone for part in (key, -1)]
         _, keys, size = yield from ask(self._update(asked, flat))
-        return _duty(dropped + len(gone), more=self._is_over_budget(keys, size))
+        removed = dropped + len(gone)
+        more = removed > 0 and self._is_over_budget(keys, size)
+        return duty_of(removed, more=more)
 
     def _inspect(
         self, asked: int, drawn: list[Value]
@@ -272,7 +274,7 @@ class _NamespaceBudgetSteps:
             # A key that was evicted after the page was read must not stay.
             yield from self._inspect(asked, fresh)
         yield from ask(self._scan.advance(page, {}))
-        return _duty(len(fresh), more=not page.ends_pass)
+        return duty_of(len(fresh), more=bool(fresh) and not page.ends_pass)
 
     def _victims(
         self, inspected: list[_KeyInspection], usage: Usage
@@ -301,9 +303,3 @@ class _NamespaceBudgetSteps:
             measure=self._measure,
             seen=seen,
         )
-
-
-def _duty(done: int, *, more: bool) -> Duty:
-    if done and more:
-        return Duty.MORE
-    return Duty.RECRUITED if done else Duty.DISMISSED

@@ -184,7 +184,7 @@ class _PendingReclaimSteps:
                 yield from ask(RedisCommand(acknowledge, int))
         if first is not None:
             raise first
-        return duty_of(found, self._limits.batch)
+        return duty_of(found, more=found >= self._limits.batch)
 
     def _claim(self) -> Call[list[Any]]:
         return call_script(

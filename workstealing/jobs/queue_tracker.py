@@ -28,7 +28,13 @@ from workstealing._checks import checked_batch, checked_text, is_text
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.jobs.job_keys import beside, checked_key, sendable, text, texts
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_hook, call_script
+from workstealing.jobs.redis_job import (
+    AsyncRedisJob,
+    RedisJob,
+    call_hook,
+    call_script,
+    duty_of,
+)
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
@@ -162,9 +168,7 @@ class _QueueTrackerSteps:
         else:
             changed, more = yield from self._add_next(text(after))
         # While either kind has a backlog, slices continue to alternate.
-        if more:
-            return Duty.MORE
-        return Duty.RECRUITED if changed else Duty.DISMISSED
+        return duty_of(changed, more=bool(more))
 
     def _add_next(self, after: str) -> Flow[list[int]]:
         page = (after or None, self._batch)

@@ -228,7 +228,7 @@ class _RefreshAheadSteps:
         done = verdicts.count(_OURS) + verdicts.count(_UNREAD)
         if _HELD in verdicts and not done:
             raise Conflict("another process is computing the values that are due")
-        return duty_of(done, self._batch)
+        return duty_of(done, more=done >= self._batch)
 
     def _get_first(self, name: str) -> Flow[Value | None]:
         error: BaseException | None = None

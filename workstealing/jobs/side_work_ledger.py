@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workstealing.drivers.async_driver import AsyncClient
-from workstealing.drivers.sync_driver import Client
 from workstealing.jobs.fleet_side_work import (
     FleetHost,
     FleetJob,
@@ -39,9 +37,6 @@ _OPEN_MS = 30_000
 class SideWorkLedger(RedisJob):
     """Reads the ledger by a redis-py client, a URL, or the configured server."""
 
-    def __init__(self, redis: Client | str | None = None) -> None:
-        super().__init__(redis)
-
     def read(self) -> FleetSideWork:
         """Return the side work of the last hour."""
         return self._driver.run(_read_fleet())
@@ -49,9 +44,6 @@ class SideWorkLedger(RedisJob):
 
 class AsyncSideWorkLedger(AsyncRedisJob):
     """`SideWorkLedger` for asyncio."""
-
-    def __init__(self, redis: AsyncClient | str | None = None) -> None:
-        super().__init__(redis)
 
     async def read(self) -> FleetSideWork:
         """Return the side work of the last hour."""

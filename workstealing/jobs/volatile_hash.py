@@ -160,7 +160,7 @@ class _VolatileHashSteps:
             _, error = yield from call_for_each(self._on_expire, pairs(flat).items())
             if error is not None:
                 raise error
-        return duty_of(removed, self._batch)
+        return duty_of(removed, more=removed >= self._batch)
 
     def _expiring(
         self, script: str, ttl: float | timedelta, **arguments: Any
