@@ -18,10 +18,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from workstealing._checks import checked_batch, checked_text, milliseconds
+from workstealing._checks import checked_batch, checked_text, checked_time, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.errors import ConfigurationError
 from workstealing.jobs.job_keys import Value, beside, checked_key, sendable, texts
 from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
 from workstealing.queue.steps import Call, Flow, ask
@@ -161,8 +160,5 @@ def _deadline(until: Until) -> dict[str, Any]:
     """Return "in" (a duration) or "at" (a time), and its milliseconds."""
     if not isinstance(until, datetime):
         return {"kind": "in", "time_ms": milliseconds(until, "until")}
-    if until.tzinfo is None:
-        raise ConfigurationError(
-            f"until must be a datetime with a time zone, not {until!r}"
-        )
-    return {"kind": "at", "time_ms": round(until.timestamp() * 1000)}
+    moment = checked_time(until, "until")
+    return {"kind": "at", "time_ms": round(moment.timestamp() * 1000)}

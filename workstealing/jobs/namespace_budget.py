@@ -34,7 +34,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing._checks import checked_batch, is_text
+from workstealing._checks import checked_batch, checked_whole, is_text
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError, Conflict
@@ -53,6 +53,8 @@ from workstealing.recruiting.job import Duty
 __all__ = ("AsyncNamespaceBudget", "NamespaceBudget", "Usage")
 
 _LEASE_MS = 10_000
+# Lua counts in floats, exactly up to here.
+_MOST_BYTES = 2**53
 _SAMPLES_PER_EVICTION = 5
 _OVER, _CHECK, _BUSY = 2, 1, -1
 _GLOB = re.compile(r"([*?\[\]\\])")
@@ -161,10 +163,9 @@ class _NamespaceBudgetSteps:
             raise ConfigurationError(
                 f"prefix must be a string such as 'cache:', not {prefix!r}"
             )
-        budgets = [most for most in (most_keys, most_bytes) if most is not None]
-        if not budgets or min(budgets) < 0:
+        if most_keys is None and most_bytes is None:
             raise ConfigurationError(
-                "NamespaceBudget needs most_keys= or most_bytes=, 0 or more"
+                "NamespaceBudget needs a budget: give most_keys=, most_bytes= or both"
             )
         checked_key(key)
         parts = ("index", "sizes", "state", "lease")
@@ -175,8 +176,10 @@ class _NamespaceBudgetSteps:
         ours = (*self._keys.values(), scan)
         self._ours = {*ours, *(name.encode() for name in ours)}
         self._most = (
-            -1 if most_keys is None else most_keys,
-            -1 if most_bytes is None else most_bytes,
+            -1 if most_keys is None else checked_whole(most_keys, "most_keys", 0),
+            -1
+            if most_bytes is None
+            else checked_whole(most_bytes, "most_bytes", 0, _MOST_BYTES),
         )
         self._abandoned = AbandonedLeases()
         self._measure = int(most_bytes is not None)
