@@ -19,7 +19,7 @@ WorkStealingError
 ├── Conflict                another recruit does the same work; nothing is wrong
 ├── InvalidDuty             a job returned something other than a Duty or None
 ├── HookFailed              a user's function raised inside a job; the cause is kept
-├── KeyFailed               the key of a task cannot be told; nothing was submitted
+├── KeyFailed               the key of a task is not known; nothing was submitted
 ├── NotPermitted            this principal may not call the task
 ├── PayloadInvalid          arguments that do not match the task; names the field
 ├── PayloadTooLarge         more bytes than the queue accepts
@@ -224,7 +224,7 @@ class HookFailed(WorkStealingError):
 
 
 class KeyFailed(WorkStealingError):
-    """The key of a limit, of fairness or of a unique task cannot be told.
+    """The key of a limit, of fairness or of a unique task cannot be determined.
 
     Nothing was submitted. If a function of the user raised, `__cause__` is its error.
     """
@@ -350,8 +350,8 @@ class ScheduleNotFound(WorkStealingError):
 
     def _text(self) -> str:
         return (
-            f"there is no schedule '{self.name}' in this run of the queue; one of the"
-            " code is known once a worker or a recruit has begun"
+            f"there is no schedule '{self.name}' in this run of the queue; one that is"
+            " declared in code is stored when a worker or an upkeep job first runs"
         )
 
 
@@ -488,7 +488,7 @@ class RedisError(WorkStealingError):
 class RedisUnavailable(RedisError):
     """The server is unreachable, did not answer in time, or takes no writes.
 
-    It may come back: those who wait for a result wait on.
+    It may come back: calls that wait for a result go on waiting.
     """
 
 

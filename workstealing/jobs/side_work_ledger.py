@@ -83,7 +83,7 @@ def _read_fleet() -> Flow[FleetSideWork]:
 
 
 class _Ledger:
-    """The entries of an hour, the latest first; what is none of ours is left out."""
+    """The entries of an hour, the latest first; malformed ones are left out."""
 
     def __init__(self, now_ms: int, entries: Sequence[LedgerEntry]) -> None:
         self._now_ms = now_ms

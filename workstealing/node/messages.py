@@ -4,8 +4,8 @@ Each request is a type of its own, checked when it is read. Unknown fields are i
 so that newer clients can talk to older nodes.
 
 An error has a code for programs and a text for people. The codes are those of
-Maelstrom. Only with code 0 the request may have been carried out; with all others it
-was not.
+Maelstrom. After code 0 the request may have been carried out; after all others it was
+not.
 """
 
 from __future__ import annotations

@@ -79,9 +79,10 @@ class Node:
 def _messages(source: BinaryIO) -> Iterator[bytes]:
     """Yield each message as soon as it is complete.
 
-    A message is one line, or spread over indented lines: a line that is just `{` begins
-    one that ends with the next line that is not indented, with `}` if it is complete.
-    Of a longer message than `LONGEST`, the rest is dropped.
+    A message is one line, or several that begin with a line that is just `{`. These go
+    on while lines are indented; the next line is the last one if it is just `}`, and
+    begins another message if it is not. The rest of a message that is longer than
+    `LONGEST` is dropped.
     """
     spread = bytearray()
     for line in _lines(source):
