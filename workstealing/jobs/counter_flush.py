@@ -31,7 +31,7 @@ from workstealing._checks import checked_batch, checked_text, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict
-from workstealing.jobs.job_keys import beside, checked_key, text
+from workstealing.jobs.job_keys import beside, checked_key, lossless_text
 from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
@@ -151,7 +151,7 @@ class _CounterFlushSteps:
         if first == _BUSY:
             raise Conflict("another recruit is passing a batch of counters to the sink")
         counts = _counts(flat)
-        work = self._deliver(text(first), counts, token)
+        work = self._deliver(lossless_text(first), counts, token)
         yield from releasing_on_error(self._lease, token, work)
         return duty_of(len(counts), more=len(counts) >= self._batch)
 

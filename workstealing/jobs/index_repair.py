@@ -28,7 +28,7 @@ from workstealing._checks import checked_batch
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import RedisError
-from workstealing.jobs.job_keys import Value, checked_key, pairs, slot_of
+from workstealing.jobs.job_keys import Value, checked_key, mapping_of, slot_of
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
@@ -98,7 +98,9 @@ class _IndexRepairSteps:
         self._batch = checked_batch(batch)
 
     def repair(self) -> Flow[Duty]:
-        scores = yield from ask(self._call("index_sample", pairs, most=self._batch))
+        scores = yield from ask(
+            self._call("index_sample", mapping_of, most=self._batch)
+        )
         with hook_errors(self._key_of):
             keys = {name: self._key_of(text) for name, text in _readable(scores)}
         together = yield from self._together(keys)

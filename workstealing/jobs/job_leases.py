@@ -20,7 +20,7 @@ from workstealing.errors import RedisError
 from workstealing.jobs.redis_job import call_script
 from workstealing.queue.steps import Call, Flow, ask
 
-__all__ = ("AbandonedLeases", "new_token", "release", "releasing_on_error")
+__all__ = ("AbandonedLeases", "new_token", "release_leases", "releasing_on_error")
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def new_token() -> str:
     return secrets.token_hex(8)
 
 
-def release(*leases: tuple[str, str]) -> Call[int]:
+def release_leases(*leases: tuple[str, str]) -> Call[int]:
     """Release leases, each with its token, if they are still ours."""
     keys, tokens = zip(*leases, strict=True)
     return call_script("lease_release", {"leases": keys}, int, tokens=tokens)
@@ -46,7 +46,7 @@ def releasing_on_error(lease: str, token: str, flow: Flow[T]) -> Flow[T]:
     except Exception:
         # The user should learn of the first error, not of this one.
         with suppress(RedisError):
-            yield from ask(release((lease, token)))
+            yield from ask(release_leases((lease, token)))
         raise
 
 
@@ -69,4 +69,4 @@ class AbandonedLeases:
         if self._abandoned:
             abandoned, self._abandoned = self._abandoned, deque(maxlen=_MOST)
             with suppress(RedisError):
-                yield from ask(release(*abandoned))
+                yield from ask(release_leases(*abandoned))

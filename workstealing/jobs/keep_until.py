@@ -21,7 +21,13 @@ from typing import Any, TypeAlias
 from workstealing._checks import checked_batch, checked_text, checked_time, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.jobs.job_keys import Value, beside, checked_key, sendable, texts
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+    lossless_texts,
+    sendable,
+)
 from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
 from workstealing.queue.steps import Call, Flow, ask
 from workstealing.recruiting.job import Duty
@@ -134,7 +140,7 @@ class _KeepUntilSteps:
     def sweep(self) -> Flow[Duty]:
         due = {"due": self._deadlines}
         names = yield from ask(
-            call_script("names_due", due, texts, is_raw=True, most=self._batch)
+            call_script("names_due", due, lossless_texts, is_raw=True, most=self._batch)
         )
         if not names:
             return Duty.DISMISSED

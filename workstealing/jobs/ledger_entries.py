@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing._forking import reset_in_children
-from workstealing.jobs.job_keys import text
+from workstealing.jobs.job_keys import lossless_text
 from workstealing.jobs.redis_job import call_script
 from workstealing.queue.replies import number
 from workstealing.queue.steps import Call
@@ -203,9 +203,9 @@ def read_entries() -> Call[tuple[int, bool, list[LedgerEntry]]]:
 
 def _entries(pairs: Mapping[Any, Any], stretch: int) -> Iterable[LedgerEntry]:
     for field, value in pairs.items():
-        kind, _, rest = text(field).partition("\t")
+        kind, _, rest = lossless_text(field).partition("\t")
         host, _, name = rest.partition("\t")
-        written, _, facts = text(value).partition("\n")
+        written, _, facts = lossless_text(value).partition("\n")
         numbers = tuple(number(one) or 0 for one in written.split())
         yield LedgerEntry(kind, name, host, numbers, _facts(facts), stretch)
 

@@ -42,7 +42,7 @@ from workstealing.jobs.job_keys import Value, beside, by_slot, checked_key
 from workstealing.jobs.job_leases import (
     AbandonedLeases,
     new_token,
-    release,
+    release_leases,
     releasing_on_error,
 )
 from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
@@ -226,7 +226,7 @@ class _NamespaceBudgetSteps:
             return (yield from self._add_unknown())
         work = self._evict(asked, drawn)
         duty = yield from releasing_on_error(self._lease, token, work)
-        yield from ask(release((self._lease, token)))
+        yield from ask(release_leases((self._lease, token)))
         return duty
 
     def _evict(self, asked: int, drawn: list[Value]) -> Flow[Duty]:

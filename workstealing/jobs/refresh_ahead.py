@@ -33,7 +33,14 @@ from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict, HookFailed
-from workstealing.jobs.job_keys import Value, beside, checked_key, sendable, text, texts
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+    lossless_text,
+    lossless_texts,
+    sendable,
+)
 from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
@@ -281,7 +288,9 @@ class _RefreshAheadSteps:
 
     def _due_names(self) -> Call[list[str]]:
         due = {"due": self._due}
-        return call_script("names_due", due, texts, is_raw=True, most=self._batch)
+        return call_script(
+            "names_due", due, lossless_texts, is_raw=True, most=self._batch
+        )
 
     def _read(self, name: str) -> Call[_CachedValue | None]:
         return call_script("fresh_get", {"value": self._value(name)}, _kept)
@@ -304,4 +313,4 @@ def _kept(flat: list[Any]) -> _CachedValue | None:
     if not flat:
         return None
     value, took, expires, left = flat
-    return _CachedValue(value, int(took), text(expires), int(left))
+    return _CachedValue(value, int(took), lossless_text(expires), int(left))
