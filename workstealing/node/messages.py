@@ -36,7 +36,7 @@ __all__ = (
     "StealJob",
     "SubmitJob",
     "TakeJob",
-    "understood",
+    "read_request",
 )
 
 MOST_WORKERS = 1_000
@@ -154,7 +154,7 @@ class RequestRefused(WorkStealingError):
         return self.text
 
 
-def understood(body: Mapping[str, Any]) -> Request:
+def read_request(body: Mapping[str, Any]) -> Request:
     """Return the request of a body; raise `RequestRefused` if it is not one."""
     kind = body.get("type")
     if not isinstance(kind, str):

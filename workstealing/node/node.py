@@ -14,7 +14,7 @@ import msgspec
 
 from workstealing.errors import RedisError, RedisUnavailable
 from workstealing.node.cluster import Cluster
-from workstealing.node.messages import ErrorCode, RequestRefused, understood
+from workstealing.node.messages import ErrorCode, RequestRefused, read_request
 
 __all__ = ("LONGEST", "Node")
 
@@ -63,7 +63,7 @@ class Node:
                 raise RequestRefused(
                     ErrorCode.MALFORMED_REQUEST, "src or dest is not a string"
                 )
-            reply = self._cluster.answer(understood(body))
+            reply = self._cluster.answer(read_request(body))
         except RequestRefused as refused:
             return _error(number, refused)
         except RedisUnavailable as error:

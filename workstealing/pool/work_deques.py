@@ -330,7 +330,7 @@ class WorkDeques(Generic[Item]):
         try:
             return self._deques[worker]
         except KeyError:
-            raise UnknownWorker(f"there is no worker {worker!r}: add() it") from None
+            raise UnknownWorker(f"there is no worker {worker!r}") from None
 
     def _deque_even_if_gone(self, worker: Hashable) -> WorkDeque[Item]:
         deque = self._deques.get(worker)

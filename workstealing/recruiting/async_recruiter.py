@@ -39,8 +39,8 @@ class AsyncRecruiter(RecruiterCore):
     """Recruits tasks with a spare moment; see `RecruiterCore` for the arguments."""
 
     _takes_coroutines: ClassVar[bool] = True
-    # The host was cancelled, or its coroutine closed: what a job raises of these is
-    # made an ordinary error before.
+    # Raised when the host is cancelled or its coroutine is closed. If a job raises one
+    # of these, `_value` makes it an ordinary error first.
     _passing: ClassVar[tuple[type[BaseException], ...]] = (
         asyncio.CancelledError,
         GeneratorExit,

@@ -1,11 +1,11 @@
 """The part that both recruiters share: jobs, lottery, protections, statistics.
 
-It begins and ends slices, and runs none: `Recruiter` and `AsyncRecruiter` do that, each
-in its own way. The lock is held for microseconds, never while a job, a setup function
-or an observer runs, so no caller waits for the work of another.
+It begins and ends slices. `Recruiter` and `AsyncRecruiter` run them, each in its own
+way. The lock is held for microseconds, and never while a job, a setup function or an
+observer runs, so no caller waits for the work of another.
 
 This is a base class, not a collaborator: a dismissed `enlist()` reads one attribute of
-its recruiter, and the detour by a second object would cost it 15 % more.
+its recruiter, and reading it from a second object would cost 15 % more.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class RecruiterCore:
     """
 
     _takes_coroutines: ClassVar[bool] = False
-    # What only somebody who stops the host can have raised, besides stop requests.
+    # Besides stop requests, what is raised to stop the host, never by a job.
     _passing: ClassVar[tuple[type[BaseException], ...]] = ()
     _masters: ClassVar[dict[type[RecruiterCore], RecruiterCore]] = {}
 
