@@ -32,7 +32,7 @@ from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict
 from workstealing.jobs.job_keys import beside, checked_key, lossless_text
-from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
+from workstealing.jobs.job_leases import AbandonedLeases, releasing_on_error
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
@@ -140,9 +140,7 @@ class _CounterFlushSteps:
 
     def flush(self) -> Flow[Duty]:
         yield from self._abandoned.release_all()
-        token = new_token()
-        work = self._flush(token)
-        return (yield from self._abandoned.watching(self._lease, token, work))
+        return (yield from self._abandoned.watching(self._lease, self._flush))
 
     def _flush(self, token: str) -> Flow[Duty]:
         first, *flat = yield from ask(self._take(token))

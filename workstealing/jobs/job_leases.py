@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -20,17 +21,12 @@ from workstealing.errors import RedisError
 from workstealing.jobs.redis_job import call_script
 from workstealing.queue.steps import Call, Flow, ask
 
-__all__ = ("AbandonedLeases", "new_token", "release_leases", "releasing_on_error")
+__all__ = ("AbandonedLeases", "release_leases", "releasing_on_error")
 
 T = TypeVar("T")
 
 # Beyond these, the oldest are left to expire.
 _MOST = 100
-
-
-def new_token() -> str:
-    """Return a unique token for one holder."""
-    return secrets.token_hex(8)
 
 
 def release_leases(*leases: tuple[str, str]) -> Call[int]:
@@ -56,10 +52,14 @@ class AbandonedLeases:
     def __init__(self) -> None:
         self._abandoned: deque[tuple[str, str]] = deque(maxlen=_MOST)
 
-    def watching(self, lease: str, token: str, flow: Flow[T]) -> Flow[T]:
-        """Run a flow that takes a lease, and remember the lease if it is cancelled."""
+    def watching(self, lease: str, work: Callable[[str], Flow[T]]) -> Flow[T]:
+        """Run a flow that takes a lease, and remember the lease if it is cancelled.
+
+        *work* is called with a token, by which it is known as the holder.
+        """
+        token = secrets.token_hex(8)
         try:
-            return (yield from flow)
+            return (yield from work(token))
         except GeneratorExit:
             self._abandoned.append((lease, token))
             raise

@@ -41,7 +41,6 @@ from workstealing.errors import ConfigurationError, Conflict
 from workstealing.jobs.job_keys import Value, beside, by_slot, checked_key
 from workstealing.jobs.job_leases import (
     AbandonedLeases,
-    new_token,
     release_leases,
     releasing_on_error,
 )
@@ -200,9 +199,7 @@ class _NamespaceBudgetSteps:
 
     def enforce(self) -> Flow[Duty]:
         yield from self._abandoned.release_all()
-        token = new_token()
-        work = self._enforce(token)
-        return (yield from self._abandoned.watching(self._lease, token, work))
+        return (yield from self._abandoned.watching(self._lease, self._enforce))
 
     def _enforce(self, token: str) -> Flow[Duty]:
         most_keys, most_bytes = self._most

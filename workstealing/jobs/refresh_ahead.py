@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeAlias
 
 from workstealing._checks import checked_batch, checked_text, milliseconds
@@ -41,7 +42,7 @@ from workstealing.jobs.job_keys import (
     lossless_texts,
     sendable,
 )
-from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
+from workstealing.jobs.job_leases import AbandonedLeases, releasing_on_error
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
@@ -254,12 +255,11 @@ class _RefreshAheadSteps:
 
     def _renew(self, name: str, seen: str) -> Flow[tuple[int, Value | None]]:
         """Compute and store a value, if we get its lease."""
-        token, lease = new_token(), self._lease(name)
-        work = self._renew_as(token, name, seen)
-        return (yield from self._abandoned.watching(lease, token, work))
+        work = partial(self._renew_as, name, seen)
+        return (yield from self._abandoned.watching(self._lease(name), work))
 
     def _renew_as(
-        self, token: str, name: str, seen: str
+        self, name: str, seen: str, token: str
     ) -> Flow[tuple[int, Value | None]]:
         lease = {"token": token, "lease_ms": self._times.lease, "seen": seen}
         verdict, started = yield from ask(
