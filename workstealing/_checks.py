@@ -1,4 +1,4 @@
-"""Checks every number and name that a user gives, when it is given, and the process.
+"""Checks every number and name that a user gives, when it is given.
 
 Each function returns the checked value, in the type that the code works with, or raises
 a `ConfigurationError` that names the argument, what it must be and what it is. None is
@@ -173,7 +173,7 @@ def milliseconds(duration: float | timedelta, what: str = "ttl") -> int:
 
 
 def checked_time(moment: Any, what: str) -> datetime:
-    """Return a time that says in which zone it is meant."""
+    """Return a datetime that has a time zone."""
     if not isinstance(moment, datetime):
         raise ConfigurationError(
             f"{what} must be a datetime with a time zone, such as"
@@ -269,7 +269,7 @@ def checked_client_name(name: Any) -> str:
 
 
 def checked_secret(secret: Any) -> bytes:
-    """Return a secret of some length; what is wrong is told without showing it."""
+    """Return a secret that is long enough; an error does not show it."""
     if not isinstance(secret, (str, bytes)):
         raise ConfigurationError(
             f"a secret must be text or bytes, not a {type(secret).__name__}"
@@ -319,6 +319,13 @@ def is_text(text: str) -> bool:
     return True
 
 
+def threads_are_greenlets() -> bool:
+    """Return whether gevent has replaced threads: while one computes, no other runs."""
+    # A process that has not imported it is not patched.
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey is not None and bool(monkey.is_module_patched("threading"))
+
+
 # Braces choose the slot of a key in a Cluster.
 _NOT_IN_IDS = frozenset("{}")
 _NOT_IN_TASKS = frozenset("{}@")
@@ -329,15 +336,8 @@ _JOB_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}")
 _MOST_BITS = 256
 
 
-def threads_are_greenlets() -> bool:
-    """Return whether gevent has replaced threads: while one computes, no other runs."""
-    # Who has not imported it has not patched anything either.
-    monkey = sys.modules.get("gevent.monkey")
-    return monkey is not None and bool(monkey.is_module_patched("threading"))
-
-
 def _as_float(number: Any) -> float | None:
-    """Return a real number as a float, infinite if it is too large; None if none."""
+    """Return a real number as a float, infinite if it is too large; or else None."""
     if isinstance(number, bool) or not isinstance(number, (int, float, Real)):
         return None
     try:

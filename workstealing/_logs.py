@@ -45,7 +45,7 @@ class BackgroundLogger:
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
         self.is_enabled = self._logger.isEnabledFor
-        """Whether records of a level go anywhere; asked once per task."""
+        """Whether records of a level are logged at all; asked once per task."""
 
     def debug(self, message: str, *arguments: object) -> None:
         """Log at DEBUG."""
@@ -155,7 +155,7 @@ class BackgroundCalls:
             # Reporting an error of the user's code might call that code again.
             with suppress(BaseException):
                 call()
-            # Or what it was about would live until the next one comes.
+            # Otherwise all that it refers to would live until the next call comes.
             del call
             if dropped:
                 with suppress(BaseException):

@@ -37,8 +37,8 @@ def escaping_logger(name: str) -> logging.Logger:
 def escape_record(record: logging.LogRecord) -> bool:
     """Escape what a record says. Is a filter of logging.
 
-    A traceback keeps its lines; those of a message stand in from the margin. One that
-    needs none of this is left to the formatters of the user.
+    A traceback keeps its lines, and the lines of a message in it are indented. One in
+    which nothing is to be escaped is left to the formatters of the user.
     """
     if isinstance(record.args, tuple):
         record.args = tuple(map(_escaped, record.args))
@@ -59,7 +59,8 @@ def _safe_traceback(parts: list[str]) -> str:
     """Return a traceback in which no message or note begins a line at the margin.
 
     Python writes a message as one part, and each line of a note as another. Stack
-    entries and groups stand in anyway; what joins two errors begins with an empty line.
+    entries and groups are indented anyway; the line between two chained errors comes
+    after an empty one.
     """
     safe, in_message = "", False
     for part in map(printable, parts):

@@ -30,7 +30,7 @@ SYSTEM_CLOCK: Clock = SystemClock()
 
 
 def time_of_day(clock: Clock) -> Callable[[], int]:
-    """Return what tells the nanoseconds since 1970, by a clock if it can."""
-    # Not when this is imported: a test may have replaced it meanwhile.
+    """Return a function for the nanoseconds since 1970: the clock's, if it has one."""
+    # Looked up now, not at import: a test may have replaced it meanwhile.
     told: Callable[[], int] = getattr(clock, "time_ns", time.time_ns)
     return told

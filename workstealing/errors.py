@@ -19,7 +19,7 @@ WorkStealingError
 ├── Conflict                another recruit does the same work; nothing is wrong
 ├── InvalidDuty             a job returned something other than a Duty or None
 ├── HookFailed              a user's function raised inside a job; the cause is kept
-├── KeyFailed               the key of a task cannot be told; nothing was submitted
+├── KeyFailed               the key of a task is not known; nothing was submitted
 ├── NotPermitted            this principal may not call the task
 ├── PayloadInvalid          arguments that do not match the task; names the field
 ├── PayloadTooLarge         more bytes than the queue accepts
@@ -127,7 +127,11 @@ class WorkStealingError(Exception):
     """The root of all errors of this library."""
 
     def __str__(self) -> str:
-        return on_one_line(super().__str__())
+        return on_one_line(self._text())
+
+    def _text(self) -> str:
+        """Return what it says, with what it quotes as it came."""
+        return super().__str__()
 
 
 class ConfigurationError(WorkStealingError, ValueError):
@@ -196,7 +200,7 @@ class MissingExtra(ConfigurationError):
         super().__init__(package, extra)
         self.package, self.extra = package, extra
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         command = f"pip install 'workstealing[{self.extra}]'"
         return f"{self.package} is not installed: run  {command}"
 
@@ -220,7 +224,7 @@ class HookFailed(WorkStealingError):
 
 
 class KeyFailed(WorkStealingError):
-    """The key of a limit, of fairness or of a unique task cannot be told.
+    """The key of a limit, of fairness or of a unique task cannot be determined.
 
     Nothing was submitted. If a function of the user raised, `__cause__` is its error.
     """
@@ -237,15 +241,15 @@ class NotPermitted(WorkStealingError):
         self.task, self.principal = task, principal
         self.roles, self.permission = roles, permission
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         who = f"'{self.principal}'" if self.principal else "an unnamed caller"
         if not self.permission:
-            return on_one_line(
+            return (
                 f"task '{self.task}': {who} may not call it, because it names no"
                 " permission: give it permission=, or PUBLIC if anyone may call it"
             )
         roles = f"the roles {self.roles}" if self.roles else "no roles"
-        return on_one_line(
+        return (
             f"task '{self.task}': {who} may not call it: it requires the permission"
             f" '{self.permission}', but the request has {roles}"
         )
@@ -262,9 +266,9 @@ class PayloadInvalid(WorkStealingError):
         super().__init__(task, field, problem)
         self.task, self.field, self.problem = task, field, problem
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         where = f"argument '{self.field}'" if self.field else "the payload"
-        return on_one_line(f"task '{self.task}': {where}: {self.problem}")
+        return f"task '{self.task}': {where}: {self.problem}"
 
 
 class PayloadTooLarge(WorkStealingError):
@@ -274,8 +278,8 @@ class PayloadTooLarge(WorkStealingError):
         super().__init__(task, size, limit)
         self.task, self.size, self.limit = task, size, limit
 
-    def __str__(self) -> str:
-        return on_one_line(
+    def _text(self) -> str:
+        return (
             f"task '{self.task}': the payload has {self.size:,} bytes, but the limit is"
             f" {self.limit:,}: store the data elsewhere and pass a reference to it"
         )
@@ -300,8 +304,8 @@ class BadSignature(WorkStealingError):
         super().__init__(task_id, problem)
         self.task_id, self.problem = task_id, problem
 
-    def __str__(self) -> str:
-        return on_one_line(f"task {self.task_id} was refused: {self.problem}")
+    def _text(self) -> str:
+        return f"task {self.task_id} was refused: {self.problem}"
 
 
 class BadOutcome(WorkStealingError):
@@ -326,7 +330,7 @@ class InputEnded(WorkStealingError):
         super().__init__(queue)
         self.queue = queue
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return (
             f"the input of queue '{self.queue}' was ended, so the task was not"
             " submitted: call queue.reopen_input(), or run `workstealing queue reopen`"
@@ -344,10 +348,10 @@ class ScheduleNotFound(WorkStealingError):
         super().__init__(name)
         self.name = name
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return (
-            f"there is no schedule '{self.name}' in this run of the queue; one of the"
-            " code is known once a worker or a recruit has begun"
+            f"there is no schedule '{self.name}' in this run of the queue; one that is"
+            " declared in code is stored when a worker or an upkeep job first runs"
         )
 
 
@@ -361,9 +365,9 @@ class TaskFailed(WorkStealingError):
         self.task_id, self.error = task_id, error
         self.message, self.traceback = message, traceback
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         error = f"{self.error}: {self.message}" if self.message else self.error
-        return on_one_line(f"task {self.task_id} failed with {error} (see .traceback)")
+        return f"task {self.task_id} failed with {error} (see .traceback)"
 
 
 class TaskDead(WorkStealingError):
@@ -373,8 +377,8 @@ class TaskDead(WorkStealingError):
         super().__init__(task_id, reason, traceback)
         self.task_id, self.reason, self.traceback = task_id, reason, traceback
 
-    def __str__(self) -> str:
-        return on_one_line(
+    def _text(self) -> str:
+        return (
             f"task {self.task_id} was given up: {self.reason};"
             " it is kept as a dead letter, to be replayed or dropped"
         )
@@ -387,11 +391,11 @@ class TaskCancelled(WorkStealingError):
         super().__init__(task_id, reason)
         self.task_id, self.reason = task_id, reason
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         what = f"task {self.task_id} was cancelled"
         # A task that was stopped by its `context.check()` has just this to say.
         is_more = self.reason not in ("", what)
-        return on_one_line(f"{what}: {self.reason}" if is_more else what)
+        return f"{what}: {self.reason}" if is_more else what
 
 
 class NotUnique(WorkStealingError):
@@ -401,8 +405,8 @@ class NotUnique(WorkStealingError):
         super().__init__(task_id, other)
         self.task_id, self.other = task_id, other
 
-    def __str__(self) -> str:
-        return on_one_line(
+    def _text(self) -> str:
+        return (
             f"task {self.task_id} was not replayed: task {self.other} has its unique"
             " key, and must end or be cancelled first"
         )
@@ -415,9 +419,9 @@ class TaskExpired(WorkStealingError):
         super().__init__(task_id, reason)
         self.task_id, self.reason = task_id, reason
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         why = f": {self.reason}" if self.reason else ""
-        return on_one_line(f"task {self.task_id} expired{why}")
+        return f"task {self.task_id} expired{why}"
 
 
 class GroupIncomplete(WorkStealingError):
@@ -427,7 +431,7 @@ class GroupIncomplete(WorkStealingError):
         super().__init__(group, submitted, members)
         self.group, self.submitted, self.members = group, submitted, members
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return (
             f"group {self.group} was given up: a minute passed after {self.submitted}"
             f" of its {self.members} members were submitted; submit it anew, with an"
@@ -446,8 +450,8 @@ class ResourceFailed(WorkStealingError):
         super().__init__(resource, problem)
         self.resource, self.problem = resource, problem
 
-    def __str__(self) -> str:
-        return on_one_line(
+    def _text(self) -> str:
+        return (
             f"the resource '{self.resource}' could not be opened, so the worker takes"
             f" no tasks: {self.problem}"
         )
@@ -484,7 +488,7 @@ class RedisError(WorkStealingError):
 class RedisUnavailable(RedisError):
     """The server is unreachable, did not answer in time, or takes no writes.
 
-    It may come back: those who wait for a result wait on.
+    It may come back: calls that wait for a result go on waiting.
     """
 
 
@@ -513,7 +517,7 @@ class NotReplicated(RedisError):
         super().__init__(ids, confirmed, replicas)
         self.ids, self.confirmed, self.replicas = ids, confirmed, replicas
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         what = f"task {self.ids[0]}" if len(self.ids) == 1 else f"{len(self.ids)} tasks"
         refusal = f"; the server refused to say: {self.__cause__}"
         return (

@@ -17,10 +17,14 @@ from workstealing._printing import (
 )
 from workstealing.errors import (
     BadSignature,
+    GroupIncomplete,
+    InputEnded,
     NotPermitted,
+    NotReplicated,
     PayloadInvalid,
     RedisError,
     ResultTimeout,
+    ScheduleNotFound,
     TaskCancelled,
     TaskDead,
     TaskFailed,
@@ -54,6 +58,9 @@ def test_a_text_on_one_line_has_no_other_lines() -> None:
         NotPermitted("task", TRICK, "", "permission"),
         RedisError(TRICK),
         ResultTimeout(TRICK),
+        ScheduleNotFound(TRICK),
+        GroupIncomplete(TRICK, 1, 2),
+        InputEnded(TRICK),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -61,6 +68,14 @@ def test_an_error_quotes_others_on_one_line(error: WorkStealingError) -> None:
     assert SHOWN in str(error)
     assert str(error).isprintable()
     assert TRICK in pickle.loads(pickle.dumps(error)).args
+
+
+def test_an_error_quotes_its_cause_on_one_line() -> None:
+    error = NotReplicated(("id",), 0, 1)
+    error.__cause__ = ValueError(TRICK)
+
+    assert SHOWN in str(error)
+    assert str(error).isprintable()
 
 
 def test_a_state_is_told_on_one_line() -> None:

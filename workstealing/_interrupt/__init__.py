@@ -6,10 +6,10 @@ taken back, one that was put off is forgotten.
 
 An exception that may be raised anywhere in a thread may leak a lock: between the
 `acquire()` of a log handler and its `try`, say, and then every thread that logs hangs.
-So the stack of the thread is looked at before anything is sent. Where an exception
+So the stack of the thread is inspected before anything is sent. Where an exception
 could do harm, the interruption is put off, and `deliver()` tries again, until the call
 has ended. `True` from `interrupt()` means "asked", `is_sent` means "on its way". What
-is never safe is never sent; whoever asked gives the thread up after a while.
+is never safe is never sent; its caller gives the thread up after a while.
 
 `interruptible.py` holds the call and sends, `safe_places.py` knows where a stack may be
 interrupted, and `bytecode.py` reads what the code of a function says about that.

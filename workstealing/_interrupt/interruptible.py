@@ -1,8 +1,9 @@
 """One call that other threads may interrupt, from its beginning to its end.
 
-Who asks, and who is asked, meet in the lock of the call. What was asked too early, or
-where it could do harm, is kept until `deliver()` finds a moment for it; what was lost
-is sent again. The call ends by taking back what its thread has not seen yet.
+The lock of the call is held by the thread that asks while it sends, and by the thread
+of the call when it begins and ends. What was asked too early, or where it could do
+harm, is kept until `deliver()` finds a moment for it; what was lost is sent again. The
+call ends by taking back what its thread has not seen yet.
 
 The look at the thread and the sending are one step. CPython lets another thread run,
 and raises what was sent, only when a function begins, after a call, and at a jump
@@ -75,7 +76,7 @@ def deliver_until_ended(calls: Iterable[Interruptible]) -> None:
 
 
 _innermost: dict[int, Interruptible | None] = {}
-"""The call that each thread is in; nested ones cannot be told by their frames."""
+"""The call that each thread is in; frames do not show which of nested calls it is."""
 
 
 class Interruptible:
@@ -126,15 +127,15 @@ class Interruptible:
                 self._ident = ident
             value = function(*arguments, **keywords)
         finally:
-            # From here on nothing more is sent: this frame has moved, and whoever asks
-            # looks at that when sending. What was sent is one exception at most, so a
-            # second try is not disturbed.
+            # From here on nothing more is sent: this frame has moved, and a sender
+            # checks that it has not. At most one exception is on its way, so a second
+            # try is not disturbed.
             self._is_leaving = True
             if self._ident:
                 _innermost[self._ident] = outer
             if self._was_sent:
                 try:
-                    # Whoever is about to send holds the lock, and may not have sent.
+                    # A thread that is about to send holds the lock.
                     with self._lock:
                         _withdraw(self._ident)
                 except BaseException as late:

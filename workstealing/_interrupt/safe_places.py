@@ -1,18 +1,20 @@
 """Where a thread may be interrupted without harm to anything but its own task.
 
-What is looked at, in every frame from the innermost one down to the call:
+Every frame is inspected, from the innermost one down to the call. The interruption is
+put off by:
 
-- A `with` that Python code enters or leaves puts it off, whoever wrote it.
-- Code of others (the standard library, site-packages, and all they call) puts it off
-  in a function that acquires, releases or closes, in an `except` or `finally`, and in a
-  call right before a `try`.
-- A `__del__` and a callback of the garbage collector put it off: it would be lost.
-- Imports, this package and some other modules put it off wherever they are.
-- `queue`, `threading` and `concurrent.futures` put it off except where they wait:
-  `Condition.wait` is made for that. So does redis-py, except while it reads a reply:
-  then it closes the connection.
-- Logging can be interrupted while it formats and writes. Whatever its handlers' locks
-  may suffer from that is put right by the thread itself when the call ends.
+- a `with` whose `__enter__` or `__exit__` is Python code, in any module;
+- foreign code (the standard library, site-packages, and all they call) in a function
+  that acquires, releases or closes, in an `except` or `finally`, and in a call right
+  before a `try`;
+- a `__del__` and a callback of the garbage collector, where it would be lost;
+- imports, this package and some other modules, in all their functions;
+- `queue`, `threading` and `concurrent.futures`, except where they wait:
+  `Condition.wait` is made for that;
+- redis-py, except while it reads a reply: then it closes the connection.
+
+Logging can be interrupted while it formats and writes. Locks of its handlers that are
+left held by that are released by the thread itself when the call ends.
 
 The task's own code (its package, and what is in neither of those places) is interrupted
 anywhere else. `with lock:` keeps a lock safe there, and so does a `lock.acquire()`
@@ -143,7 +145,7 @@ class CallStack:
         return any(_is_in(place.module, "logging") for place in self._places)
 
     def _mark_foreign(self) -> None:
-        """Note of each place whether it is another's, or is called by another's."""
+        """Mark the places in foreign code, and in what that calls."""
         is_foreign = False
         for place in reversed(self._places):
             is_own = self._is_like_root(place) or not place.is_installed()

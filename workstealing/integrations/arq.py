@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from workstealing.integrations.conditions import checked_recruiter
 from workstealing.recruiting.async_recruiter import AsyncRecruiter, AsyncTicker
-from workstealing.recruiting.job import Every
+from workstealing.recruiting.job import Every, checked_interval
 
 __all__ = ("enlist_after_tasks",)
 
@@ -31,13 +31,14 @@ def enlist_after_tasks(
     leaves that out.
     """
     checked_recruiter(recruiter, AsyncRecruiter, "an arq worker")
+    every = None if idle_every is None else checked_interval(idle_every, "idle_every=")
 
     async def enlist(_: dict[Any, Any]) -> None:
         await recruiter.enlist()
 
     async def start(context: dict[Any, Any]) -> None:
-        if idle_every is not None:
-            context[_TICKER] = recruiter.ticker(idle_every).start()
+        if every is not None:
+            context[_TICKER] = recruiter.ticker(every).start()
 
     async def stop(context: dict[Any, Any]) -> None:
         ticker = context.pop(_TICKER, None)

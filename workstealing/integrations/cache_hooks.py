@@ -88,12 +88,15 @@ class AsyncCacheHooks:
 def derive_class(host: T, derive: Callable[[Any], type]) -> T:
     """Change the class of an object to a subclass that *derive* makes of it.
 
-    It stays the same object: `isinstance`, its attributes and everything else that
-    refers to it work as before.
+    It stays the same object, so that `isinstance`, its attributes and all references to
+    it work as before.
     """
     own = type(host)
     if own.__dict__.get(_MARK):
-        raise ConfigurationError(f"{host!r} already has hooks: call this once")
+        raise ConfigurationError(
+            f"this {own.__name__} enlists already: with hooks for a second time, each"
+            " hit would enlist twice"
+        )
     derived = derive(own)
     for name in ("__name__", "__qualname__", "__module__", "__doc__"):
         setattr(derived, name, getattr(own, name))
@@ -102,7 +105,8 @@ def derive_class(host: T, derive: Callable[[Any], type]) -> T:
         host.__class__ = derived
     except TypeError as error:
         raise ConfigurationError(
-            f"{own!r} cannot be hooked, because its memory layout is fixed: {error}"
+            f"a {own.__name__} cannot be made to enlist, because its class cannot be"
+            f" changed: {error}"
         ) from error
     return host
 

@@ -34,7 +34,10 @@ def enlist_on_hits(
     Returns the same cache.
     """
     if not isinstance(cache, cachetools.Cache):
-        raise ConfigurationError(f"{cache!r} is not a cachetools.Cache")
+        raise ConfigurationError(
+            f"cache must be a cachetools.Cache, not a {type(cache).__name__}: for any"
+            " other mapping, decorate the function with cached()"
+        )
     hooks = CacheHooks(recruiter, on_miss)
     return derive_class(cache, lambda own: _enlisting(own, hooks))
 

@@ -41,7 +41,9 @@ def enlist_after_tasks(
 
     task_postrun.connect(enlist, weak=False)
     if idle_every is not None:
-        app.steps["worker"].add(_idle_step(recruiter, checked_interval(idle_every)))
+        app.steps["worker"].add(
+            _idle_step(recruiter, checked_interval(idle_every, "idle_every="))
+        )
     return app
 
 

@@ -26,7 +26,9 @@ class DramatiqEnlistMiddleware(Middleware):
 
     def __init__(self, recruiter: Recruiter, *, idle_every: Every | None = 5.0) -> None:
         self._recruiter = checked_recruiter(recruiter, Recruiter, "a Dramatiq worker")
-        self._idle_every = None if idle_every is None else checked_interval(idle_every)
+        self._idle_every = (
+            None if idle_every is None else checked_interval(idle_every, "idle_every=")
+        )
         self._ticker: Ticker | None = None
 
     def after_ack(self, broker: Broker, message: Any) -> None:  # noqa: ARG002

@@ -21,6 +21,7 @@ import rq.worker
 
 from workstealing._printing import escaping_logger
 from workstealing.clock import SYSTEM_CLOCK
+from workstealing.recruiting.job import checked_interval
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("RqEnlistMixin",)
@@ -49,10 +50,11 @@ class RqEnlistMixin:
         own: Any = super()
         if self.idle_every is None:
             return own.dequeue_job_and_maintain_ttl(timeout, max_idle_time)
+        every = checked_interval(self.idle_every, "idle_every=")
         idle_since = SYSTEM_CLOCK.monotonic()
         left: float = math.inf if max_idle_time is None else max_idle_time
         while True:
-            seconds = math.ceil(min(self.idle_every, left))
+            seconds = math.ceil(min(every, left))
             result = own.dequeue_job_and_maintain_ttl(timeout, seconds)
             if result is not None:
                 return result

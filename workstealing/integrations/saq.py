@@ -12,7 +12,7 @@ from typing import Any
 
 from workstealing.integrations.conditions import checked_recruiter
 from workstealing.recruiting.async_recruiter import AsyncRecruiter, AsyncTicker
-from workstealing.recruiting.job import Every
+from workstealing.recruiting.job import Every, checked_interval
 
 __all__ = ("enlist_after_tasks",)
 
@@ -33,6 +33,7 @@ def enlist_after_tasks(
     every *idle_every* seconds; None leaves it alone.
     """
     checked_recruiter(recruiter, AsyncRecruiter, "a SAQ worker")
+    every = None if idle_every is None else checked_interval(idle_every, "idle_every=")
 
     async def enlist(_: Any) -> None:
         await recruiter.enlist()
@@ -44,8 +45,8 @@ def enlist_after_tasks(
             if not worker.job_task_contexts:
                 await recruiter.run_now()
 
-        if idle_every is not None:
-            context[_TICKER] = AsyncTicker(run_if_idle, idle_every).start()
+        if every is not None:
+            context[_TICKER] = AsyncTicker(run_if_idle, every).start()
 
     async def stop(context: Any) -> None:
         ticker = context.pop(_TICKER, None)

@@ -30,14 +30,14 @@ def submit_on_commit(
     """Submit a task when a session commits its transaction.
 
     Nothing is submitted if the transaction is rolled back, or the session is closed
-    without a commit. The arguments are checked at once. What goes wrong when it is
-    submitted is raised by `commit()`; the transaction stays committed.
+    without a commit. The arguments are checked at once. An error of the submission is
+    raised by `commit()`; the transaction stays committed.
 
     Args:
         session: a `Session`, `scoped_session` or `AsyncSession`.
         task: a task of a `TaskQueue`.
         args: its arguments.
-        kwargs: more of them.
+        kwargs: its keyword arguments.
     """
     check_arguments(task, args, kwargs)
     own = _plain_session(session)

@@ -33,9 +33,9 @@ __all__ = ("ENLIST_KEY", "WsgiEnlistMiddleware", "status_code")
 ENLIST_KEY = "workstealing.enlist"
 """The key of the environ by which a view asks to enlist, or not to."""
 
-# Its name can be configured; this cannot.
+# A key of its environ: the name of this server can be configured.
 _WAITRESS = "waitress.client_disconnected"
-# What others that may close a body first call themselves; the last is wsgiref.
+# The names of other servers that may close a body too early; the last is wsgiref.
 _LATE = ("Cheroot", "CherryPy", "Granian", "WSGIServer")
 
 

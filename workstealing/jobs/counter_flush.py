@@ -31,8 +31,8 @@ from workstealing._checks import checked_batch, checked_text, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict
-from workstealing.jobs.job_keys import beside, checked_key, text
-from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
+from workstealing.jobs.job_keys import beside, checked_key, lossless_text
+from workstealing.jobs.job_leases import AbandonedLeases, releasing_on_error
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
@@ -84,11 +84,7 @@ class CounterFlush(RedisJob):
 
 
 class AsyncCounterFlush(AsyncRedisJob):
-    """Write-behind counters, for asyncio.
-
-    `sink(batch_id, counts)` adds counts to the store, once per batch id. *lease* must
-    be longer than the sink ever takes.
-    """
+    """`CounterFlush` for asyncio."""
 
     def __init__(
         self,
@@ -144,9 +140,7 @@ class _CounterFlushSteps:
 
     def flush(self) -> Flow[Duty]:
         yield from self._abandoned.release_all()
-        token = new_token()
-        work = self._flush(token)
-        return (yield from self._abandoned.watching(self._lease, token, work))
+        return (yield from self._abandoned.watching(self._lease, self._flush))
 
     def _flush(self, token: str) -> Flow[Duty]:
         first, *flat = yield from ask(self._take(token))
@@ -155,9 +149,9 @@ class _CounterFlushSteps:
         if first == _BUSY:
             raise Conflict("another recruit is passing a batch of counters to the sink")
         counts = _counts(flat)
-        work = self._deliver(text(first), counts, token)
+        work = self._deliver(lossless_text(first), counts, token)
         yield from releasing_on_error(self._lease, token, work)
-        return duty_of(len(counts), self._batch)
+        return duty_of(len(counts), more=len(counts) >= self._batch)
 
     def _deliver(self, batch_id: str, counts: dict[str, int], token: str) -> Flow[None]:
         yield from call_hook(self._sink, batch_id, counts)

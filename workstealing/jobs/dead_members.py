@@ -77,7 +77,7 @@ class DeadMembers(RedisJob):
 
 
 class AsyncDeadMembers(AsyncRedisJob):
-    """A registry with heartbeats, for asyncio."""
+    """`DeadMembers` for asyncio."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _DeadMembersSteps:
                 yield from ask(self._forget(claim, [member for (member,) in reported]))
             if error is not None:
                 raise error
-        return duty_of(len(dead), self._batch)
+        return duty_of(len(dead), more=len(dead) >= self._batch)
 
     def _forget(self, claim: int, members: list[Value]) -> Call[int]:
         return call_script(

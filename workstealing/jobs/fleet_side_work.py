@@ -51,7 +51,7 @@ class FleetJob:
 
     @property
     def slices(self) -> int:
-        """How many slices were begun; a turn that another process had is none."""
+        """How many slices were begun; not those whose turn another process had."""
         seen = self.seen
         return seen.judged + seen.failed
 
@@ -118,11 +118,11 @@ class FleetHost:
     calls: int
     """Moments that its processes offered."""
     process_seconds: float
-    """How long they ran, added up; of a pause without moments, five minutes at most."""
+    """How long they ran, added up; a pause counts as five minutes at most."""
     seen_ms: int
     """When one of them published last."""
     seconds: float
-    """What side work took of that."""
+    """How much of that time side work took."""
     faults: int
     setup_failures: int
 

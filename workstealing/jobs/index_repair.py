@@ -28,11 +28,12 @@ from workstealing._checks import checked_batch
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import RedisError
-from workstealing.jobs.job_keys import Value, checked_key, pairs, slot_of
+from workstealing.jobs.job_keys import Value, checked_key, mapping_of, slot_of
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
     call_script,
+    duty_of,
     hook_errors,
 )
 from workstealing.queue.steps import (
@@ -70,7 +71,7 @@ class IndexRepair(RedisJob):
 
 
 class AsyncIndexRepair(AsyncRedisJob):
-    """Removes members without a key from an index, for asyncio."""
+    """`IndexRepair` for asyncio."""
 
     def __init__(
         self,
@@ -97,7 +98,9 @@ class _IndexRepairSteps:
         self._batch = checked_batch(batch)
 
     def repair(self) -> Flow[Duty]:
-        scores = yield from ask(self._call("index_sample", pairs, most=self._batch))
+        scores = yield from ask(
+            self._call("index_sample", mapping_of, most=self._batch)
+        )
         with hook_errors(self._key_of):
             keys = {name: self._key_of(text) for name, text in _readable(scores)}
         together = yield from self._together(keys)
@@ -110,9 +113,7 @@ class _IndexRepairSteps:
             )
         if apart:
             removed += yield from self._repair_apart(apart, scores)
-        if removed * 4 >= len(scores) > 0:
-            return Duty.MORE
-        return Duty.RECRUITED if removed else Duty.DISMISSED
+        return duty_of(removed, more=removed * 4 >= len(scores) > 0)
 
     def _together(self, keys: dict[Value, str]) -> Flow[dict[Value, str]]:
         """Return the members whose keys one script may touch with the index."""

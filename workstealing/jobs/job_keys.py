@@ -5,8 +5,8 @@ may touch both in a Cluster. Keys of users may be in any slot: a single server t
 them together, a Cluster takes those of one slot, so there a page of keys costs as many
 calls as it has slots.
 
-Names are text. A name that a foreign writer wrote and that is not UTF-8 becomes text
-with lone surrogates; `raw` and `sendable` turn it back into the same bytes.
+Names are text. A name that somebody else wrote and that is not UTF-8 becomes text with
+lone surrogates (`lossless_text`); `sendable` turns it back into the same bytes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ __all__ = (
     "beside",
     "by_slot",
     "checked_key",
-    "pairs",
-    "raw",
+    "lossless_text",
+    "lossless_texts",
+    "mapping_of",
     "sendable",
     "slot_of",
-    "text",
-    "texts",
 )
 
 Value: TypeAlias = str | bytes
@@ -65,7 +64,7 @@ def by_slot(keys: Iterable[Value], nodes: Sequence[str]) -> list[list[Value]]:
 
 def slot_of(key: Value) -> int:
     """Return the hash slot of a key, by the Cluster specification."""
-    name = raw(key) if isinstance(key, str) else key
+    name = _raw(key) if isinstance(key, str) else key
     start = name.find(b"{")
     end = name.find(b"}", start + 1)
     if 0 <= start < end - 1:
@@ -73,31 +72,31 @@ def slot_of(key: Value) -> int:
     return crc_hqx(name, 0) % _SLOTS
 
 
-def text(value: Any) -> str:
-    """Return a string of a reply, or a user's id, as text."""
+def lossless_text(value: Any) -> str:
+    """Return a string of a reply, or a user's id, as text, whatever its bytes are."""
     if isinstance(value, bytes):
         return value.decode(errors="surrogateescape")
     return str(value)
 
 
-def texts(values: Any) -> list[str]:
+def lossless_texts(values: Any) -> list[str]:
     """Return a list of strings as text."""
-    return [text(value) for value in values]
-
-
-def raw(name: str) -> bytes:
-    """Return the bytes that `text` was given."""
-    return name.encode(errors="surrogateescape")
+    return [lossless_text(value) for value in values]
 
 
 def sendable(name: str) -> str:
     """Return a name as a call takes it; a name that is not text, as its bytes."""
-    return name if is_text(name) else cast("str", raw(name))
+    return name if is_text(name) else cast("str", _raw(name))
 
 
-def pairs(flat: list[Value]) -> dict[Value, Value]:
+def mapping_of(flat: list[Value]) -> dict[Value, Value]:
     """Turn key, value, key, value, … into a dictionary."""
     return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _raw(name: str) -> bytes:
+    """Return the bytes that `lossless_text` was given."""
+    return name.encode(errors="surrogateescape")
 
 
 def _tag(key: str) -> str | None:

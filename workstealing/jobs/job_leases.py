@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from workstealing.errors import RedisError
 from workstealing.jobs.redis_job import call_script
 from workstealing.queue.steps import Call, Flow, ask
 
-__all__ = ("AbandonedLeases", "new_token", "release", "releasing_on_error")
+__all__ = ("AbandonedLeases", "release_leases", "releasing_on_error")
 
 T = TypeVar("T")
 
@@ -28,12 +29,7 @@ T = TypeVar("T")
 _MOST = 100
 
 
-def new_token() -> str:
-    """Return a unique token for one holder."""
-    return secrets.token_hex(8)
-
-
-def release(*leases: tuple[str, str]) -> Call[int]:
+def release_leases(*leases: tuple[str, str]) -> Call[int]:
     """Release leases, each with its token, if they are still ours."""
     keys, tokens = zip(*leases, strict=True)
     return call_script("lease_release", {"leases": keys}, int, tokens=tokens)
@@ -46,7 +42,7 @@ def releasing_on_error(lease: str, token: str, flow: Flow[T]) -> Flow[T]:
     except Exception:
         # The user should learn of the first error, not of this one.
         with suppress(RedisError):
-            yield from ask(release((lease, token)))
+            yield from ask(release_leases((lease, token)))
         raise
 
 
@@ -56,10 +52,14 @@ class AbandonedLeases:
     def __init__(self) -> None:
         self._abandoned: deque[tuple[str, str]] = deque(maxlen=_MOST)
 
-    def watching(self, lease: str, token: str, flow: Flow[T]) -> Flow[T]:
-        """Run a flow that takes a lease, and remember the lease if it is cancelled."""
+    def watching(self, lease: str, work: Callable[[str], Flow[T]]) -> Flow[T]:
+        """Run a flow that takes a lease, and remember the lease if it is cancelled.
+
+        *work* is called with a token, by which it is known as the holder.
+        """
+        token = secrets.token_hex(8)
         try:
-            return (yield from flow)
+            return (yield from work(token))
         except GeneratorExit:
             self._abandoned.append((lease, token))
             raise
@@ -69,4 +69,4 @@ class AbandonedLeases:
         if self._abandoned:
             abandoned, self._abandoned = self._abandoned, deque(maxlen=_MOST)
             with suppress(RedisError):
-                yield from ask(release(*abandoned))
+                yield from ask(release_leases(*abandoned))

@@ -18,11 +18,16 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from workstealing._checks import checked_batch, checked_text, milliseconds
+from workstealing._checks import checked_batch, checked_text, checked_time, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.errors import ConfigurationError
-from workstealing.jobs.job_keys import Value, beside, checked_key, sendable, texts
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+    lossless_texts,
+    sendable,
+)
 from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
 from workstealing.queue.steps import Call, Flow, ask
 from workstealing.recruiting.job import Duty
@@ -70,10 +75,7 @@ class KeepUntil(RedisJob):
 
 
 class AsyncKeepUntil(AsyncRedisJob):
-    """Values that are kept until their deadline, for asyncio.
-
-    *until* is seconds from now, a `timedelta`, or a `datetime` with a time zone.
-    """
+    """`KeepUntil` for asyncio."""
 
     def __init__(
         self, redis: AsyncClient | str | None, key: str, *, batch: int = 100
@@ -138,7 +140,7 @@ class _KeepUntilSteps:
     def sweep(self) -> Flow[Duty]:
         due = {"due": self._deadlines}
         names = yield from ask(
-            call_script("names_due", due, texts, is_raw=True, most=self._batch)
+            call_script("names_due", due, lossless_texts, is_raw=True, most=self._batch)
         )
         if not names:
             return Duty.DISMISSED
@@ -147,7 +149,7 @@ class _KeepUntilSteps:
         removed = yield from ask(
             call_script("keep_sweep", keys, int, names=map(sendable, names))
         )
-        return duty_of(removed, self._batch)
+        return duty_of(removed, more=removed >= self._batch)
 
     def _value(self, name: str) -> str:
         return sendable(beside(self._key, f"value:{name}"))
@@ -164,8 +166,5 @@ def _deadline(until: Until) -> dict[str, Any]:
     """Return "in" (a duration) or "at" (a time), and its milliseconds."""
     if not isinstance(until, datetime):
         return {"kind": "in", "time_ms": milliseconds(until, "until")}
-    if until.tzinfo is None:
-        raise ConfigurationError(
-            f"until must be a datetime with a time zone, not {until!r}"
-        )
-    return {"kind": "at", "time_ms": round(until.timestamp() * 1000)}
+    moment = checked_time(until, "until")
+    return {"kind": "at", "time_ms": round(moment.timestamp() * 1000)}

@@ -1,20 +1,20 @@
 """How the ledger of side work is laid out in Redis.
 
-Each process adds what it has counted since the last time to a hash of five minutes,
-which is kept for an hour: a field for each job on each host, one for each host, one for
-each target whose breaker it saw open, and one for each job that says since when
-somebody counts. So the ledger grows with jobs and hosts, not with processes, and what
-nobody publishes any more is gone by itself. When three quarters of a hash are full,
-hosts that are not in it yet are added up as `*`, so that all sums are right as long as
-there is any room. The stretch is that of the writer's clock: it names a hash, and
-nothing is decided by it.
+A hash covers a stretch of five minutes and is kept for an hour. Each process adds what
+it has counted since the last time. The hash has a field for each job on each host, one
+for each host, one for each target whose breaker a host saw open, and one for each job
+that says since when it has been counted. So the ledger grows with jobs and hosts, not
+with processes, and what is no longer published disappears by itself. When a hash is
+three quarters full, hosts that are not in it yet are added up as `*`: so all sums are
+right as long as there is any room. A process chooses the hash by its own clock, and
+nothing else depends on that clock.
 
-A process publishes about every ten seconds as long as it offers moments. Of a longer
-time no more counts than one stretch: what asked for slices in a night in which nobody
-could do them would seem to starve in the morning.
+A process publishes about every ten seconds while it offers moments. A longer pause
+counts as one stretch at most. Otherwise a job with an interval would seem to have
+starved all night, when in fact nobody offered a moment.
 
-What an older release does not know is a field of a new kind, which it ignores: numbers
-are added up by their places, so a field never gets more of them.
+A later release may add fields of a new kind, which older ones ignore. It must not add
+numbers to a field, because numbers are added up by their positions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing._forking import reset_in_children
-from workstealing.jobs.job_keys import text
+from workstealing.jobs.job_keys import lossless_text
 from workstealing.jobs.redis_job import call_script
 from workstealing.queue.replies import number
 from workstealing.queue.steps import Call
@@ -108,7 +108,7 @@ class StatsDelta:
         numbers = (calls, passed_ms, faults, failures, debt_ms, 0)
         found = [LedgerEntry("host", "", host, numbers, {})]
         for name, job in list(stats.jobs.items())[:_MOST_JOBS]:
-            # One that was installed meanwhile was there for a part of it at most.
+            # A job that was installed since the last time was not there all along.
             had = (calls, passed_ms) if is_first or name in self._seen else (0, 0)
             since = (_ms_to_end() + had[1], 0)
             found.append(LedgerEntry("span", name, "", since, {}))
@@ -203,9 +203,9 @@ def read_entries() -> Call[tuple[int, bool, list[LedgerEntry]]]:
 
 def _entries(pairs: Mapping[Any, Any], stretch: int) -> Iterable[LedgerEntry]:
     for field, value in pairs.items():
-        kind, _, rest = text(field).partition("\t")
+        kind, _, rest = lossless_text(field).partition("\t")
         host, _, name = rest.partition("\t")
-        written, _, facts = text(value).partition("\n")
+        written, _, facts = lossless_text(value).partition("\n")
         numbers = tuple(number(one) or 0 for one in written.split())
         yield LedgerEntry(kind, name, host, numbers, _facts(facts), stretch)
 

@@ -26,7 +26,7 @@ from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError, Conflict
 from workstealing.jobs.job_keys import Value, beside, by_slot, checked_key
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
 from workstealing.jobs.shared_scan import SharedScan
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
@@ -86,10 +86,7 @@ class MissingTTL(RedisJob):
 
 
 class AsyncMissingTTL(AsyncRedisJob):
-    """Gives a time to live to keys that have none, for asyncio.
-
-    *key* is where the job keeps its state; *jitter* is a share of *ttl*.
-    """
+    """`MissingTTL` for asyncio."""
 
     def __init__(
         self,
@@ -159,9 +156,7 @@ class _MissingTTLSteps:
         counts = {"scanned": len(keys), "without": len(found), "given": given}
         if not (yield from ask(self._scan.advance(page, counts))):
             raise Conflict("another recruit scanned the same page of keys")
-        if found and not page.ends_pass:
-            return Duty.MORE
-        return Duty.RECRUITED if found else Duty.DISMISSED
+        return duty_of(len(found), more=bool(found) and not page.ends_pass)
 
     def report(self) -> Flow[TTLReport]:
         counts, complete = yield from self._scan.counts()

@@ -34,18 +34,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing._checks import checked_batch, is_text
+from workstealing._checks import checked_batch, checked_whole, is_text
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError, Conflict
 from workstealing.jobs.job_keys import Value, beside, by_slot, checked_key
 from workstealing.jobs.job_leases import (
     AbandonedLeases,
-    new_token,
-    release,
+    release_leases,
     releasing_on_error,
 )
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
 from workstealing.jobs.shared_scan import SharedScan
 from workstealing.queue.steps import Call, Flow, Nodes, RedisCommand, ask
 from workstealing.recruiting.job import Duty
@@ -53,6 +52,8 @@ from workstealing.recruiting.job import Duty
 __all__ = ("AsyncNamespaceBudget", "NamespaceBudget", "Usage")
 
 _LEASE_MS = 10_000
+# Lua counts in floats, exactly up to here.
+_MOST_BYTES = 2**53
 _SAMPLES_PER_EVICTION = 5
 _OVER, _CHECK, _BUSY = 2, 1, -1
 _GLOB = re.compile(r"([*?\[\]\\])")
@@ -105,10 +106,7 @@ class NamespaceBudget(RedisJob):
 
 
 class AsyncNamespaceBudget(AsyncRedisJob):
-    """Evicts keys of a prefix that is over its budget, for asyncio.
-
-    *key* is where the index is kept. Give *most_keys*, *most_bytes*, or both.
-    """
+    """`NamespaceBudget` for asyncio."""
 
     def __init__(
         self,
@@ -164,10 +162,9 @@ class _NamespaceBudgetSteps:
             raise ConfigurationError(
                 f"prefix must be a string such as 'cache:', not {prefix!r}"
             )
-        budgets = [most for most in (most_keys, most_bytes) if most is not None]
-        if not budgets or min(budgets) < 0:
+        if most_keys is None and most_bytes is None:
             raise ConfigurationError(
-                "NamespaceBudget needs most_keys= or most_bytes=, 0 or more"
+                "NamespaceBudget needs a budget: give most_keys=, most_bytes= or both"
             )
         checked_key(key)
         parts = ("index", "sizes", "state", "lease")
@@ -178,8 +175,10 @@ class _NamespaceBudgetSteps:
         ours = (*self._keys.values(), scan)
         self._ours = {*ours, *(name.encode() for name in ours)}
         self._most = (
-            -1 if most_keys is None else most_keys,
-            -1 if most_bytes is None else most_bytes,
+            -1 if most_keys is None else checked_whole(most_keys, "most_keys", 0),
+            -1
+            if most_bytes is None
+            else checked_whole(most_bytes, "most_bytes", 0, _MOST_BYTES),
         )
         self._abandoned = AbandonedLeases()
         self._measure = int(most_bytes is not None)
@@ -200,9 +199,7 @@ class _NamespaceBudgetSteps:
 
     def enforce(self) -> Flow[Duty]:
         yield from self._abandoned.release_all()
-        token = new_token()
-        work = self._enforce(token)
-        return (yield from self._abandoned.watching(self._lease, token, work))
+        return (yield from self._abandoned.watching(self._lease, self._enforce))
 
     def _enforce(self, token: str) -> Flow[Duty]:
         most_keys, most_bytes = self._most
@@ -221,12 +218,12 @@ class _NamespaceBudgetSteps:
             raise Conflict("another recruit is evicting keys of this namespace")
         if verdict == _CHECK:
             _, dropped, _ = yield from self._inspect(asked, drawn)
-            return _duty(dropped, more=dropped * 4 >= self._batch)
+            return duty_of(dropped, more=dropped * 4 >= self._batch)
         if verdict != _OVER:
             return (yield from self._add_unknown())
         work = self._evict(asked, drawn)
         duty = yield from releasing_on_error(self._lease, token, work)
-        yield from ask(release((self._lease, token)))
+        yield from ask(release_leases((self._lease, token)))
         return duty
 
     def _evict(self, asked: int, drawn: list[Value]) -> Flow[Duty]:
@@ -245,7 +242,9 @@ class _NamespaceBudgetSteps:
             ]
         flat = [part for key in gone for part in (key, -1)]
         _, keys, size = yield from ask(self._update(asked, flat))
-        return _duty(dropped + len(gone), more=self._is_over_budget(keys, size))
+        removed = dropped + len(gone)
+        more = removed > 0 and self._is_over_budget(keys, size)
+        return duty_of(removed, more=more)
 
     def _inspect(
         self, asked: int, drawn: list[Value]
@@ -275,7 +274,7 @@ class _NamespaceBudgetSteps:
             # A key that was evicted after the page was read must not stay.
             yield from self._inspect(asked, fresh)
         yield from ask(self._scan.advance(page, {}))
-        return _duty(len(fresh), more=not page.ends_pass)
+        return duty_of(len(fresh), more=bool(fresh) and not page.ends_pass)
 
     def _victims(
         self, inspected: list[_KeyInspection], usage: Usage
@@ -304,9 +303,3 @@ class _NamespaceBudgetSteps:
             measure=self._measure,
             seen=seen,
         )
-
-
-def _duty(done: int, *, more: bool) -> Duty:
-    if done and more:
-        return Duty.MORE
-    return Duty.RECRUITED if done else Duty.DISMISSED

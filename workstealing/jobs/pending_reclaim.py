@@ -34,7 +34,13 @@ from workstealing._checks import (
 )
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.jobs.job_keys import Value, beside, checked_key, pairs, text
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+    lossless_text,
+    mapping_of,
+)
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
@@ -86,7 +92,7 @@ class PendingReclaim(RedisJob):
 
 
 class AsyncPendingReclaim(AsyncRedisJob):
-    """Handles the entries of dead consumers, for asyncio."""
+    """`PendingReclaim` for asyncio."""
 
     def __init__(
         self,
@@ -176,7 +182,7 @@ class _PendingReclaimSteps:
                 yield from ask(self._give_up(entry))
                 continue
             try:
-                yield from call_hook(self._handle, entry.id, pairs(entry.parts))
+                yield from call_hook(self._handle, entry.id, mapping_of(entry.parts))
             except Exception as error:  # noqa: BLE001 - raised below, after the others
                 first = first or error
             else:
@@ -184,7 +190,7 @@ class _PendingReclaimSteps:
                 yield from ask(RedisCommand(acknowledge, int))
         if first is not None:
             raise first
-        return duty_of(found, self._limits.batch)
+        return duty_of(found, more=found >= self._limits.batch)
 
     def _claim(self) -> Call[list[Any]]:
         return call_script(
@@ -215,7 +221,7 @@ def _entries(flat: list[Any]) -> list[_PendingEntry]:
     while flat:
         identifier, deliveries, length, *flat = flat
         parts, flat = flat[:length], flat[length:]
-        entries.append(_PendingEntry(text(identifier), deliveries, parts))
+        entries.append(_PendingEntry(lossless_text(identifier), deliveries, parts))
     return entries
 
 

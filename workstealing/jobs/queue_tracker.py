@@ -27,8 +27,20 @@ from typing import Any, TypeAlias
 from workstealing._checks import checked_batch, checked_text, is_text
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.jobs.job_keys import beside, checked_key, sendable, text, texts
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_hook, call_script
+from workstealing.jobs.job_keys import (
+    beside,
+    checked_key,
+    lossless_text,
+    lossless_texts,
+    sendable,
+)
+from workstealing.jobs.redis_job import (
+    AsyncRedisJob,
+    RedisJob,
+    call_hook,
+    call_script,
+    duty_of,
+)
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 from workstealing.recruiting.job import Duty
 
@@ -82,7 +94,7 @@ class QueueTracker(RedisJob):
 
 
 class AsyncQueueTracker(AsyncRedisJob):
-    """A set of ids that follows a table, for asyncio."""
+    """`QueueTracker` for asyncio."""
 
     def __init__(
         self,
@@ -148,7 +160,9 @@ class _QueueTrackerSteps:
         return RedisCommand(parts, lambda score: score is not None)
 
     def ids(self) -> RedisCommand[set[str]]:
-        return RedisCommand(("ZRANGE", self._key, 0, -1), lambda ids: set(texts(ids)))
+        return RedisCommand(
+            ("ZRANGE", self._key, 0, -1), lambda ids: set(lossless_texts(ids))
+        )
 
     def count(self) -> RedisCommand[int]:
         return RedisCommand(("ZCARD", self._key), int)
@@ -158,13 +172,11 @@ class _QueueTrackerSteps:
             self._call("tracker_turn", list, most=self._batch)
         )
         if oldest:
-            changed, more = yield from self._remove_gone(asked, texts(oldest))
+            changed, more = yield from self._remove_gone(asked, lossless_texts(oldest))
         else:
-            changed, more = yield from self._add_next(text(after))
+            changed, more = yield from self._add_next(lossless_text(after))
         # While either kind has a backlog, slices continue to alternate.
-        if more:
-            return Duty.MORE
-        return Duty.RECRUITED if changed else Duty.DISMISSED
+        return duty_of(changed, more=bool(more))
 
     def _add_next(self, after: str) -> Flow[list[int]]:
         page = (after or None, self._batch)
@@ -178,7 +190,9 @@ class _QueueTrackerSteps:
     def _remove_gone(self, asked: int, ids: list[str]) -> Flow[list[int]]:
         there: set[str] = set()
         if known := [identifier for identifier in ids if is_text(identifier)]:
-            there.update((yield from call_hook(self._still_there, known, read=texts)))
+            there.update(
+                (yield from call_hook(self._still_there, known, read=lossless_texts))
+            )
         gone = [sendable(identifier) for identifier in ids if identifier not in there]
         kept = [identifier for identifier in ids if identifier in there]
         call = self._call(
@@ -203,4 +217,4 @@ def _checked_ids(ids: Iterable[Id]) -> list[str]:
 
 
 def _checked(identifier: Id) -> str:
-    return checked_text(text(identifier))
+    return checked_text(lossless_text(identifier))

@@ -40,7 +40,7 @@ Arguments: TypeAlias = tuple[Any, ...]
 class RedisJob:
     """A job that uses a redis-py client, a URL, or (None) the configured server."""
 
-    def __init__(self, redis: Client | str | None) -> None:
+    def __init__(self, redis: Client | str | None = None) -> None:
         self._driver: Driver = driver(redis)
         self._is_client_ours = is_ours(redis)
 
@@ -62,7 +62,7 @@ class RedisJob:
 class AsyncRedisJob:
     """`RedisJob` for asyncio."""
 
-    def __init__(self, redis: AsyncClient | str | None) -> None:
+    def __init__(self, redis: AsyncClient | str | None = None) -> None:
         self._driver: AsyncDriver = async_driver(redis)
         self._is_client_ours = is_ours(redis)
 
@@ -81,9 +81,9 @@ class AsyncRedisJob:
             await self._driver.client.aclose()
 
 
-def duty_of(done: int, batch: int) -> Duty:
-    """Return the duty of a slice: a full batch means that there is probably more."""
-    if done >= batch:
+def duty_of(done: int, *, more: bool) -> Duty:
+    """Return the duty of a slice by what it did, and whether there is more to do."""
+    if more:
         return Duty.MORE
     return Duty.RECRUITED if done else Duty.DISMISSED
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeAlias
 
 from workstealing._checks import checked_batch, checked_text, milliseconds
@@ -33,8 +34,15 @@ from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict, HookFailed
-from workstealing.jobs.job_keys import Value, beside, checked_key, sendable, text, texts
-from workstealing.jobs.job_leases import AbandonedLeases, new_token, releasing_on_error
+from workstealing.jobs.job_keys import (
+    Value,
+    beside,
+    checked_key,
+    lossless_text,
+    lossless_texts,
+    sendable,
+)
+from workstealing.jobs.job_leases import AbandonedLeases, releasing_on_error
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
@@ -99,11 +107,7 @@ class RefreshAhead(RedisJob):
 
 
 class AsyncRefreshAhead(AsyncRedisJob):
-    """Cached values that are recomputed in time, for asyncio.
-
-    *ttl*, *stale* (as long as *ttl* by default), *ahead* (a tenth of it) and *lease*
-    are seconds; the lease must be longer than computing ever takes.
-    """
+    """`RefreshAhead` for asyncio."""
 
     def __init__(
         self,
@@ -232,7 +236,7 @@ class _RefreshAheadSteps:
         done = verdicts.count(_OURS) + verdicts.count(_UNREAD)
         if _HELD in verdicts and not done:
             raise Conflict("another process is computing the values that are due")
-        return duty_of(done, self._batch)
+        return duty_of(done, more=done >= self._batch)
 
     def _get_first(self, name: str) -> Flow[Value | None]:
         error: BaseException | None = None
@@ -251,12 +255,11 @@ class _RefreshAheadSteps:
 
     def _renew(self, name: str, seen: str) -> Flow[tuple[int, Value | None]]:
         """Compute and store a value, if we get its lease."""
-        token, lease = new_token(), self._lease(name)
-        work = self._renew_as(token, name, seen)
-        return (yield from self._abandoned.watching(lease, token, work))
+        work = partial(self._renew_as, name, seen)
+        return (yield from self._abandoned.watching(self._lease(name), work))
 
     def _renew_as(
-        self, token: str, name: str, seen: str
+        self, name: str, seen: str, token: str
     ) -> Flow[tuple[int, Value | None]]:
         lease = {"token": token, "lease_ms": self._times.lease, "seen": seen}
         verdict, started = yield from ask(
@@ -285,7 +288,9 @@ class _RefreshAheadSteps:
 
     def _due_names(self) -> Call[list[str]]:
         due = {"due": self._due}
-        return call_script("names_due", due, texts, is_raw=True, most=self._batch)
+        return call_script(
+            "names_due", due, lossless_texts, is_raw=True, most=self._batch
+        )
 
     def _read(self, name: str) -> Call[_CachedValue | None]:
         return call_script("fresh_get", {"value": self._value(name)}, _kept)
@@ -308,4 +313,4 @@ def _kept(flat: list[Any]) -> _CachedValue | None:
     if not flat:
         return None
     value, took, expires, left = flat
-    return _CachedValue(value, int(took), text(expires), int(left))
+    return _CachedValue(value, int(took), lossless_text(expires), int(left))

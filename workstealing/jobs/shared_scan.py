@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.jobs.job_keys import Value, text
+from workstealing.jobs.job_keys import Value, lossless_text
 from workstealing.jobs.redis_job import call_script
 from workstealing.queue.steps import Call, Flow, Nodes, RedisCommand, ask
 
@@ -48,7 +48,7 @@ class SharedScan:
         nodes = Nodes.parse((yield Nodes()))
         call = call_script("scan_turn", self._keys, list, nodes=nodes)
         position, place = yield from ask(call)
-        node, place = nodes[position], text(place)
+        node, place = nodes[position], lossless_text(place)
         done, cursor = place.split(":")
         scan = ("SCAN", cursor, "MATCH", self._pattern, "COUNT", self._count)
         cursor, keys = yield from ask(RedisCommand(scan, _cursor_and_keys, node))
@@ -93,8 +93,8 @@ def _cursor_and_keys(reply: Any) -> tuple[str, list[Value]]:
     cursor, keys = reply
     if isinstance(cursor, dict):  # a Cluster client returns it by node
         (cursor,) = cursor.values()
-    return text(cursor), list(keys)
+    return lossless_text(cursor), list(keys)
 
 
 def _decoded(reply: dict[Value, Value]) -> dict[str, str]:
-    return {text(name): text(value) for name, value in reply.items()}
+    return {lossless_text(name): lossless_text(value) for name, value in reply.items()}

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workstealing.drivers.async_driver import AsyncClient
-from workstealing.drivers.sync_driver import Client
 from workstealing.jobs.fleet_side_work import (
     FleetHost,
     FleetJob,
@@ -39,19 +37,13 @@ _OPEN_MS = 30_000
 class SideWorkLedger(RedisJob):
     """Reads the ledger by a redis-py client, a URL, or the configured server."""
 
-    def __init__(self, redis: Client | str | None = None) -> None:
-        super().__init__(redis)
-
     def read(self) -> FleetSideWork:
         """Return the side work of the last hour."""
         return self._driver.run(_read_fleet())
 
 
 class AsyncSideWorkLedger(AsyncRedisJob):
-    """Reads the ledger; `SideWorkLedger` for asyncio."""
-
-    def __init__(self, redis: AsyncClient | str | None = None) -> None:
-        super().__init__(redis)
+    """`SideWorkLedger` for asyncio."""
 
     async def read(self) -> FleetSideWork:
         """Return the side work of the last hour."""
@@ -91,7 +83,7 @@ def _read_fleet() -> Flow[FleetSideWork]:
 
 
 class _Ledger:
-    """The entries of an hour, the latest first; what is none of ours is left out."""
+    """The entries of an hour, the latest first; malformed ones are left out."""
 
     def __init__(self, now_ms: int, entries: Sequence[LedgerEntry]) -> None:
         self._now_ms = now_ms

@@ -1,7 +1,7 @@
-"""What somebody should know of a job of the fleet: how it fares, and why.
+"""How a job of the fleet fares, and why.
 
-Command line, dashboard and Prometheus show the same verdicts. None of them is about a
-moment: they go by all that the ledger has, which is the last hour.
+Command line, dashboard and Prometheus show the same verdicts. A verdict is about all
+that the ledger has, which is the last hour, not about the present moment.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ OUT_OF_SHARE = (
 """Why nothing is proposed for a job that others leave no time for."""
 
 _MOSTLY = 0.9
-# Slices that find nothing say nothing as long as they are as few.
+# Fewer draws, or slices without work, are too few to judge by.
 _FEW_SLICES = 5
 # A job with an interval starves below this share of the slices that it asks for.
 _STARVING_SHARE = 0.5
-# With fewer than that asked for, half of them may be missing by chance.
+# If it asks for fewer slices than this, half of them may be missing by chance.
 _ENOUGH_ASKED = 20
-# A job that is drawn by chance may well have to wait for so long.
+# A job may well wait this long by chance.
 _LONG_SECONDS = 1800.0
-# Less than the first is chance; beyond the second, something else than a change of its
-# rate is behind it, such as a ticker.
+# A change below the first factor is chance. One beyond the second has another cause
+# than a new rate, such as a ticker.
 _NOTABLY_CHANGED = 1.25
 _MOST_CHANGED = 2.0
 _REASONS = {

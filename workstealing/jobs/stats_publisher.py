@@ -1,7 +1,7 @@
 """Publishes what a recruiter counts to the ledger of the fleet, as side work.
 
-A slice is one script, however many moments were offered since the last one. What cannot
-be written is lost: people look at it, and no work depends on it.
+A slice is one script, however many moments were offered since the last one. Counts that
+cannot be written are lost: they are for people to look at, and no work depends on them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StatsPublisher(RedisJob):
 
 
 class AsyncStatsPublisher(AsyncRedisJob):
-    """Adds what was counted since the last slice; for an `AsyncRecruiter`."""
+    """`StatsPublisher` for asyncio."""
 
     def __init__(self, redis: AsyncClient | str | None, stats: Stats) -> None:
         super().__init__(redis)

@@ -26,7 +26,7 @@ from typing import Any
 from workstealing._checks import checked_batch, milliseconds
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
-from workstealing.jobs.job_keys import Value, beside, checked_key, pairs
+from workstealing.jobs.job_keys import Value, beside, checked_key, mapping_of
 from workstealing.jobs.redis_job import (
     AsyncRedisJob,
     RedisJob,
@@ -80,7 +80,7 @@ class VolatileHash(RedisJob):
 
 
 class AsyncVolatileHash(AsyncRedisJob):
-    """Hash fields with a time to live, for asyncio."""
+    """`VolatileHash` for asyncio."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class _VolatileHashSteps:
         )
 
     def get_all(self) -> Call[dict[Value, Value]]:
-        return call_script("hash_get", self._keys, pairs, fields=())
+        return call_script("hash_get", self._keys, mapping_of, fields=())
 
     def touch(self, field: Value, ttl: float | timedelta) -> Flow[bool]:
         return self._expiring("hash_touch", ttl, field=field)
@@ -157,10 +157,12 @@ class _VolatileHashSteps:
         )
         removed, *flat = yield from ask(call)
         if self._on_expire is not None:
-            _, error = yield from call_for_each(self._on_expire, pairs(flat).items())
+            _, error = yield from call_for_each(
+                self._on_expire, mapping_of(flat).items()
+            )
             if error is not None:
                 raise error
-        return duty_of(removed, self._batch)
+        return duty_of(removed, more=removed >= self._batch)
 
     def _expiring(
         self, script: str, ttl: float | timedelta, **arguments: Any

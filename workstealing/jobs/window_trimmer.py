@@ -24,7 +24,7 @@ from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import ConfigurationError
 from workstealing.jobs.job_keys import checked_key
-from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script
+from workstealing.jobs.redis_job import AsyncRedisJob, RedisJob, call_script, duty_of
 from workstealing.queue.steps import Flow, ask
 from workstealing.recruiting.job import Duty
 
@@ -61,10 +61,7 @@ class WindowTrimmer(RedisJob):
 
 
 class AsyncWindowTrimmer(AsyncRedisJob):
-    """Keeps sorted sets and streams within bounds, for asyncio.
-
-    Pass *age* (older entries go) or *length* (the oldest entries beyond it go).
-    """
+    """`WindowTrimmer` for asyncio."""
 
     def __init__(
         self,
@@ -117,9 +114,7 @@ class _WindowTrimmerSteps:
             call_script("window_trim", {"window": key}, tuple, **self._arguments)
         )
         self._full = key if more else None
-        if more:
-            return Duty.MORE
-        return Duty.RECRUITED if removed else Duty.DISMISSED
+        return duty_of(removed, more=bool(more))
 
     def _draw(self) -> str:
         full = self._full

@@ -78,9 +78,8 @@ class Cluster:
                         ErrorCode.NOT_SUPPORTED, f"there is no request {request.type!r}"
                     )
         except UnknownWorker as error:
-            problem = str(error).removesuffix(": add() it")
             raise RequestRefused(
-                ErrorCode.KEY_DOES_NOT_EXIST, f"{problem}: add_worker first"
+                ErrorCode.KEY_DOES_NOT_EXIST, f"{error}: add_worker first"
             ) from error
 
     def _init(self, request: Init) -> dict[str, Any]:

@@ -4,8 +4,8 @@ Each request is a type of its own, checked when it is read. Unknown fields are i
 so that newer clients can talk to older nodes.
 
 An error has a code for programs and a text for people. The codes are those of
-Maelstrom. Only with code 0 the request may have been carried out; with all others it
-was not.
+Maelstrom. After code 0 the request may have been carried out; after all others it was
+not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = (
     "StealJob",
     "SubmitJob",
     "TakeJob",
-    "understood",
+    "read_request",
 )
 
 MOST_WORKERS = 1_000
@@ -150,11 +150,11 @@ class RequestRefused(WorkStealingError):
         self.code = code
         self.text = text
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return self.text
 
 
-def understood(body: Mapping[str, Any]) -> Request:
+def read_request(body: Mapping[str, Any]) -> Request:
     """Return the request of a body; raise `RequestRefused` if it is not one."""
     kind = body.get("type")
     if not isinstance(kind, str):

@@ -14,7 +14,7 @@ import msgspec
 
 from workstealing.errors import RedisError, RedisUnavailable
 from workstealing.node.cluster import Cluster
-from workstealing.node.messages import ErrorCode, RequestRefused, understood
+from workstealing.node.messages import ErrorCode, RequestRefused, read_request
 
 __all__ = ("LONGEST", "Node")
 
@@ -63,7 +63,7 @@ class Node:
                 raise RequestRefused(
                     ErrorCode.MALFORMED_REQUEST, "src or dest is not a string"
                 )
-            reply = self._cluster.answer(understood(body))
+            reply = self._cluster.answer(read_request(body))
         except RequestRefused as refused:
             return _error(number, refused)
         except RedisUnavailable as error:
@@ -79,9 +79,10 @@ class Node:
 def _messages(source: BinaryIO) -> Iterator[bytes]:
     """Yield each message as soon as it is complete.
 
-    A message is one line, or spread over indented lines: a line that is just `{` begins
-    one that ends with the next line that is not indented, with `}` if it is complete.
-    Of a longer message than `LONGEST`, the rest is dropped.
+    A message is one line, or several that begin with a line that is just `{`. These go
+    on while lines are indented; the next line is the last one if it is just `}`, and
+    begins another message if it is not. The rest of a message that is longer than
+    `LONGEST` is dropped.
     """
     spread = bytearray()
     for line in _lines(source):

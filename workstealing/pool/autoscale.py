@@ -21,7 +21,7 @@ from workstealing.errors import ConfigurationError
 __all__ = ("Autoscale", "BacklogScaler", "ScalingThread", "WaitScaler")
 
 _POOL_WAIT = 0.5
-# How often what waits is noted in the time that it may wait.
+# How often the number of waiting tasks is noted within `wait`.
 _NOTES = 100
 
 
@@ -39,8 +39,8 @@ class Autoscale:
         idle: seconds without need for a worker before it leaves. Both pools: in a
             `Pool`, the worker had nothing to do for that time; in a `WorkerPool`, fewer
             workers would have been enough.
-        backlog: tasks per worker, due and not ended, that are fine; more add workers.
-            `WorkerPool` only.
+        backlog: how many due tasks per worker are fine; beyond that, workers are
+            added. `WorkerPool` only.
     """
 
     least: int = 1
@@ -102,9 +102,9 @@ class BacklogScaler:
     """Applies an `Autoscale` to a `WorkerPool`: one worker per `backlog` tasks.
 
     It grows at once, and shrinks to what was enough all through `idle` seconds. With
-    `wait`, it also grows when one of the tasks that waited for a worker so many seconds
-    ago still does: fewer have ended since than waited then. That costs nothing, and is
-    noticed while no task is taken at all, unlike the waits that workers sample.
+    `wait`, it also grows when fewer tasks have ended in that time than were waiting at
+    its start, so that one of them must still be waiting. That costs no more requests,
+    and works while no task is taken at all, unlike the waits that workers sample.
     """
 
     def __init__(self, rule: Autoscale) -> None:
@@ -125,7 +125,7 @@ class BacklogScaler:
         rule = self.rule
         needed = math.ceil(due / rule.backlog)
         if rule.wait is not None:
-            # Who has something to do is not idle, however small the backlog is.
+            # A worker with a task is not idle, however small the backlog is.
             needed = max(needed, min(workers, due))
             if self._is_late(now, due - workers, ended, rule.wait):
                 needed = max(needed, workers + rule.step)
@@ -141,9 +141,10 @@ class BacklogScaler:
         return enough
 
     def _is_late(self, now: float, waiting: int, ended: int, wait: float) -> bool:
-        """Tell whether a task has waited too long, once until as much time has passed.
+        """Tell whether a task has waited too long.
 
-        So new workers can help before more are added.
+        After a True it is False for as long again, so that new workers can help before
+        more are added.
         """
         seen = self._waited
         if not seen or now - seen[-1][0] >= wait / _NOTES:

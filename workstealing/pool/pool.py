@@ -38,8 +38,6 @@ T = TypeVar("T")
 
 _numbers = itertools.count(1)
 
-# Seconds between two tries to deliver an interruption that was put off.
-
 
 class Pool(Executor):
     """An in-process pool, and a `concurrent.futures.Executor`.

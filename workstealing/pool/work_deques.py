@@ -31,8 +31,8 @@ class WorkDeques(Generic[Item]):
         workers: those that are there from the start.
         chance: draws the victims of thieves.
         in_a_row: how many items are spread to one worker before it is the next one's
-            turn. Things made one after the other lie side by side in memory: a few in
-            a row are quicker to work off than one here, one there.
+            turn. Objects made one after the other lie side by side in memory, so a
+            worker is quicker with a few in a row.
     """
 
     def __init__(
@@ -330,7 +330,7 @@ class WorkDeques(Generic[Item]):
         try:
             return self._deques[worker]
         except KeyError:
-            raise UnknownWorker(f"there is no worker {worker!r}: add() it") from None
+            raise UnknownWorker(f"there is no worker {worker!r}") from None
 
     def _deque_even_if_gone(self, worker: Hashable) -> WorkDeque[Item]:
         deque = self._deques.get(worker)

@@ -3,8 +3,8 @@
 Each process goes by the slices that it did itself. The lottery makes these a fair
 sample of all slices of the fleet, so its processes come to the same rates without
 asking anybody, and go on to do so while Redis is away. Only jobs with `rate=` are
-adapted: an interval was chosen because the work does not follow the traffic, and turns
-of a fleet must be the same for all of it.
+adapted: an interval was chosen because the work does not follow the traffic, and all
+processes of a fleet must have the same interval.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Adapt:
     most: float
     """The highest rate."""
     step: float = 2.0
-    """How many times higher or lower a rate is after one change, at most."""
+    """The largest factor by which one change raises or lowers a rate."""
     evidence: int = ENOUGH_SLICES
-    """How many slices this process must have done since the last change; it also rests
-    for a minute."""
+    """How many slices this process must have done since the last change, which must
+    also be a minute ago."""
 
     def __post_init__(self) -> None:
         least = checked_share(self.least, "least")
@@ -92,7 +92,7 @@ class RateAdapter:
             return None
         window = self._windows.get(job.name)
         if window is None or window.counts is not job.counts:
-            # Its first slice; or that of another job of its name, or in a forked child.
+            # Its first slice since it was installed, or since the process forked.
             self._windows[job.name] = _Window(job.counts, _seen(job.counts), now)
             return None
         seen = window.since()

@@ -39,8 +39,8 @@ class AsyncRecruiter(RecruiterCore):
     """Recruits tasks with a spare moment; see `RecruiterCore` for the arguments."""
 
     _takes_coroutines: ClassVar[bool] = True
-    # The host was cancelled, or its coroutine closed: what a job raises of these is
-    # made an ordinary error before.
+    # Raised when the host is cancelled or its coroutine is closed. If a job raises one
+    # of these, `_value` makes it an ordinary error first.
     _passing: ClassVar[tuple[type[BaseException], ...]] = (
         asyncio.CancelledError,
         GeneratorExit,
@@ -260,8 +260,9 @@ def _called(function: Callable[[], Any], done: Event) -> _Ended:
 def _check_stopped(running: asyncio.Future[_Ended], limit: float | None) -> None:
     if not running.done():
         raise TimeoutError(
-            f"it still runs after its {limit:.3g} s and was left behind; the job counts"
-            " as busy until it ends. A coroutine must not swallow its cancellation"
+            f"it was still running after its {limit:.3g} s, and its host went on; the"
+            " job is busy until it ends. Let it do less in a slice, and do not swallow"
+            " the cancellation of a coroutine"
         )
     if running.cancelled():
         raise TimeoutError(f"it was cancelled after its {limit:.3g} s")
@@ -269,7 +270,7 @@ def _check_stopped(running: asyncio.Future[_Ended], limit: float | None) -> None
 
 def _value(running: asyncio.Future[_Ended]) -> Any:
     if running.cancelled():
-        raise RuntimeError("it was cancelled, though not by its host")
+        raise RuntimeError("it was cancelled, but not by its host")
     value, error = running.result()
     if isinstance(error, asyncio.CancelledError | GeneratorExit):
         # From the host they would mean that the host is to stop.

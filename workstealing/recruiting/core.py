@@ -1,11 +1,11 @@
 """The part that both recruiters share: jobs, lottery, protections, statistics.
 
-It begins and ends slices, and runs none: `Recruiter` and `AsyncRecruiter` do that, each
-in its own way. The lock is held for microseconds, never while a job, a setup function
-or an observer runs, so no caller waits for the work of another.
+It begins and ends slices. `Recruiter` and `AsyncRecruiter` run them, each in its own
+way. The lock is held for microseconds, and never while a job, a setup function or an
+observer runs, so no caller waits for the work of another.
 
 This is a base class, not a collaborator: a dismissed `enlist()` reads one attribute of
-its recruiter, and the detour by a second object would cost it 15 % more.
+its recruiter, and reading it from a second object would cost 15 % more.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from workstealing._printing import escaping_logger
 from workstealing._stop_requests import is_stop_request
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
-from workstealing.errors import AmbiguousPace, ConfigurationError
-from workstealing.recruiting.fleet_pace import FleetTurns, PerFleet
-from workstealing.recruiting.job import Every, Pace, PerCall, PerTime, pace
+from workstealing.errors import ConfigurationError
+from workstealing.recruiting.fleet_pace import FleetTurns, PerFleet, asked_pace
+from workstealing.recruiting.job import Every, PerCall
 from workstealing.recruiting.job_sources import (
     Setup,
     Setups,
@@ -48,6 +48,7 @@ from workstealing.telemetry.observers import FanOut, Observer, Throttle
 
 if TYPE_CHECKING:
     from workstealing.recruiting.adapting import Adapt, RateAdapter
+    from workstealing.recruiting.hard_deadline import HardDeadline
 
 __all__ = ("LEDGER_JOB", "RecruiterCore")
 
@@ -85,7 +86,7 @@ class RecruiterCore:
     """
 
     _takes_coroutines: ClassVar[bool] = False
-    # What only somebody who stops the host can have raised, besides stop requests.
+    # Besides stop requests, what is raised to stop the host, never by a job.
     _passing: ClassVar[tuple[type[BaseException], ...]] = ()
     _masters: ClassVar[dict[type[RecruiterCore], RecruiterCore]] = {}
 
@@ -102,8 +103,14 @@ class RecruiterCore:
         chance: Chance = SYSTEM_CHANCE,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        self._hard_deadline: HardDeadline | None = None
         if hard_deadline is not None:
-            self._interrupt_slices(hard_deadline, deadline)
+            if self._takes_coroutines:
+                raise ConfigurationError(
+                    "hard_deadline is for a Recruiter: an AsyncRecruiter goes on at its"
+                    " deadline, whatever a job does"
+                )
+            self._hard_deadline = _interrupting(hard_deadline, deadline)
         self._clock = clock
         self._guard = SliceGuard(
             deadline=deadline,
@@ -166,7 +173,7 @@ class RecruiterCore:
         installed = InstalledJob.of(
             job,
             name,
-            self._pace(rate, every, of),
+            asked_pace(rate, every, of, self._clock),
             target,
             by_setup=in_setup(),
             takes_coroutines=self._takes_coroutines,
@@ -223,7 +230,7 @@ class RecruiterCore:
         of: FleetTurns | None = None,
     ) -> None:
         """Change how often a job is wanted, from the next call on."""
-        new = self._pace(rate, every, of)
+        new = asked_pace(rate, every, of, self._clock)
         with self._lock:
             if self._adapter is not None:
                 self._adapter.check(name, new)
@@ -313,14 +320,6 @@ class RecruiterCore:
         except BaseException as error:  # noqa: BLE001 - a stop request passes
             self._end_fault(error)
 
-    def _interrupt_slices(self, after: float, deadline: float | None) -> None:
-        """Interrupt jobs that run for longer."""
-        del after, deadline
-        raise ConfigurationError(
-            "hard_deadline is for a Recruiter: an AsyncRecruiter goes on at its"
-            " deadline, whatever a job does"
-        )
-
     def _draw_slice(self, spare: float | None, rtt: float | None) -> Slice | None:
         """End a stride; begin a slice if this call is drawn and its job may run."""
         with self._lock:
@@ -358,23 +357,6 @@ class RecruiterCore:
                 return self._begin(job, now, None)
             job.counts.add(obstacle)
             return obstacle
-
-    def _pace(
-        self, rate: float | None, every: Every | None, of: FleetTurns | None
-    ) -> Pace:
-        asked = pace(rate, every)
-        if of is None:
-            return asked
-        if isinstance(of, type) or not callable(getattr(of, "take", None)):
-            raise ConfigurationError(
-                f"of must be a Fleet, such as Fleet('redis://…'), not {of!r}"
-            )
-        if not isinstance(asked, PerTime):
-            raise AmbiguousPace(
-                "of= is about every= (seconds): a rate is a share of the calls of each"
-                " process"
-            )
-        return PerFleet(asked.every, of, self._clock)
 
     def _begin(self, job: InstalledJob, now: float, spare: float | None) -> Slice:
         job.begin_slice()
@@ -516,6 +498,13 @@ class RecruiterCore:
         self._lottery.forget_calls()
         self._reported_calls = 0
         self._redraw()
+
+
+def _interrupting(after: float, deadline: float | None) -> HardDeadline:
+    # Few want it, and what reads bytecode takes a while to import.
+    from workstealing.recruiting.hard_deadline import HardDeadline
+
+    return HardDeadline(after, deadline)
 
 
 def _adapter(adapt: Adapt | Mapping[str, Adapt]) -> RateAdapter:

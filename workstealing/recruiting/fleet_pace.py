@@ -1,8 +1,9 @@
 """The pace of a job that all processes share: one slice every few seconds in the fleet.
 
-A turn is taken for nearly that long and never given back early: that limits the rate,
-with no scheduler and no leader. Who finds it taken learns when it is free, and tries
-again a little later, at a time of its own. Without an answer nobody has a turn.
+A process that takes the turn holds it for nearly the whole interval, and never gives it
+back early: that limits the rate, with no scheduler and no leader. A process that finds
+the turn taken learns when it will be free, and tries again shortly after, at a moment
+that it draws. While Redis does not answer, no process has the turn.
 """
 
 from __future__ import annotations
@@ -14,15 +15,35 @@ from typing import Any, Protocol
 
 from workstealing.chance import Chance
 from workstealing.clock import Clock
-from workstealing.errors import ConfigurationError, Conflict
-from workstealing.recruiting.job import PerTime
+from workstealing.errors import AmbiguousPace, ConfigurationError, Conflict
+from workstealing.recruiting.job import Every, Pace, PerTime, pace
 
-__all__ = ("FleetTurns", "PerFleet")
+__all__ = ("FleetTurns", "PerFleet", "asked_pace")
 
-# Parts of the interval: the turn lasts for one, the first of those who wait tries
-# within the other. One process is late by a twentieth, a thousand early by as much.
+# As parts of the interval. A turn lasts for _TURN; then each process waits for _JITTER
+# on average before it tries. So a single process is late by a twentieth, and a thousand
+# processes, the first of which tries at once, are early by as much.
 _TURN = 0.95
 _JITTER = 0.1
+
+
+def asked_pace(
+    rate: float | None, every: Every | None, of: FleetTurns | None, clock: Clock
+) -> Pace:
+    """Return the pace that a user asked for, of each process or of a fleet, checked."""
+    asked = pace(rate, every)
+    if of is None:
+        return asked
+    if isinstance(of, type) or not callable(getattr(of, "take", None)):
+        raise ConfigurationError(
+            f"of must be a Fleet, such as Fleet('redis://…'), not {of!r}"
+        )
+    if not isinstance(asked, PerTime):
+        raise AmbiguousPace(
+            "of= goes with every= (seconds), not with rate=, which is a share of the"
+            " calls of each process"
+        )
+    return PerFleet(asked.every, of, clock)
 
 
 class FleetTurns(Protocol):
@@ -61,11 +82,13 @@ class PerFleet(PerTime):
     ) -> Callable[[], Any]:
         """Return what runs a slice if it is the turn of this process."""
         if inspect.iscoroutinefunction(self.turns.take) is not is_coroutine:
-            wanted = "a Fleet, not an AsyncFleet: so does each job of a Recruiter, and"
-            wanted += " each plain function of an AsyncRecruiter"
-            if is_coroutine:
-                wanted = "an AsyncFleet, not a Fleet: so does each coroutine function"
-            raise ConfigurationError(f"job {job!r} needs {wanted}")
+            raise ConfigurationError(
+                f"job {job!r} is a coroutine function: give it an AsyncFleet, not a"
+                " Fleet"
+                if is_coroutine
+                else f"job {job!r} is not a coroutine function: give it a Fleet, not an"
+                " AsyncFleet"
+            )
         seconds = _TURN * self.every
 
         def note(free_in: float) -> None:

@@ -113,10 +113,10 @@ def pace(rate: float | None, every: Every | None) -> Pace:
     )
 
 
-def checked_interval(every: Every) -> float:
-    """Return the seconds of an interval.
+def checked_interval(every: Every, what: str = "every=") -> float:
+    """Return the seconds of an interval; *what* is the name of the argument.
 
     Raises:
         InvalidInterval: it is not above 0 seconds.
     """
-    return checked_seconds(every, "every=", error=InvalidInterval)
+    return checked_seconds(every, what, error=InvalidInterval)

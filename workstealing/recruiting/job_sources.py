@@ -43,7 +43,8 @@ class Setups:
     def __init__(self) -> None:
         self._all: list[Setup] = []
         self._pending: list[Setup] = []
-        self._in_progress = False
+        self.in_progress = False
+        """Whether a thread or task is running setup functions."""
         self.due_at: float | None = None
         self.failures = 0
 
@@ -55,9 +56,9 @@ class Setups:
 
     def begin(self, now: float) -> list[Setup]:
         """Return what must run now; until `end()`, no other caller gets anything."""
-        if self._in_progress or self.due_at is None or now < self.due_at:
+        if self.in_progress or self.due_at is None or now < self.due_at:
             return []
-        self._in_progress = True
+        self.in_progress = True
         return list(self._pending)
 
     def done(self, function: Setup) -> None:
@@ -66,21 +67,16 @@ class Setups:
 
     def end(self, now: float) -> None:
         """Finish what `begin` began; what is still pending is due after a pause."""
-        self._in_progress = False
+        self.in_progress = False
         self.due_at = now + self.retry_seconds if self._pending else None
 
     def reset(self, now: float) -> bool:
         """Make all due again, in a forked child; return whether there are any."""
         self._pending = list(self._all)
-        self._in_progress = False
+        self.in_progress = False
         self.due_at = now if self._pending else None
         self.failures = 0
         return bool(self._pending)
-
-    @property
-    def in_progress(self) -> bool:
-        """Whether a thread or task is running setup functions."""
-        return self._in_progress
 
 
 @contextmanager

@@ -106,7 +106,7 @@ class Lottery:
             self._find_soonest()
 
     def longest_waiting(self) -> InstalledJob | None:
-        """Return the job that was drawn least recently; one of rate 0 never."""
+        """Return the job that was drawn least recently; never one of rate 0."""
         wanted = [job for job in self._roster if job.pace != PerCall(0.0)]
         return min(wanted, key=lambda job: job.drawn_at, default=None)
 

@@ -1,11 +1,12 @@
-"""Which pace the slices that were seen speak for: more, less, or as it is.
+"""Which change of a job's pace its slices call for: more, less, or none.
 
-A slice that works shows that there was something to do, not that there was much: a job
-that returns None has always worked. What shows a backlog is a slice that ends with
-`Duty.MORE`. So how full slices are is known within two bounds: at least as full as
-those that ended with work left say, by the formulas of `plan`, and at most as if each
-that worked had been full. Only what is certain by the nearer bound is proposed; in
-between, a pace is good, or nothing speaks against it.
+A slice that works shows that there was something to do, not how much: a job that
+returns None counts as having worked each time. Only `Duty.MORE` shows a backlog. So it
+is known within two bounds how full slices are. The lower bound follows from the share
+that ended with work left, by the formulas of `plan`; for the upper bound, each slice
+that worked counts as full. A higher pace is proposed if slices are too full even by the
+lower bound, and a lower pace if they are mostly empty even by the upper bound. In
+between, the pace stays.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from workstealing.telemetry.events import REFUSALS, Outcome
 __all__ = ("ENOUGH_SLICES", "MOSTLY_REFUSED", "Proposal", "SlicesSeen", "propose")
 
 ENOUGH_SLICES = 50
-"""Fewer say too little."""
+"""Fewer slices are too few to judge by."""
 
 MOSTLY_REFUSED = "most draws are refused to protect the hosts; no rate changes that"
 """Why nothing is proposed for a job that hardly gets any slice."""
@@ -30,7 +31,7 @@ _BEHIND = 0.9
 _MORE_WHEN_BEHIND = 2.0
 # Smaller changes are noise.
 _NOTABLE = 1.1
-# Standard deviations: what is certain is so with a probability of 97.7 %.
+# Standard deviations: each bound holds with a probability of 97.7 %.
 _SURE = 2.0
 
 
@@ -41,7 +42,7 @@ class SlicesSeen:
     worked: int
     empty: int
     unfinished: int
-    """Those of the ones that worked which ended with work left."""
+    """How many of the slices that worked ended with work left."""
     failed: int
     refused: int
     """How often it was drawn and not begun, to protect a host."""
@@ -71,13 +72,13 @@ class Proposal:
     """How much more often a job should be drawn, and why."""
 
     factor: float
-    """So many times as often; 1.0 if nothing is to change."""
+    """What to multiply its rate by; 1.0 if nothing is to change."""
     why: str
     is_known: bool = True
     """False if what was seen does not suffice."""
 
     def changed(self, rate: float | None, step: float = math.inf) -> float | None:
-        """Return the rate that it leads to, in a step of *step* times at most."""
+        """Return the new rate, which changes by a factor of *step* at most."""
         if rate is None:
             return None
         return _rounded(min(1.0, rate * min(step, max(1 / step, self.factor))))
@@ -85,7 +86,7 @@ class Proposal:
     def changed_every(
         self, every: float | None, step: float = math.inf
     ) -> float | None:
-        """Return the interval that it leads to, in such a step."""
+        """Return the new interval, which changes by a factor of *step* at most."""
         if every is None:
             return None
         return _rounded(every / min(step, max(1 / step, self.factor)))
@@ -94,12 +95,12 @@ class Proposal:
 def propose(
     seen: SlicesSeen, *, enough: int = ENOUGH_SLICES, needed: float = 0.0
 ) -> Proposal:
-    """Return what the slices that were seen speak for.
+    """Return which change of pace these slices call for.
 
     Args:
         seen: the slices.
-        enough: how many must have been judged.
-        needed: the least factor, for gaps that must be kept; 0.0 if none must.
+        enough: how many of them must show how much there was to do.
+        needed: the least factor that keeps gaps short; 0.0 if gaps may be long.
     """
     judged = seen.judged
     if seen.failed > judged:

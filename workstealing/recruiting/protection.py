@@ -61,8 +61,8 @@ class StoreGate:
 
     Callers report what a round trip took by `enlist(rtt=…)`. Above *tolerance* times
     the base, which is the best of the last *memory* seconds, fewer slices are admitted,
-    down to the share *least*; below, more again. A base that was learnt while the store
-    was slow does not show that it is slow.
+    down to the share *least*; below, more again. If the store was slow all the time in
+    which the base was learnt, the gate does not notice that it is.
     """
 
     tolerance: float = 2.0

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 from threading import Event, Thread, current_thread
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from workstealing._printing import escaping_logger
 from workstealing.errors import ConfigurationError
@@ -20,9 +20,6 @@ from workstealing.recruiting.core import RecruiterCore
 from workstealing.recruiting.job import Duty, Every, checked_interval
 from workstealing.recruiting.slice import Slice
 from workstealing.telemetry.events import Outcome
-
-if TYPE_CHECKING:
-    from workstealing.recruiting.hard_deadline import HardDeadline
 
 __all__ = ("Recruiter", "Ticker")
 
@@ -34,8 +31,6 @@ T = TypeVar("T")
 
 class Recruiter(RecruiterCore):
     """Recruits threads with a spare moment; see `RecruiterCore` for the arguments."""
-
-    _hard_deadline: HardDeadline | None = None
 
     # The arguments are not keyword-only: that would cost a dismissed call a third more.
     def enlist(self, spare: float | None = None, rtt: float | None = None) -> Duty:
@@ -109,12 +104,6 @@ class Recruiter(RecruiterCore):
         except BaseException as error:  # noqa: BLE001 - a stop request passes
             self._end_fault(error)
             return Duty.DISMISSED
-
-    def _interrupt_slices(self, after: float, deadline: float | None) -> None:
-        # Few want it, and what reads bytecode takes a while to import.
-        from workstealing.recruiting.hard_deadline import HardDeadline
-
-        self._hard_deadline = HardDeadline(after, deadline)
 
     def _run_slice(self, drawn: Slice) -> Duty:
         try:

@@ -6,23 +6,14 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from workstealing.errors import MissingExtra
-from workstealing.telemetry.events import (
-    BreakerOpened,
-    Event,
-    RateAdapted,
-    SetupFailed,
-    SliceEnded,
-    SliceRefused,
-)
-from workstealing.telemetry.prometheus_exporter import SLICE_BUCKETS
-from workstealing.telemetry.task_events import TaskEnded, TaskStarted
-from workstealing.telemetry.task_metrics import (
+from workstealing.telemetry.event_metrics import (
     COUNTERS,
     MOST_TASKS,
-    TASK_BUCKETS,
     TIMES,
-    TaskMetrics,
+    EventMetrics,
 )
+from workstealing.telemetry.events import BreakerOpened, Event
+from workstealing.telemetry.task_events import TaskStarted
 from workstealing.telemetry.task_observers import EndOfRun, EndOfSubmit
 
 if TYPE_CHECKING:
@@ -64,65 +55,29 @@ class OpenTelemetryObserver:
             raise MissingExtra("opentelemetry-api", "opentelemetry") from error
         self._spans = TaskSpans(tracer)
         meter = meter or get_meter("workstealing")
-        self._calls = meter.create_counter(
-            "workstealing_enlist_calls", description="Moments offered."
-        )
-        self._slices = meter.create_counter(
-            "workstealing_slices", description="Slices drawn, by how they ended."
-        )
-        self._seconds = _histogram(
-            meter, "workstealing_slice_seconds", "How long slices took.", SLICE_BUCKETS
-        )
-        self._overruns = meter.create_counter(
-            "workstealing_slice_overruns", description="Slices past their deadline."
-        )
-        self._openings = meter.create_counter(
-            "workstealing_breaker_openings", description="Targets left alone."
-        )
-        self._setup_failures = meter.create_counter(
-            "workstealing_setup_failures", description="Setups that raised."
-        )
-        self._rate_changes = meter.create_counter(
-            "workstealing_rate_changes",
-            description="Rates that a recruiter changed by itself.",
-        )
-        self._tasks = TaskMetrics(most_tasks)
-        self._task_counters = {
+        self._metrics = EventMetrics(most_tasks)
+        self._counters = {
             name: meter.create_counter(f"workstealing_{name}", description=text)
             for name, (text, _) in COUNTERS.items()
         }
-        self._wait, self._run = (
-            _histogram(meter, f"workstealing_{name}_seconds", text, TASK_BUCKETS)
-            for name, text in TIMES.items()
+        self._histograms = {
+            name: _histogram(meter, f"workstealing_{name}_seconds", text, buckets)
+            for name, (text, _, buckets) in TIMES.items()
+        }
+        self._openings = meter.create_counter(
+            "workstealing_breaker_openings", description="Targets left alone."
         )
 
     def observe(self, event: Event) -> None:
         """Count one event."""
-        counted = self._tasks.counted(event)
-        if counted is not None:
-            name, number, values = counted
+        for name, number, values in self._metrics.counted(event):
             labels = dict(zip(COUNTERS[name][1], values, strict=True))
-            self._task_counters[name].add(number, labels)
-            if isinstance(event, TaskEnded):
-                del labels["outcome"]
-                if event.wait is not None:
-                    self._wait.record(event.wait, labels)
-                if event.seconds is not None:
-                    self._run.record(event.seconds, labels)
-        elif isinstance(event, SliceEnded | SliceRefused):
-            job = {"side_job": event.job}
-            self._calls.add(event.calls)
-            self._slices.add(1, {**job, "outcome": event.outcome.value})
-            if isinstance(event, SliceEnded):
-                self._seconds.record(event.seconds, job)
-                if event.overran:
-                    self._overruns.add(1, job)
-        elif isinstance(event, BreakerOpened):
+            self._counters[name].add(number, labels)
+        for name, seconds, values in self._metrics.timed(event):
+            labels = dict(zip(TIMES[name][1], values, strict=True))
+            self._histograms[name].record(seconds, labels)
+        if isinstance(event, BreakerOpened):
             self._openings.add(1, {"target": event.target})
-        elif isinstance(event, SetupFailed):
-            self._setup_failures.add(1)
-        elif isinstance(event, RateAdapted):
-            self._rate_changes.add(1, {"side_job": event.job})
 
     def submitting(
         self, queue: str, task: str, number: int, trace: str

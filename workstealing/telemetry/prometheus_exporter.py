@@ -6,35 +6,29 @@ own, and renames ours.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from workstealing.errors import MissingExtra
+from workstealing.telemetry.event_metrics import (
+    COUNTERS,
+    MOST_TASKS,
+    TIMES,
+    EventMetrics,
+)
 from workstealing.telemetry.events import (
     BreakerClosed,
     BreakerOpened,
     Event,
     Outcome,
-    RateAdapted,
-    SetupFailed,
     SliceEnded,
-    SliceRefused,
-)
-from workstealing.telemetry.task_events import TaskEnded
-from workstealing.telemetry.task_metrics import (
-    COUNTERS,
-    MOST_TASKS,
-    TASK_BUCKETS,
-    TIMES,
-    TaskMetrics,
 )
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry, Counter, Histogram
+    from prometheus_client import CollectorRegistry
 
-__all__ = ("SLICE_BUCKETS", "PrometheusObserver")
-
-SLICE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+__all__ = ("PrometheusObserver",)
 
 
 class PrometheusObserver:
@@ -76,28 +70,6 @@ class PrometheusObserver:
         except ImportError as error:
             raise MissingExtra("prometheus-client", "prometheus") from error
         where = registry or REGISTRY
-        self._calls = Counter(
-            "workstealing_enlist_calls", "Moments offered.", registry=where
-        )
-        self._slices = Counter(
-            "workstealing_slices",
-            "Slices drawn, by how they ended.",
-            ("side_job", "outcome"),
-            registry=where,
-        )
-        self._seconds = Histogram(
-            "workstealing_slice_seconds",
-            "How long slices took.",
-            ("side_job",),
-            buckets=SLICE_BUCKETS,
-            registry=where,
-        )
-        self._overruns = Counter(
-            "workstealing_slice_overruns",
-            "Slices that took longer than their deadline.",
-            ("side_job",),
-            registry=where,
-        )
         self._productive = Gauge(
             "workstealing_last_productive_timestamp_seconds",
             "When a slice last worked.",
@@ -112,73 +84,36 @@ class PrometheusObserver:
             registry=where,
             multiprocess_mode="livemax",
         )
-        self._setup_failures = Counter(
-            "workstealing_setup_failures", "Setups that raised.", registry=where
-        )
-        self._rate_changes = Counter(
-            "workstealing_rate_changes",
-            "Rates that a recruiter changed by itself.",
-            ("side_job",),
-            registry=where,
-        )
-        self._tasks = TaskMetrics(most_tasks)
-        self._task_counters = {
+        self._metrics = EventMetrics(most_tasks)
+        counters = {
             name: Counter(f"workstealing_{name}", text, labels, registry=where)
             for name, (text, labels) in COUNTERS.items()
         }
-        # Looking labels up costs more than counting; they are bounded.
-        self._count = cache(self._task_counter)
-        self._times = cache(self._task_times)
-        self._wait, self._run = (
-            Histogram(
+        histograms = {
+            name: Histogram(
                 f"workstealing_{name}_seconds",
                 text,
-                ("queue", "task"),
-                buckets=TASK_BUCKETS,
+                labels,
+                buckets=buckets,
                 registry=where,
             )
-            for name, text in TIMES.items()
-        )
+            for name, (text, labels, buckets) in TIMES.items()
+        }
+        # Looking labels up costs more than counting; they are bounded.
+        self._counter = cache(partial(_labelled, counters))
+        self._histogram = cache(partial(_labelled, histograms))
 
     def observe(self, event: Event) -> None:
         """Count one event."""
-        counted = self._tasks.counted(event)
-        if counted is not None:
-            name, number, labels = counted
-            self._count(name, labels).inc(number)
-            if isinstance(event, TaskEnded):
-                self._time(event, labels)
-        elif isinstance(event, SliceEnded | SliceRefused):
-            self._calls.inc(event.calls)
-            self._slices.labels(event.job, event.outcome.value).inc()
-            if isinstance(event, SliceEnded):
-                self._slice_ended(event)
-        elif isinstance(event, BreakerOpened):
-            self._open.labels(event.target).set(1)
-        elif isinstance(event, BreakerClosed):
-            self._open.labels(event.target).set(0)
-        elif isinstance(event, SetupFailed):
-            self._setup_failures.inc()
-        elif isinstance(event, RateAdapted):
-            self._rate_changes.labels(event.job).inc()
-
-    def _slice_ended(self, event: SliceEnded) -> None:
-        self._seconds.labels(event.job).observe(event.seconds)
-        if event.overran:
-            self._overruns.labels(event.job).inc()
-        if event.outcome is Outcome.RECRUITED:
+        for name, number, labels in self._metrics.counted(event):
+            self._counter(name, labels).inc(number)
+        for name, seconds, labels in self._metrics.timed(event):
+            self._histogram(name, labels).observe(seconds)
+        if isinstance(event, SliceEnded) and event.outcome is Outcome.RECRUITED:
             self._productive.labels(event.job).set_to_current_time()
+        elif isinstance(event, BreakerOpened | BreakerClosed):
+            self._open.labels(event.target).set(isinstance(event, BreakerOpened))
 
-    def _time(self, event: TaskEnded, labels: tuple[str, ...]) -> None:
-        if event.seconds is None:
-            return
-        wait, run = self._times(labels[:2])
-        run.observe(event.seconds)
-        if event.wait is not None:
-            wait.observe(event.wait)
 
-    def _task_counter(self, name: str, labels: tuple[str, ...]) -> Counter:
-        return self._task_counters[name].labels(*labels)
-
-    def _task_times(self, labels: tuple[str, ...]) -> tuple[Histogram, Histogram]:
-        return self._wait.labels(*labels), self._run.labels(*labels)
+def _labelled(metrics: Mapping[str, Any], name: str, labels: tuple[str, ...]) -> Any:
+    return metrics[name].labels(*labels) if labels else metrics[name]

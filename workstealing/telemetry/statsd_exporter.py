@@ -6,17 +6,8 @@ import re
 from typing import Any, Protocol
 
 from workstealing.errors import MissingExtra
-from workstealing.telemetry.events import (
-    BreakerClosed,
-    BreakerOpened,
-    Event,
-    RateAdapted,
-    SetupFailed,
-    SliceEnded,
-    SliceRefused,
-)
-from workstealing.telemetry.task_events import TaskEnded
-from workstealing.telemetry.task_metrics import MOST_TASKS, TaskMetrics
+from workstealing.telemetry.event_metrics import MOST_TASKS, EventMetrics
+from workstealing.telemetry.events import BreakerClosed, BreakerOpened, Event
 
 __all__ = ("StatsdObserver",)
 
@@ -41,38 +32,18 @@ class StatsdObserver:
         self, client: _StatsdClient | None = None, *, most_tasks: int = MOST_TASKS
     ) -> None:
         self._client = client or _default_statsd()
-        self._tasks = TaskMetrics(most_tasks)
+        self._metrics = EventMetrics(most_tasks)
 
     def observe(self, event: Event) -> None:
         """Send one event."""
         client = self._client
-        counted = self._tasks.counted(event)
-        if counted is not None:
-            name, number, labels = counted
-            parts = [_metric_part(label) for label in labels]
-            client.incr(".".join((f"workstealing_{name}", *parts)), number)
-            if isinstance(event, TaskEnded):
-                of = ".".join(parts[:2])
-                if event.wait is not None:
-                    client.timing(f"workstealing_task_wait.{of}", event.wait * 1000.0)
-                if event.seconds is not None:
-                    client.timing(f"workstealing_task_run.{of}", event.seconds * 1000.0)
-        elif isinstance(event, SliceEnded | SliceRefused):
-            job = _metric_part(event.job)
-            client.incr("workstealing_enlist_calls", event.calls)
-            client.incr(f"workstealing_slices.{job}.{event.outcome.value}")
-            if isinstance(event, SliceEnded):
-                client.timing(f"workstealing_slice.{job}", event.seconds * 1000.0)
-                if event.overran:
-                    client.incr(f"workstealing_slice_overruns.{job}")
-        elif isinstance(event, BreakerOpened):
-            client.gauge(f"workstealing_breaker_open.{_metric_part(event.target)}", 1)
-        elif isinstance(event, BreakerClosed):
-            client.gauge(f"workstealing_breaker_open.{_metric_part(event.target)}", 0)
-        elif isinstance(event, SetupFailed):
-            client.incr("workstealing_setup_failures")
-        elif isinstance(event, RateAdapted):
-            client.incr(f"workstealing_rate_changes.{_metric_part(event.job)}")
+        for name, number, labels in self._metrics.counted(event):
+            client.incr(_stat(name, labels), number)
+        for name, seconds, labels in self._metrics.timed(event):
+            client.timing(_stat(name, labels), seconds * 1000.0)
+        if isinstance(event, BreakerOpened | BreakerClosed):
+            is_open = int(isinstance(event, BreakerOpened))
+            client.gauge(_stat("breaker_open", (event.target,)), is_open)
 
 
 class _StatsdClient(Protocol):
@@ -90,5 +61,6 @@ def _default_statsd() -> _StatsdClient:
     return client
 
 
-def _metric_part(text: str) -> str:
-    return _NOT_IN_A_NAME.sub("_", text)
+def _stat(name: str, labels: tuple[str, ...]) -> str:
+    parts = (_NOT_IN_A_NAME.sub("_", label) for label in labels)
+    return ".".join((f"workstealing_{name}", *parts))

@@ -6,14 +6,14 @@
 | `TaskStarted` | an attempt begins | the worker |
 | `TaskEnded` | an attempt has ended, or a task is refused before one | the worker |
 | `TaskRetried` | after `TaskEnded`: it failed, and is tried again later | the worker |
-| `TaskGivenUp` | it is a dead letter now | the worker, or who does upkeep |
+| `TaskGivenUp` | it is a dead letter now | the worker, or the process in upkeep |
 | `TaskParked` | no live worker can run it | the worker that had it |
 | `TasksStolen` | a worker took tasks from the deque of another | the thief |
-| `TasksReassigned` | the tasks of a dead worker were given back | who does upkeep |
+| `TasksReassigned` | a dead worker's tasks were given back | the process in upkeep |
 | `LeaseLost` | a worker was silent for too long, and lost its tasks | the worker |
 
-`queue` and `worker` are names; `task` is the name of the task, or empty if what it says
-of itself cannot be trusted or read. Times are in seconds.
+`queue` and `worker` are names; `task` is the name of the task, or empty if its envelope
+cannot be read or trusted. Times are in seconds.
 
 Do not change an event: other observers get the same one. The two that every attempt has
 are not frozen only because making a frozen one takes four times as long.
@@ -86,7 +86,7 @@ class TaskEnded:
     """`done`, `failed`, `dead`, `forged`, `cancelled`, `expired`, `retry`; `back` if it
     was interrupted and handed back, or snoozed; `lost` if another worker has it."""
     wait: float | None
-    """As of `TaskStarted`."""
+    """As in `TaskStarted`."""
     seconds: float | None
     """How long it ran; None if it was not begun."""
     error: BaseException | None
@@ -116,7 +116,7 @@ class TaskGivenUp:
     task: str
     id: str
     worker: str
-    """That ran it last."""
+    """The worker that ran it last."""
     reason: str
 
 

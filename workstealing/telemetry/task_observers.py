@@ -202,7 +202,7 @@ def task_observers(
 
 
 def flush_events(seconds: float = FLUSH_SECONDS) -> bool:
-    """Wait until observers of queues have got all events so far; tell whether."""
+    """Wait until observers of queues have all events so far; return whether they do."""
     return _THREAD.flush(seconds)
 
 

@@ -1,8 +1,8 @@
 """Runs the tasks of queues in memory, in the caller's thread.
 
-The worker is the real one: its engine, loop and runner. Only its slot is another: it
-notes what ran, and where a worker would rest it ends. To move the time on, one worker
-leaves and another comes: none is there for longer than its lease.
+The worker is the real one, with its engine, loop and runner. Only its slot differs: it
+records what ran, and stops the worker where it would otherwise rest. One worker leaves
+before the time is moved and another joins after that, so that no lease runs out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SeenOutcome = Literal[Verdict, "crashed", "parked", "lost"]
 
 _POOL = "memory"
 _MS = 1_000_000
-# How long the living have to renew their leases, after a time in which nobody looked.
+# How long live workers have to renew their leases after nobody has looked for a while.
 _GRACE_NS = 3_000 * _MS
 
 
@@ -60,12 +60,12 @@ class Ran:
     """One attempt at a task, as `drain()` saw it."""
 
     task: str
-    """The name of the task; empty if nobody can read what it is."""
+    """The name of the task; empty if its envelope cannot be read."""
     id: str
     attempt: int
     outcome: SeenOutcome
     """done, failed, retry, back (snoozed), cancelled, expired, dead, forged; crashed:
-    its worker died; parked: no worker knows it; lost: the lease ended meanwhile."""
+    its worker died; parked: no worker knows the task; lost: its lease ended first."""
     worker: str
     queue: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -76,11 +76,11 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """What is to happen to the next attempt at a task."""
+    """A crash or a theft that `crash()` or `steal()` ordered for an attempt."""
 
     kind: Literal["crash", "steal"]
     task: str | None
-    """The name of the task; None is any."""
+    """The name of the task; None means any task."""
     at: Literal["begin", "end"] = "begin"
 
 
@@ -92,7 +92,7 @@ class MemoryWorkers:
         self._clock = server.clock
         self.queues: list[TaskQueue] = []
         self.disturbances: list[Disturbance] = []
-        """What is to happen, in order."""
+        """Those that have not happened yet, in order."""
         self._numbers = count()
         self._crashed: set[str] = set()
         self._ran: list[Ran] = []
@@ -103,8 +103,8 @@ class MemoryWorkers:
         """Run what can run; with "all", move the time on to what is due later."""
         if not self._draining.acquire(blocking=False):
             raise ConfigurationError(
-                "drain() runs already, in a task that calls it or in another thread:"
-                " one at a time"
+                "drain() is running already: a task called it, or another thread did."
+                " Call it from one place at a time"
             )
         try:
             self._ran, self._most = [], most
@@ -122,7 +122,8 @@ class MemoryWorkers:
         for one in parts:
             if one.schedules.has_code and time_ns >= self._clock.time_ns():
                 one.driver.run(one.schedules.declare())
-        # After a time without a look nobody counts as dead at once. So somebody looks.
+        # Upkeep that has not looked at leases for a while gives live workers time to
+        # renew them. So it looks shortly before the end.
         if time_ns - _GRACE_NS > self._clock.time_ns():
             self._clock.move_to(time_ns - _GRACE_NS)
             for one in parts:
@@ -146,9 +147,9 @@ class MemoryWorkers:
     def _work(
         self, queue: TaskQueue, name: str, incarnation: str | None = None
     ) -> bool:
-        """Let one worker run all that it finds; return whether to send another.
+        """Let one worker run all that it finds; return whether another one is needed.
 
-        That is if it died, or if a task has moved the time.
+        One is, if this worker died or if a task has moved the time.
         """
         began_ns = self._clock.time_ns()
         self._keep_up(queue)
@@ -156,19 +157,22 @@ class MemoryWorkers:
         engine: WorkerEngine[_DrainSlot] = WorkerEngine(
             queue,
             name,
-            partial(_DrainSlot, queue=queue.name),
+            partial(
+                _DrainSlot,
+                queue=queue.name,
+                disturb=partial(self._disturb, thief),
+                note=self._note,
+                nothing_left=lambda: engine.enter(Phase.STOPPING),
+            ),
             # Only the task that runs is lost with its worker.
             batch=1,
-            # With shards: look at all of them before it would rest.
+            # With shards, it looks at all of them before it rests.
             until_empty=internals_of(queue).shards.are_several,
             chance=SYSTEM_CHANCE,
             clock=self._clock,
             incarnation=incarnation,
             reraised=(KeyboardInterrupt, WorkerDied),
         )
-        slot = engine.slots
-        slot.disturb, slot.note = partial(self._disturb, thief), self._note
-        slot.nothing_left = partial(engine.enter, Phase.STOPPING)
         try:
             engine.start()
             return self._has_died(engine, name) or self._clock.time_ns() != began_ns
@@ -189,7 +193,7 @@ class MemoryWorkers:
         return False
 
     def _keep_up(self, queue: TaskQueue) -> None:
-        """Do all that is due now: more may wait for it than a worker sees."""
+        """Do all upkeep that is due, of which a worker alone does only a part."""
         one = internals_of(queue)
         for keys in one.driver.run(one.shards.known()):
             done = Duty.MORE
@@ -203,12 +207,12 @@ class MemoryWorkers:
         if len(self._ran) > self._most:
             raise ConfigurationError(
                 f"drain() made more than {self._most:,} attempts: does '{ran.task}'"
-                " submit itself, or never end its retries? Give most= if it is meant to"
-                " be so many"
+                " submit itself, or retry forever? If so many attempts are right, pass"
+                " a larger most="
             )
 
     def _disturb(self, thief: _Thief | None, attempt: Attempt) -> bool:
-        """Do what is to happen to an attempt; return whether it crashes at its end."""
+        """Disturb an attempt as ordered; return whether it crashes at its end."""
         name, ends_in_a_crash = attempt.definition.name, False
         for one in tuple(self.disturbances):
             if one.task in (None, name) and (one.kind == "crash" or thief is not None):
@@ -230,7 +234,7 @@ class MemoryWorkers:
         return _Thief(queue, self._new_name(), self._work)
 
     def _next_moment(self) -> int | None:
-        """Return when something is due; a schedule alone is no reason to move."""
+        """Return when something is due; None if only schedules are, or nothing."""
         now_ms = self._clock.time_ns() // _MS
         moments: list[float] = []
         ticks: list[float] = []
@@ -251,7 +255,7 @@ class MemoryWorkers:
 
 
 class _Thief:
-    """A second worker of a queue, which comes while the first one is busy."""
+    """A second worker of a queue, which works while the first one is busy."""
 
     def __init__(
         self, queue: TaskQueue, name: str, run: Callable[[TaskQueue, str, str], bool]
@@ -266,16 +270,15 @@ class _Thief:
         )
 
     def work(self) -> None:
-        """Take what there is, also from the deque of the other."""
+        """Take all tasks, also from the deque of the first worker."""
         if self._identity.shards.are_several:
-            # It finds the other in whatever shard that is.
+            # It joins again, in the shard in which the other worker is.
             self.leave()
-        # Afterwards it has left, or died.
         self._is_there = False
         self._run(self._queue, self._identity.name, self._identity.incarnation)
 
     def leave(self) -> None:
-        """Leave, if nobody needed it."""
+        """Leave the queue, unless it has worked: then it has left, or died."""
         if self._is_there:
             one, internals = self._identity, internals_of(self._queue)
             internals.driver.call(
@@ -284,17 +287,33 @@ class _Thief:
 
 
 class _DrainSlot(InlineSlot):
-    """The slot of a worker that ends where another one would rest."""
+    """The slot of a worker that stops where any other worker would rest.
 
-    def __init__(self, parts: SlotParts, *, queue: str) -> None:
+    Args:
+        parts: as of any slot.
+        queue: the name of the queue.
+        disturb: is called before each attempt; returns whether it crashes at its end.
+        note: is called after each attempt.
+        nothing_left: is called instead of a rest.
+    """
+
+    def __init__(
+        self,
+        parts: SlotParts,
+        *,
+        queue: str,
+        disturb: Callable[[Attempt], bool],
+        note: Callable[[Ran], None],
+        nothing_left: Callable[[], None],
+    ) -> None:
         super().__init__(parts)
         self._queue = queue
+        self._disturb = disturb
+        self._note = note
+        self._nothing_left = nothing_left
         self._begun: Attempt | None = None
         self._value: Any = None
         self._error: BaseException | None = None
-        self.disturb: Callable[[Attempt], bool] = lambda _: False
-        self.note: Callable[[Ran], None] = lambda _: None
-        self.nothing_left: Callable[[], None] = lambda: None
 
     def work(self, seconds: float = math.inf) -> None:  # noqa: ARG002 - no wait
         """Run what was taken."""
@@ -307,8 +326,8 @@ class _DrainSlot(InlineSlot):
             in_flight.slot_is_idle()
 
     def rest(self, seconds: float) -> None:  # noqa: ARG002 - nobody wakes it
-        """End, since there is nothing left to run."""
-        self.nothing_left()
+        """Stop the worker, since there is nothing left to run."""
+        self._nothing_left()
 
     def _run(self, delivery: Delivery) -> None:
         parts = self._parts
@@ -322,22 +341,23 @@ class _DrainSlot(InlineSlot):
                     delivery, self._call, self._event_loop.complete
                 )
         except WorkerDied:
-            # From here on not even the heartbeat says a word.
+            # A dead worker sends no heartbeats either.
             if self._heartbeat is not None:
                 self._heartbeat.stop()
-            self.note(self._as_seen(delivery, "crashed"))
+            self._note(self._as_seen(delivery, "crashed"))
             raise
-        # As if it had taken long: the next one is taken after its report.
+        # As if it had taken a whole second: the worker then reports it before it takes
+        # the next task.
         parts.in_flight.finish(delivery, ending, 1.0)
         outcome: SeenOutcome = "parked" if ending else "lost"
         if isinstance(ending, Report):
             outcome = ending.verdict
-        self.note(self._as_seen(delivery, outcome))
+        self._note(self._as_seen(delivery, outcome))
 
     def _call(self, attempt: Attempt) -> Any:
         self._begun = attempt
         try:
-            ends_in_a_crash = self.disturb(attempt)
+            ends_in_a_crash = self._disturb(attempt)
             self._value = super()._call(attempt)
         except BaseException as error:
             self._error = error

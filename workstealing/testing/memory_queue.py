@@ -54,9 +54,9 @@ class Memory:
 
     @property
     def submitted(self) -> list[SubmittedTask]:
-        """All tasks that were submitted, by anybody and in order, also if they ended.
+        """All tasks that were ever submitted, in order, also those that have ended.
 
-        Those of schedules are among them, and those that tasks have submitted.
+        It includes those of schedules and those that other tasks submitted.
         """
         queues = {
             keys.task: one
@@ -76,13 +76,14 @@ class Memory:
 
         Args:
             until: "all" also moves the time on to whatever is due later: retries,
-                delays, rates, leases of workers that died. It never moves for a
-                schedule alone. Outcomes may be forgotten by then: see what it returns.
-            raises: raise what a task raised, if it failed for good; the first one.
-            most: attempts, after which it is an error.
+                delays, rates, leases of workers that died. It never moves the time for
+                a schedule alone. Outcomes may have expired by then: look at what is
+                returned.
+            raises: raise the error of the first task that failed for good.
+            most: how many attempts are allowed; more raise a `ConfigurationError`.
 
         Returns:
-            What ran, an entry for each attempt.
+            An entry for each attempt, in order.
         """
         if until not in ("now", "all"):
             raise ConfigurationError(f'until must be "now" or "all", got {until!r}')
@@ -97,7 +98,7 @@ class Memory:
     async def drain_async(
         self, *, until: Until = "now", raises: bool = False, most: int = _MOST
     ) -> list[Ran]:
-        """Do what `drain` does, in a thread: where an event loop runs."""
+        """Do what `drain` does, in a thread; for tests in an event loop."""
         return await asyncio.to_thread(
             self.drain, until=until, raises=raises, most=most
         )
@@ -110,7 +111,7 @@ class Memory:
     def travel_to(self, moment: datetime) -> None:
         """Move the time to a moment, as `advance` does.
 
-        Back only while nothing has been submitted, and then as if it had begun there.
+        It moves back only while nothing has been submitted, as if it had begun there.
         """
         time_ns = _time_ns(moment, "moment")
         if time_ns < self._server.clock.time_ns():
@@ -153,7 +154,7 @@ class Memory:
         the lease, or `drain(until="all")`.
 
         Args:
-            task: which one; the next of all if it is not given.
+            task: whose worker dies; by default, that of the next task, whichever it is.
             at: "end" is when the function has returned, "begin" before it is called.
         """
         if at not in ("begin", "end"):
@@ -164,7 +165,7 @@ class Memory:
         """Let a second worker take what the first has, while its next task runs.
 
         Args:
-            task: while which one runs; the next of all if it is not given.
+            task: which task must run then; by default the next, whichever it is.
         """
         self._workers.disturbances.append(Disturbance("steal", _name_of(task)))
 
@@ -185,8 +186,8 @@ class MemoryQueue(Memory, TaskQueue):
 
     Args:
         name: the name of the queue.
-        now: what time it is at first, with a time zone; that of the machine otherwise.
-        options: all that `TaskQueue` takes, but `redis` and `clock`.
+        now: the time at the start, with a time zone; by default that of the machine.
+        options: all that `TaskQueue` takes, except `redis` and `clock`.
     """
 
     def __init__(
@@ -204,7 +205,7 @@ class MemoryQueue(Memory, TaskQueue):
         self._workers.queues.append(self)
 
     def close(self) -> None:
-        """Forget everything, and refuse whatever comes later."""
+        """Forget everything, and refuse all later calls."""
         TaskQueue.close(self)
         self._server.close()
 
@@ -215,15 +216,15 @@ def in_memory(
 ) -> Iterator[Memory]:
     """Take queues into memory and back, with the tasks and handles that they have.
 
-    They share one server and one time. Whatever URL or client they were given is not
-    used meanwhile, also if it was in use before.
+    They share one server and one time. The URLs and clients that they were given are
+    not used meanwhile, even if they were in use before.
 
     Args:
         queues: which ones.
-        now: what time it is at first, with a time zone; that of the machine otherwise.
+        now: the time at the start, with a time zone; by default that of the machine.
     """
     if not queues:
-        raise ConfigurationError("in_memory() takes the queues that are to be moved")
+        raise ConfigurationError("in_memory() takes queues, and was given none")
     memory = _MovedQueues(now)
     with ExitStack() as stack:
         stack.callback(memory.close)
@@ -282,6 +283,6 @@ def _refuse_event_loop() -> None:
     except RuntimeError:
         return
     raise ConfigurationError(
-        "drain() cannot run where an event loop runs, since tasks may need one of their"
-        " own: await drain_async()"
+        "drain() cannot run in the thread of an event loop, because tasks may need an"
+        " event loop of their own: await drain_async() instead"
     )

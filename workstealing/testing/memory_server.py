@@ -1,8 +1,8 @@
 """A Redis in memory whose time stands still until a test moves it.
 
-It is fakeredis, which runs the very scripts that a real server runs. Changed are three
-things: the time is told by a `MemoryClock`, also to keys that expire; scripts are
-compiled once; and each envelope that is put into a queue is noted. Needs the extra
+It is fakeredis, which runs the very scripts that a real server runs, with three
+changes: time comes from a `MemoryClock`, for keys that expire as well; scripts are
+compiled once; and each envelope that is put into a queue is recorded. Needs the extra
 `testing`.
 """
 
@@ -36,10 +36,10 @@ _NS = 1_000_000_000
 
 
 class MemoryClock:
-    """The time of one memory: it stands still until it is moved.
+    """The time of one server in memory: it stands still until it is moved.
 
-    Seconds that never go backwards are those of the machine: who waits for a thread
-    must not wait for ever, nor take a moved time for silence of the server.
+    `monotonic()` is that of the machine. Otherwise a wait for a thread would never end,
+    and a time that was moved would look like a server that does not answer.
     """
 
     monotonic = staticmethod(time.monotonic)
@@ -94,12 +94,12 @@ class MemoryServer:
         self.written.clear()
 
     def close(self) -> None:
-        """Refuse whatever still asks: its test has ended."""
+        """Refuse all later connections and commands: the test has ended."""
         self._is_closed = True
         self._server.connected = False
 
     def adopt(self, socket: Any) -> Any:
-        """Make the socket of a connection tell our time, and note what is written."""
+        """Let a connection use our time, and record the envelopes that it writes."""
         write: Callable[..., int] = socket.hset
 
         def hset(key: Any, *pairs: bytes) -> int:
@@ -121,8 +121,8 @@ class MemoryServer:
         """Refuse to connect if the test has ended."""
         if self._is_closed:
             raise ConfigurationError(
-                f"{self.url} ended with its test, and something of that test still"
-                " asks it: a task or handle that was kept, or a thread that runs on"
+                f"{self.url} ended with its test, but something of that test still uses"
+                " it: a task or handle that was kept, or a thread that is still running"
             )
 
     def _options(self, connection_class: type[Any]) -> dict[str, Any]:
@@ -171,7 +171,7 @@ _COMPILED: dict[bytes | str, bytes] = {}
 class _CompilingServer(FakeServer):
     """A server that compiles each script once: most of the time of a short test.
 
-    fakeredis keeps its Lua runtime here. If it does so no longer, this does nothing.
+    fakeredis keeps its Lua runtime here. Should it stop doing so, this has no effect.
     """
 
     def __init__(self) -> None:
@@ -222,10 +222,10 @@ def _moved_time(database: Any) -> float:
 
 
 def _ignore(database: Any, seconds: float) -> None:
-    """Let fakeredis say what time it is, with each command."""
+    """Ignore the time of the machine, which fakeredis sets with each command."""
 
 
-# By type(), since fakeredis does not say where its class is.
+# By type(), because fakeredis does not export the class.
 _Database: Any = type(
     "MemoryDatabase",
     (type(FakeServer().dbs[0]),),

@@ -36,21 +36,23 @@ def rehearse(
 ) -> Rehearsal:
     """Run a task as production will one day: killed, cut off, twice, two at once.
 
-    It runs in processes of its own, on a server of its own, to which all queues are
-    moved that an import of its modules makes. What the task does elsewhere, also in a
-    queue that it makes while it runs, it really does: rehearse it where you test it.
+    It runs in processes of its own, on a server of its own. Queues that its modules
+    make when they are imported are moved to that server. Everything else that the task
+    does is real, also in a queue that it makes while it runs: rehearse it where you
+    test it.
 
     Args:
         task: a task of a queue that other processes can import. One that `options()`
             returned is called on behalf of its `context`.
-        args: its arguments; with kwargs, as for `submit`.
-        before: is called before each story, to make the same start.
-        after: is called after each; what it returns is compared.
-        key: takes a result and returns what is compared of it; all, if not given.
-        seed: which points are taken; drawn if not given, and told in any case.
+        args: its arguments, as for `submit`.
+        before: called before each story, to begin from the same state.
+        after: called after each story; what it returns is compared.
+        key: takes a result and returns the part to compare; by default all of it.
+        seed: decides at which points the task is disturbed; by default it is drawn. The
+            rehearsal reports it.
         points: how many lines are drawn for each kind of story.
         timeout: seconds that a story may last.
-        kwargs: its arguments by name; those that are called like one of the above are
+        kwargs: its arguments by name; one with the name of a parameter above has to be
             given by position.
 
     Returns:

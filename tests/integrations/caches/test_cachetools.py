@@ -90,7 +90,7 @@ def test_a_cache_takes_its_hooks_once(recruiter: Recruiter) -> None:
 
 
 def test_hooks_go_on_a_cache_only(recruiter: Recruiter) -> None:
-    with pytest.raises(ConfigurationError, match="not a cachetools"):
+    with pytest.raises(ConfigurationError, match="not a dict"):
         enlist_on_hits({}, recruiter)  # type: ignore[type-var]
 
 

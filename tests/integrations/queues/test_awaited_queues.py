@@ -88,3 +88,11 @@ async def test_the_settings_of_saq_keep_their_hooks(
 def test_a_recruiter_that_would_block_the_loop_is_refused(module: Any) -> None:
     with pytest.raises(ConfigurationError, match="AsyncRecruiter"):
         module.enlist_after_tasks({}, Recruiter())
+
+
+@pytest.mark.parametrize("module", [arq, saq])
+def test_an_interval_that_is_none_is_refused_before_the_worker_starts(
+    module: Any, recruiter: AsyncRecruiter
+) -> None:
+    with pytest.raises(ConfigurationError, match="idle_every="):
+        module.enlist_after_tasks({}, recruiter, idle_every=0)

@@ -34,7 +34,7 @@ def test_an_interval_that_is_none_is_refused_at_once() -> None:
 
     app = celery.Celery("app", broker="memory://", set_as_current=False)
 
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError, match="idle_every="):
         enlist_after_tasks(app, Recruiter(), idle_every=0)
 
 

@@ -8,6 +8,7 @@ import pytest
 from redis import Redis
 
 from workstealing import Recruiter
+from workstealing.errors import ConfigurationError
 
 rq = pytest.importorskip("rq")
 
@@ -44,6 +45,16 @@ def test_a_burst_ends_with_the_last_job_and_a_slice(
     assert [job.return_value(refresh=True) for job in jobs] == [1, 2]
     assert recruiter.stats().calls == 2
     assert recruiter.stats().jobs["slices"].recruited == 3
+
+
+def test_an_interval_that_is_none_is_refused_by_its_name(make: Any) -> None:
+    worker, recruiter = make()
+    type(worker).idle_every = 0
+
+    with pytest.raises(ConfigurationError, match="idle_every="):
+        worker.dequeue_job_and_maintain_ttl(None)
+
+    assert recruiter.stats().jobs["slices"].recruited == 0
 
 
 def test_a_worker_that_may_be_idle_for_so_long_ends_then(make: Any) -> None:

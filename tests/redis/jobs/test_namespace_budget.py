@@ -328,11 +328,22 @@ def test_a_key_that_was_never_measured_is_evicted_on_older_servers_too(
 
 
 def test_wrong_arguments_are_refused(redis_client: Redis) -> None:
-    for wrong in ({}, {"most_keys": -1}, {"most_keys": 1, "batch": 0}):
+    for wrong in (
+        {},
+        {"most_keys": -1},
+        {"most_keys": 1, "batch": 0},
+        {"most_keys": "20"},
+        {"most_keys": 20.5},
+        {"most_keys": 1, "most_bytes": True},
+    ):
         with pytest.raises(ConfigurationError):
             budget(redis_client, "prefix", **wrong)
     with pytest.raises(ConfigurationError):
         NamespaceBudget(redis_client, "key", "", most_keys=1)
+
+
+def test_a_budget_may_be_of_many_gigabytes(redis_client: Redis) -> None:
+    assert budget(redis_client, "prefix", most_bytes=64 * 1024**3).usage().keys == 0
 
 
 def test_two_recruits_at_once_do_not_evict_too_much(

@@ -125,9 +125,7 @@ def test_whose_slices_are_meant_must_make_sense() -> None:
     recruiter = Recruiter()
     with pytest.raises(AmbiguousPace, match="every="):
         recruiter.install(print, "job", rate=0.1, of=Turns(ManualClock()))
-    for_plain = (
-        "'job' needs a Fleet, not an AsyncFleet: so does each job of a Recruiter"
-    )
+    for_plain = "'job' is not a coroutine function: give it a Fleet, not an AsyncFleet"
     with pytest.raises(ConfigurationError, match=for_plain):
         recruiter.install(print, "job", every=1, of=AsyncTurns(ManualClock()))
     with pytest.raises(ConfigurationError, match=for_plain):
@@ -135,7 +133,7 @@ def test_whose_slices_are_meant_must_make_sense() -> None:
 
     async def coroutine() -> None: ...
 
-    for_coroutines = "'job' needs an AsyncFleet, not a Fleet: so does each coroutine"
+    for_coroutines = "'job' is a coroutine function: give it an AsyncFleet, not a Fleet"
     with pytest.raises(ConfigurationError, match=for_coroutines):
         AsyncRecruiter().install(coroutine, "job", every=1, of=Turns(ManualClock()))
     with pytest.raises(ConfigurationError, match="must be a Fleet"):

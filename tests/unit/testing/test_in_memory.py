@@ -330,7 +330,7 @@ def test_processes_of_a_queue_that_was_never_elsewhere_are_refused(
 
 
 def test_what_is_no_queue_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="takes the queues"), in_memory():
+    with pytest.raises(ConfigurationError, match="was given none"), in_memory():
         pass
     with (
         pytest.raises(ConfigurationError, match="not str"),

@@ -142,7 +142,7 @@ def test_a_task_that_drains_its_own_queue_is_told_so(
 
     drain.submit()
 
-    with pytest.raises(ConfigurationError, match="runs already"):
+    with pytest.raises(ConfigurationError, match="is running already"):
         memory_queue.drain(raises=True)
 
 

@@ -20,8 +20,8 @@ def submit_on_commit(task: Task[P, Any], *args: P.args, **kwargs: P.kwargs) -> N
     transaction is rolled back. Outside of a transaction it is submitted at once. The
     arguments are checked at once in any case.
 
-    What goes wrong when it is submitted is raised where the transaction is committed,
-    which it stays.
+    An error of the submission is raised where the transaction is committed; the
+    transaction stays committed.
     """
     check_arguments(task, args, kwargs)
     transaction.on_commit(lambda: task.submit(*args, **kwargs))
