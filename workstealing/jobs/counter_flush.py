@@ -27,7 +27,12 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from workstealing._checks import checked_batch, checked_text, milliseconds
+from workstealing._checks import (
+    checked_batch,
+    checked_text,
+    checked_whole,
+    milliseconds,
+)
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.sync_driver import Client
 from workstealing.errors import Conflict
@@ -132,7 +137,9 @@ class _CounterFlushSteps:
         self._abandoned = AbandonedLeases()
 
     def increment(self, name: str, by: int) -> RedisCommand[int]:
-        return RedisCommand(("HINCRBY", self._counters, checked_text(name), by), int)
+        number = checked_whole(by, "by", -(2**63), 2**63 - 1)
+        words = ("HINCRBY", self._counters, checked_text(name), number)
+        return RedisCommand(words, int)
 
     def pending(self) -> Flow[int]:
         waiting = yield from ask(RedisCommand(("HLEN", self._counters), int))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
 from functools import partial, wraps
 from threading import Event
@@ -179,7 +179,11 @@ class AsyncTicker:
             try:
                 await self._run_now()
             except Exception:
-                logger.exception("a slice of side work failed; the ticker continues")
+                # A user's filter may raise, too.
+                with suppress(Exception):
+                    logger.exception(
+                        "a slice of side work failed; the ticker continues"
+                    )
 
 
 async def _run_round(drawn: Slice) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from threading import Event, Thread, current_thread
 from typing import ParamSpec, TypeVar
@@ -184,4 +184,8 @@ class Ticker:
                 self._run_now()
             except BaseException:
                 # No request to stop, from a signal for instance, arrives here.
-                logger.exception("a slice of side work failed; the ticker continues")
+                # A user's filter may raise, too.
+                with suppress(BaseException):
+                    logger.exception(
+                        "a slice of side work failed; the ticker continues"
+                    )

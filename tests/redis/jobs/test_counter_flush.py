@@ -71,6 +71,14 @@ def test_any_name_may_be_counted(counters: CounterFlush, store: Store) -> None:
     assert store.totals == {"": 1, "a b": 1, "ä": 1, "{x}": 1}
 
 
+@pytest.mark.parametrize("by", [1.5, "1", True, None, 2**63])
+def test_a_counter_grows_by_a_whole_number(counters: CounterFlush, by: Any) -> None:
+    with pytest.raises(ConfigurationError, match="by must be"):
+        counters.increment("a", by)
+
+    assert counters.pending() == 0
+
+
 def test_every_flush_has_its_own_batch_id(counters: CounterFlush, store: Store) -> None:
     for _ in range(3):
         counters.increment("a")

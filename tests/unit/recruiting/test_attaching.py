@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 from threading import Event
@@ -120,6 +121,28 @@ def test_a_ticker_survives_a_job_that_fails() -> None:
         if len(tries) == 3:
             enough.set()
         raise ValueError
+
+    with recruiter.ticker(every=0.001):
+        assert enough.wait(10)
+
+
+def test_a_ticker_survives_a_stop_request_and_a_filter_of_logs_that_raises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recruiter, tries, enough = Recruiter(breaker=None), [], Event()
+
+    @recruiter.job(rate=1e-9)
+    def interrupted() -> None:
+        tries.append(1)
+        if len(tries) == 3:
+            enough.set()
+        raise KeyboardInterrupt
+
+    def refuse(record: logging.LogRecord) -> bool:
+        raise ValueError
+
+    log = logging.getLogger("workstealing.recruiting.recruiter")
+    monkeypatch.setattr(log, "filters", [refuse])
 
     with recruiter.ticker(every=0.001):
         assert enough.wait(10)
