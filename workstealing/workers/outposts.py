@@ -18,6 +18,7 @@ from workstealing.queue import worker_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.tasks.attempt import Report
 from workstealing.tasks.context import control_of
+from workstealing.workers.handing_back import hand_back_all
 from workstealing.workers.identity import LoopStats, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
@@ -170,13 +171,9 @@ class Outposts:
         identity = self._identity
         self._forget(post)
         try:
-            left = 1
-            while left:
-                _, left = driver.call(
-                    worker_calls.leave(
-                        post.keys, identity.name, identity.incarnation, final=True
-                    )
-                )
+            hand_back_all(
+                driver, post.keys, identity.name, identity.incarnation, final=True
+            )
         except RedisError as error:
             logger.debug(
                 "worker %s stays in shard %d until its lease ends: %r",

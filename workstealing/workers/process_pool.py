@@ -31,6 +31,7 @@ from workstealing.errors import PoolBroken, RedisError, ResourceFailed
 from workstealing.queue import worker_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.workers.child_logs import LogReader, parent_levels
+from workstealing.workers.handing_back import hand_back_all
 from workstealing.workers.identity import (
     STOP_SECONDS,
     Phase,
@@ -369,11 +370,7 @@ class ProcessPool:
                     keys, parts.settings, name, incarnation, heir.description
                 )
                 parts.driver.call(call)
-            left = 1
-            while left:
-                left = parts.driver.call(
-                    worker_calls.leave(keys, name, incarnation, final=True)
-                )[1]
+            hand_back_all(parts.driver, keys, name, incarnation, final=True)
         except RedisError as error:
             logger.warning(
                 "the tasks of worker %s wait until its lease ends: %s", name, error
