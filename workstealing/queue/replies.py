@@ -17,6 +17,7 @@ from workstealing.tasks.attempt import Delivery
 __all__ = (
     "begun",
     "deliveries",
+    "deque_lengths",
     "events",
     "failures",
     "number",
@@ -53,6 +54,12 @@ def deliveries(flat: Sequence[Any], shard: int) -> tuple[Delivery, ...]:
     ids, tokens = texts(flat[::4]), texts(flat[1::4])
     tasks = tuple(map(Delivery, ids, tokens, flat[2::4], map(raw, flat[3::4])))
     return tuple(replace(one, shard=shard) for one in tasks) if shard else tasks
+
+
+def deque_lengths(flat: Sequence[Any]) -> tuple[tuple[str, int], ...]:
+    """Return worker, length of its deque, worker, … as pairs."""
+    names, lengths = texts(flat[::2]), map(float, texts(flat[1::2]))
+    return tuple(zip(names, map(int, lengths), strict=True))
 
 
 def pairs(flat: Sequence[Any]) -> dict[str, str]:

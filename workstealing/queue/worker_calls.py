@@ -16,7 +16,13 @@ from typing import Any
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.minute_calls import MINUTES_KEPT, TENS_KEPT
 from workstealing.queue.pause_calls import Pauses
-from workstealing.queue.replies import deliveries, shown, text, texts
+from workstealing.queue.replies import (
+    deliveries,
+    deque_lengths,
+    shown,
+    text,
+    texts,
+)
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call, RedisCommand
 from workstealing.tasks.attempt import Delivery, Report
@@ -28,6 +34,7 @@ __all__ = (
     "begin",
     "exchange",
     "find_capable",
+    "flat_reports",
     "is_known",
     "join",
     "leave",
@@ -163,9 +170,7 @@ def exchange(
     """
     flat: list[Argument] = [] if held is None else [outcome_unknown(), *held]
     number = len(flat) or -1
-    for report in reports:
-        flat += (report.id, report.token, report.verdict, report.outcome)
-        flat.append(report.delay_ms)
+    flat += flat_reports(reports)
     script = _script("exchange")
     return Call(
         script,
@@ -188,6 +193,15 @@ def exchange(
         after=after,
         replicas=settings.replicas if reports else 0,
     )
+
+
+def flat_reports(reports: Sequence[Report]) -> list[Argument]:
+    """Return reports as scripts take them, five arguments each."""
+    flat: list[Argument] = []
+    for report in reports:
+        flat += (report.id, report.token, report.verdict, report.outcome)
+        flat.append(report.delay_ms)
+    return flat
 
 
 def record_minute(
@@ -338,12 +352,11 @@ def _exchanged(reply: Any, shard: int = 0) -> Exchanged | None:
         return None
     now_ms, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
     delayed, held_back, due_schedules, next_in_ms, pauses, limited = more or _NO_MORE
-    loads = texts(victims)
     return Exchanged(
         deliveries(tasks, shard),
         texts(refused),
         texts(cancelled),
-        tuple((loads[i], int(float(loads[i + 1]))) for i in range(0, len(loads), 2)),
+        deque_lengths(victims),
         unfinished,
         bool(is_overdue),
         delayed,
