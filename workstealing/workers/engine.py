@@ -26,7 +26,7 @@ from workstealing.tasks.carried_context import CarriedContext
 from workstealing.tasks.hooked_runner import HookedRunner
 from workstealing.tasks.observed_runner import ObservedHookedRunner, ObservedRunner
 from workstealing.tasks.runner import TaskRunner
-from workstealing.workers.identity import LoopStats, Phase, identity_of
+from workstealing.workers.identity import Phase, identity_of
 from workstealing.workers.in_flight import Batching, InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.lifespan import Lifespan
@@ -46,6 +46,7 @@ from workstealing.workers.slots import (
 )
 from workstealing.workers.supervisor import Supervisor
 from workstealing.workers.task_output import TaskOutput
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("WorkerEngine", "check_threads", "enlist_when_idle", "runner_of")
 

@@ -28,11 +28,12 @@ from workstealing.tasks.attempt import Report
 from workstealing.tasks.context import control_of
 from workstealing.telemetry.task_events import LeaseLost
 from workstealing.telemetry.task_observers import TaskObservers
-from workstealing.workers.identity import LoopStats, WorkerIdentity
+from workstealing.workers.identity import WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.slots import Slots, tell_lease_lost
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("Exchanges",)
 

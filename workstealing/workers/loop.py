@@ -38,7 +38,7 @@ from workstealing.telemetry.task_events import TasksStolen
 from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.exchanges import Exchanges
 from workstealing.workers.handing_back import HandingBack
-from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
+from workstealing.workers.identity import Phase, WorkerIdentity
 from workstealing.workers.in_flight import BATCH_SECONDS, InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
@@ -46,6 +46,7 @@ from workstealing.workers.outposts import Outposts
 from workstealing.workers.shard_rounds import ShardRounds
 from workstealing.workers.slots import Slots
 from workstealing.workers.upkeep import emit_rescued, upkeep
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = (
     "UntilEmpty",

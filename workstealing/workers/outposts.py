@@ -19,10 +19,11 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.tasks.attempt import Report
 from workstealing.tasks.context import control_of
 from workstealing.workers.handing_back import hand_back_all
-from workstealing.workers.identity import LoopStats, WorkerIdentity
+from workstealing.workers.identity import WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.slots import Slots
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("Outposts",)
 

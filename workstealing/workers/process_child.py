@@ -15,9 +15,6 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import IntEnum
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
@@ -31,61 +28,31 @@ from workstealing.clock import SYSTEM_CLOCK
 from workstealing.errors import ResourceFailed
 from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.workers.child_logs import LogForwarder, set_up_logging
+from workstealing.workers.child_protocol import (
+    HOT,
+    ChildOrders,
+    Counter,
+    ExitCode,
+    SharedCounters,
+)
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, worker_name
 from workstealing.workers.inline_slot import InlineSlot
-from workstealing.workers.loop import UntilEmpty
-from workstealing.workers.queue_choice import LocatedChoice, QueueChoice
-from workstealing.workers.shared_counters import Counter, SharedCounters
+from workstealing.workers.queue_choice import QueueChoice
 from workstealing.workers.slots import SlotParts, log_cut_off
 from workstealing.workers.supervisor import GRACE_SECONDS
+from workstealing.workers.worker_stats import LoopStats
 
 if TYPE_CHECKING:
     from workstealing.workers.lent_slot import LentThread
 
-__all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child")
+__all__ = ("run_child",)
 
-STOP, HOT = b"stop", b"hot"
 _MEMORY_SECONDS = 1.0
 # For hooks, resources and other code of the user, in a process that ends with its task.
 _LAST_SECONDS = 2.0
 _MIB = 1024 * 1024
 _STATM = Path("/proc/self/statm")
-
-
-class ExitCode(IntEnum):
-    """How a child tells its parent why it ended.
-
-    A task may exit with any of these, too: `Counter.ENDED` tells that it was not that.
-    """
-
-    STOPPED = 0
-    """It was asked to."""
-    EMPTY = 9
-    """There is nothing left to do for a worker that ends then."""
-    RECYCLED = 10
-    """It has run as many tasks, or holds as much memory, as it should."""
-    CUT_OFF = 11
-    """It was told to end at once, and a task was ended with it."""
-    GIVEN_UP = 12
-    """A task was over its time, or did not heed its cancellation."""
-    NOT_OPENED = 13
-    """A resource could not be opened; the pipe says which."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChildOrders:
-    """What a child needs to know when it starts."""
-
-    choice: LocatedChoice
-    pool: str
-    index: int
-    incarnation: str
-    batch: int
-    until_empty: UntilEmpty
-    max_tasks: int | None
-    max_memory: float | None
-    log_levels: Mapping[str, int]
 
 
 def run_child(
@@ -254,20 +221,20 @@ class _ChildWorker:
     def _write(self) -> None:
         """Show the parent what was counted."""
         counters, attempt = self._counters, self._running()[1]
-        stats = [engine.stats for engine in self._engines]
+        total = LoopStats.total([engine.stats for engine in self._engines])
         silence = max(engine.lease.silence for engine in self._engines)
-        counters[Counter.READY] = float(any(one.exchanges > 0 for one in stats))
+        counters[Counter.READY] = float(total.exchanges > 0)
         counters[Counter.TICKED_AT] = now = time.monotonic()
         counters[Counter.ANSWERED_AT] = now - silence
         self._write_kill_time(attempt)
         counters[Counter.RUNNING] = float(attempt is not None)
-        counters[Counter.TAKEN] = sum(one.taken for one in stats)
-        counters[Counter.REPORTED] = sum(one.ended for one in stats)
-        counters[Counter.STOLEN] = sum(one.stolen for one in stats)
-        counters[Counter.REFUSED] = sum(one.refused for one in stats)
-        counters[Counter.LOST_LEASES] = sum(one.lost_leases for one in stats)
-        counters[Counter.FAILURES] = sum(one.failures for one in stats)
-        counters[Counter.DUE] = sum(one.due for one in stats)
+        counters[Counter.TAKEN] = total.taken
+        counters[Counter.REPORTED] = total.ended
+        counters[Counter.STOLEN] = total.stolen
+        counters[Counter.REFUSED] = total.refused
+        counters[Counter.LOST_LEASES] = total.lost_leases
+        counters[Counter.FAILURES] = total.failures
+        counters[Counter.DUE] = total.due
 
     def _write_kill_time(self, attempt: Attempt | None) -> None:
         kill_at = 0.0
@@ -280,7 +247,7 @@ class _ChildWorker:
         most, now = self._orders.max_memory, time.monotonic()
         if most is not None and now - self._measured_at >= _MEMORY_SECONDS:
             self._measured_at = now
-            if resident_mib() > most:
+            if _resident_mib() > most:
                 self._recycle()
 
     def _recycle(self) -> None:
@@ -353,7 +320,7 @@ def _lent_thread() -> LentThread:
     return LentThread()
 
 
-def resident_mib() -> float:
+def _resident_mib() -> float:
     """Return the MiB that this process holds, or the most it ever held."""
     try:
         pages = int(_STATM.read_text().split()[1])

@@ -19,9 +19,10 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Attempt
 from workstealing.workers.engine import WorkerEngine
-from workstealing.workers.identity import Phase, WorkerStats
+from workstealing.workers.identity import Phase
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.slots import AnySlots, Slot, SlotParts, log_cut_off
+from workstealing.workers.worker_stats import LoopStats, WorkerStats
 
 if TYPE_CHECKING:
     from workstealing.workers.shared_slots import SharedSlots
@@ -166,17 +167,17 @@ class SlotPool:
     def stats(self) -> WorkerStats:
         """Return what it does now, and what was counted."""
         engines = self._engines
-        counted = [engine.stats for engine in engines]
+        total = LoopStats.total([engine.stats for engine in engines])
         return WorkerStats(
             workers=engines[0].in_flight.size,
             running=sum(slot.attempt is not None for slot in self._all_slots()),
-            waiting=sum(one.due for one in counted),
-            stolen=sum(one.stolen for one in counted),
-            taken=sum(one.taken for one in counted),
-            ended=sum(one.ended for one in counted),
-            refused=sum(one.refused for one in counted),
-            lost_leases=sum(one.lost_leases for one in counted),
-            failures=sum(one.failures for one in counted),
+            waiting=total.due,
+            stolen=total.stolen,
+            taken=total.taken,
+            ended=total.ended,
+            refused=total.refused,
+            lost_leases=total.lost_leases,
+            failures=total.failures,
             zombies=self._zombies,
             silence=max(engine.lease.silence for engine in engines),
         )

@@ -10,7 +10,6 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.engine import WorkerEngine, enlist_when_idle
 from workstealing.workers.identity import (
-    LoopStats,
     Phase,
     checked_queue,
     default_pool,
@@ -19,6 +18,7 @@ from workstealing.workers.identity import (
 from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("Worker",)
 

@@ -18,12 +18,7 @@ from workstealing.pool.autoscale import Autoscale, BacklogScaler
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.async_slots import AsyncSlots
 from workstealing.workers.engine import check_threads, enlist_when_idle
-from workstealing.workers.identity import (
-    STOP_SECONDS,
-    WorkerStats,
-    default_pool,
-    worker_name,
-)
+from workstealing.workers.identity import STOP_SECONDS, default_pool, worker_name
 from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.loop_thread import LoopThread, cancel_tasks
@@ -31,6 +26,7 @@ from workstealing.workers.process_pool import ProcessPool, StartMethod
 from workstealing.workers.queue_choice import AnyQueue, checked_choice
 from workstealing.workers.slot_pool import SlotPool
 from workstealing.workers.thread_slots import ThreadSlots
+from workstealing.workers.worker_stats import WorkerStats
 
 __all__ = ("Kind", "WorkerPool")
 

@@ -6,7 +6,7 @@ import multiprocessing
 
 import pytest
 
-from workstealing.workers.shared_counters import Counter, SharedCounters
+from workstealing.workers.child_protocol import Counter, SharedCounters
 
 
 def _write(counters: SharedCounters) -> None:
