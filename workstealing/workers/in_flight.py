@@ -27,23 +27,11 @@ from threading import Condition, Lock
 
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
+from workstealing.workers.batching import BATCH_SECONDS, TOGETHER_SECONDS, Batching
 
-__all__ = ("BATCH_SECONDS", "LARGEST_BATCH", "Batching", "InFlight")
+__all__ = ("InFlight",)
 
 _ID, _TOKEN = attrgetter("id"), attrgetter("token")
-
-BATCH_SECONDS = 0.05
-# More than that does not fit into one call of a script.
-LARGEST_BATCH = 1000
-# Beyond some hundred, Redis searches the small hashes of what is held from end to end.
-_MOST = 100
-# Batches that wait in the deque: enough to be worth a theft.
-_BATCHES_KEPT = 8
-_MOST_KEPT = 1000
-# Within what time reports of quick tasks go together, if nobody is waiting to be fed.
-_TOGETHER_SECONDS = 0.005
-# How much the latest batch counts for; high, since tasks come in runs of one kind.
-_WEIGHT = 0.5
 
 
 class InFlight:
@@ -157,7 +145,7 @@ class InFlight:
                 if self._held or self._behind:
                     left = min(left, BATCH_SECONDS)
                 if self._idle and self._reports:
-                    left = min(left, _TOGETHER_SECONDS)
+                    left = min(left, TOGETHER_SECONDS)
                 self._changed.wait(left)
 
     def close(self) -> None:
@@ -184,7 +172,7 @@ class InFlight:
         age = self._clock.monotonic() - self._exchanged_at
         if self._idle and self._reports:
             others_end_soon = self._running and self._batching.is_quick
-            return not others_end_soon or age >= _TOGETHER_SECONDS
+            return not others_end_soon or age >= TOGETHER_SECONDS
         return bool(self._reports or self._waiting) and age >= BATCH_SECONDS
 
     def is_busy(self) -> bool:
@@ -294,6 +282,10 @@ class InFlight:
     def doubt(self) -> None:
         """Name what is held, next time: Redis may think that it is more."""
         self._is_unsure = True
+
+    def has_unroutable(self) -> bool:
+        """Return whether there are tasks that no slot could run."""
+        return bool(self._unroutable)
 
     def take_unroutable(self) -> list[Unroutable]:
         """Let go of what no slot could run."""
@@ -421,53 +413,3 @@ class InFlight:
                 break
         self._let_go(taken)
         return taken[::-1]
-
-
-class Batching:
-    """Learns from each batch how long tasks last.
-
-    Args:
-        most: tasks to hold at once.
-        overlaps: half of them are run while the other half is on its way.
-    """
-
-    def __init__(self, most: int = _MOST, *, overlaps: bool = False) -> None:
-        self._most = most
-        self._overlaps = overlaps
-        self._mean: float | None = None
-        self._want = 1
-        self._half = 0
-
-    @property
-    def want(self) -> int:
-        """How many tasks to hold at once."""
-        return self._want
-
-    @property
-    def half(self) -> int:
-        """How many to run while as many are on their way; 0: tasks last too long."""
-        return self._half
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether tasks last so short that it is worth to wait for their end."""
-        return self._mean is not None and self._mean <= 2 * _TOGETHER_SECONDS
-
-    @property
-    def keep(self) -> int:
-        """How many more to have in the deque, where thieves reach them."""
-        return min(_MOST_KEPT, _BATCHES_KEPT * self._want)
-
-    def lasted(self, tasks: int, seconds: float) -> None:
-        """Learn how long this many tasks took."""
-        if tasks <= 0:
-            return
-        mean = seconds / tasks
-        if self._mean is not None:
-            mean = _WEIGHT * mean + (1.0 - _WEIGHT) * self._mean
-        self._mean = mean
-        fitting = int(BATCH_SECONDS / mean) if mean > 0.0 else self._most
-        # Growth is careful: what was quick so far need not stay so.
-        self._want = max(1, min(fitting, 4 * self._want, self._most))
-        half = self._want // 2
-        self._half = half if self._overlaps and half > 1 else 0

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Delivery, Ending
 from workstealing.workers.all_empty import AllEmpty
-from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.batching import Batching
+from workstealing.workers.in_flight import InFlight
 from workstealing.workers.queue_shares import QueueShares
 
 __all__ = ("SharedInFlight",)

@@ -8,6 +8,7 @@ from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.recruiting.recruiter import Recruiter
+from workstealing.workers.batching import LARGEST_BATCH
 from workstealing.workers.engine import WorkerEngine, enlist_when_idle
 from workstealing.workers.identity import (
     Phase,
@@ -15,7 +16,6 @@ from workstealing.workers.identity import (
     default_pool,
     worker_name,
 )
-from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.worker_stats import LoopStats

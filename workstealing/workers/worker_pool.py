@@ -17,9 +17,9 @@ from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.pool.autoscale import Autoscale, BacklogScaler
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.async_slots import AsyncSlots
+from workstealing.workers.batching import LARGEST_BATCH
 from workstealing.workers.engine import check_threads, enlist_when_idle
 from workstealing.workers.identity import STOP_SECONDS, default_pool, worker_name
-from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.loop_thread import LoopThread, cancel_tasks
 from workstealing.workers.process_pool import ProcessPool, StartMethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.testing import ManualClock
 from workstealing.workers.all_empty import AllEmpty
-from workstealing.workers.in_flight import Batching
+from workstealing.workers.batching import Batching
 from workstealing.workers.queue_shares import QueueShares
 from workstealing.workers.shared_in_flight import SharedInFlight
 
