@@ -10,16 +10,18 @@ coroutines cannot be, so the whole process is restarted.
 from __future__ import annotations
 
 import signal
+import socket
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import Enum
 from threading import Event, Thread
+from types import TracebackType
 
 from workstealing._checks import checked_seconds
 from workstealing._printing import escaping_logger
 from workstealing.errors import PoolStopped
 from workstealing.workers.identity import STOP_SECONDS
 from workstealing.workers.loop import UntilEmpty
-from workstealing.workers.signals import SignalWatch
 from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("CUT_OFF", "Service")
@@ -66,7 +68,7 @@ class Service:
         the number of the signal: the hot stop.
         """
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        with SignalWatch(numbers, self._heard):
+        with _SignalWatch(numbers, self._heard):
             try:
                 self._pool.start(until_empty=until_empty)
             finally:
@@ -122,3 +124,52 @@ class Service:
 
     def _end(self, hot: bool) -> None:
         self._pool.stop(hot=hot, timeout=self._stop_timeout)
+
+
+class _SignalWatch:
+    """Hears signals in a thread, while the main thread may be busy with anything.
+
+    To be entered in the main thread.
+
+    Args:
+        numbers: of the signals to hear.
+        heard: is called with each, in a thread; the next one waits until it returns.
+    """
+
+    def __init__(
+        self,
+        numbers: Iterable[signal.Signals],
+        heard: Callable[[signal.Signals], None],
+    ) -> None:
+        self._numbers = tuple(numbers)
+        self._heard = heard
+        self._ear, self._mouth = socket.socketpair()
+        self._mouth.setblocking(False)
+        self._thread = Thread(target=self._listen, name="signals", daemon=True)
+
+    def __enter__(self) -> _SignalWatch:
+        self._before = {
+            number: signal.signal(number, lambda *_: None) for number in self._numbers
+        }
+        self._former_mouth = signal.set_wakeup_fd(self._mouth.fileno())
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        signal.set_wakeup_fd(self._former_mouth)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._mouth.close()
+        self._thread.join()
+        self._ear.close()
+
+    def _listen(self) -> None:
+        # Each signal is one byte, its number; nothing is the end.
+        while heard := self._ear.recv(1):
+            if heard[0] in self._numbers:
+                self._heard(signal.Signals(heard[0]))
