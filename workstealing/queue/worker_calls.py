@@ -1,7 +1,7 @@
 """What a worker asks of Redis: to join, to exchange reports for tasks, to leave.
 
-The scripts heed only the holder of a task: a worker that lost its lease changes
-nothing, and learns that from the reply.
+Only the holder of a task can change it: a worker that lost its lease changes nothing,
+and learns of the loss from the reply.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = (
 
 _script = queue_scripts(__package__)
 _NO_PAUSES = Pauses()
-# Names that have numbers of their own in one stretch of time.
+# Task names that are counted apart in one stretch of time.
 _MOST_NAMES = 100
 
 # Workers that are looked at for an ability; their descriptions are long.
@@ -66,7 +66,7 @@ class Exchanged:
     victims: tuple[tuple[str, int], ...]
     """Some workers and the lengths of their deques, if it was given nothing."""
     unfinished: int
-    """Tasks of the queue that are not over, on any worker; -1 if it was not looked."""
+    """Tasks of the queue that are not over, on any worker; -1 if not counted."""
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int
@@ -74,9 +74,9 @@ class Exchanged:
     held_back: int = 0
     """Unfinished tasks that were put aside, because their names are paused."""
     due_schedules: int = 0
-    """Schedules whose tick has come; told when the lease is renewed."""
+    """Schedules whose tick has come; counted when the lease is renewed."""
     next_in_ms: int = -1
-    """Until a delayed task, a rate or a schedule is due; -1 if none, or if it works."""
+    """Until a delayed task, a rate or a schedule is due; -1 if none, or not looked."""
     pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
     limited: int = 0
@@ -164,9 +164,9 @@ def exchange(
 ) -> Call[Exchanged | None]:
     """Report, renew the lease, take the next tasks; None if the lease was lost.
 
-    Only one that *renews* the lease looks whether upkeep is overdue. It takes place
-    when *after*, a wait for a wake-up, is over. *held* names the tasks that the worker
-    holds, if a reply may have been lost.
+    Only an exchange that *renews* the lease looks whether upkeep is overdue. If there
+    is a wait for a wake-up, *after*, the exchange takes place when that ends. *held*
+    names the tasks that the worker holds, if a reply may have been lost.
     """
     flat: list[Argument] = [] if held is None else [outcome_unknown(), *held]
     number = len(flat) or -1

@@ -101,7 +101,7 @@ def identity_of(
 
 
 def checked_queue(queue: TaskQueue | AsyncTaskQueue) -> TaskQueue | AsyncTaskQueue:
-    """Return a queue; refuse its name, which new users give."""
+    """Return a queue; refuse anything else, such as its name."""
     if not isinstance(queue, TaskQueue | AsyncTaskQueue):
         raise ConfigurationError(
             f"a worker needs the TaskQueue whose tasks it runs, got {queue!r}"

@@ -8,14 +8,14 @@ An id is *held* from the exchange that brought it until Redis has its report, or
 the task back. After a reply was lost, the next exchange names what is held, and Redis
 puts everything else back into the deque.
 
-A slot takes as much at once as lasts about 50 ms, and a single task if tasks are long:
-no more than that is ever out of reach of a thief, and a crash repeats no more.
+A slot takes as many tasks at once as last about 50 ms, or a single one if tasks are
+long. Thieves reach all others, and a crash repeats no more than that.
 
 An exchange is due when a slot has nothing to do, when a report is older than 50 ms, or
 when the stock of quick tasks runs low. So a quick task costs a fraction of a round
-trip, and a slot that falls idle is fed at once. If there was nothing to feed it with
-just before, a wake-up tells when there is: until then, for some milliseconds, the
-reports of slots that fall idle wait for those of quick tasks that still run.
+trip, and a slot that falls idle gets a task at once. If the last exchange brought too
+few tasks, a wake-up tells when there are more. Until then, the reports of idle slots
+wait some milliseconds for those of quick tasks that still run.
 """
 
 from __future__ import annotations
@@ -240,14 +240,14 @@ class InFlight:
     def take_reports(self) -> list[Report]:
         """Take out what is to be delivered, on the way to an exchange."""
         with self._mutex:
-            # Whoever asks from now on may be too late for this exchange.
+            # A slot that asks from now on may be too late for this exchange.
             self._is_asked_for = False
             self._set_aside_late()
             reports, self._reports = self._reports, []
             return reports
 
     def keep_reports(self, reports: Sequence[Report]) -> None:
-        """Hold reports whose delivery is in doubt, and all that is held, too."""
+        """Take back reports whose delivery is in doubt, and doubt what is held, too."""
         with self._mutex:
             self._reports[:0] = reports
             self._is_unsure = True
@@ -260,11 +260,11 @@ class InFlight:
     def held_besides(
         self, reports: Sequence[Report], *, is_occasion: bool
     ) -> Sequence[str] | None:
-        """Return what an exchange with these reports is to name as held, if anything.
+        """Return the held tasks that an exchange with these reports is to name, if any.
 
-        After a lost reply, all of it. On *occasion*, too, when nothing is held besides
-        what is reported, since it costs little: a client that repeats commands on its
-        own loses replies that nobody notices.
+        After a lost reply, it names all of them. On *occasion* it says that there are
+        none besides the reported ones, which costs little: a client that repeats
+        commands on its own loses replies that nobody notices.
         """
         with self._mutex:
             is_short = is_occasion and len(self._held) <= len(reports)
@@ -328,9 +328,9 @@ class InFlight:
     # What is left behind in a shard that the worker goes away from.
 
     def leave_behind(self) -> dict[str, str]:
-        """Hold what runs apart from what is taken from now on; return ids and tokens.
+        """Hold running tasks apart from those taken from now on; return ids and tokens.
 
-        What is not begun is handed back before.
+        Tasks that are not begun were handed back before.
         """
         with self._mutex:
             held, self._held = self._held, {}
@@ -341,7 +341,7 @@ class InFlight:
     def come_back(
         self, held: Mapping[str, str], reports: Sequence[Report], *, doubts: bool
     ) -> None:
-        """Hold what was left behind, together with what is taken from now on."""
+        """Hold tasks that were left behind together with those taken from now on."""
         with self._mutex:
             self._behind.difference_update(held.items())
             self._held.update(held)
@@ -349,7 +349,7 @@ class InFlight:
             self._is_unsure |= doubts
 
     def take_late(self) -> list[Report]:
-        """Take out the reports of what was left behind."""
+        """Take out the reports on tasks that were left behind."""
         with self._mutex:
             self._set_aside_late()
             late, self._late = self._late, []
@@ -365,7 +365,7 @@ class InFlight:
         return (task_id, token) in self._behind
 
     def give_up_behind(self, held: Mapping[str, str]) -> None:
-        """Let go of what others have by now, or what went back to the queue."""
+        """Let go of tasks that others have by now, or that went back to the queue."""
         with self._mutex:
             self._behind.difference_update(held.items())
 
@@ -388,7 +388,7 @@ class InFlight:
         return self._idle > len(self._waiting)
 
     def _half(self) -> int:
-        """Return how many all slots run while as many are on their way; 0: not so."""
+        """Return how many tasks run while as many are on their way, if they overlap."""
         return self._batching.half * self._size
 
     def _learn(self) -> None:

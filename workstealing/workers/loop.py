@@ -1,9 +1,9 @@
 """The loop of one worker: join, exchange, steal, run, rest.
 
 It alone decides when a worker talks to Redis; `Exchanges` and `HandingBack` say what.
-One thread runs it. While that thread itself runs tasks (an inline slot), an exchange is
-under way if tasks are quick and there are many. If one takes long, another thread calls
-`heartbeat()`; a lock keeps the two from talking at once.
+One thread runs it, which may also run the tasks (an inline slot). If many tasks are
+quick, they run while the next exchange is under way. If a task takes long, another
+thread calls `heartbeat()`; a lock keeps the two from talking to Redis at once.
 
 The loop survives every failure of Redis: it assumes that a reply was lost, waits a
 little, and tries again.
@@ -69,12 +69,12 @@ _SHORT_REST = 1.0
 _QUIET_REST = 0.5
 _THEFT_PAUSE = 0.02
 _HURRIED_REST = 0.1
-# Redis takes no time at all to mean for ever.
+# To Redis, a timeout of 0 means to wait for ever.
 _SHORTEST_REST = 0.001
 _FIRST_PAUSE = 0.1
 # A worker is to be back within five seconds of a server that takes writes.
 _LONGEST_PAUSE = 4.0
-# A worker that takes no more may still be fed by others, who do not know.
+# A worker that takes no more tasks may still be given some, by others' upkeep.
 _HAND_BACK_SECONDS = 1.0
 _UNPARK_BATCH = 500
 _LOCK_SECONDS = 1.0
@@ -225,8 +225,8 @@ class WorkerLoop:
     def heartbeat(self) -> None:
         """Do what cannot wait while the loop's own thread runs a task.
 
-        It delivers reports, puts tasks that wait behind a long one back into the deque,
-        where thieves reach them, and renews the lease.
+        Deliver reports, renew the lease, and put tasks that wait behind a long one back
+        into the deque, where thieves reach them.
         """
         if not self._speaking.acquire(blocking=False):
             self._rouse()
@@ -265,12 +265,12 @@ class WorkerLoop:
             self._driver.interrupt()
 
     def _leave(self, driver: Driver) -> None:
-        # With a limit: the other thread may be waiting for a server that never answers.
+        # Not for ever: the other thread may be waiting for a server that hangs.
         has_lock = self._speaking.acquire(timeout=_LOCK_SECONDS)
         try:
             self._leave_shard(driver)
             if self._identity.shards.are_several:
-                # Also if the shard that it is in is away: those of others may not be.
+                # Even if this shard cannot be reached: the others may be.
                 self._moves.outposts.leave(driver)
         finally:
             self._exchanges.is_member = False
@@ -367,11 +367,11 @@ class WorkerLoop:
                 if stuck := in_flight.release_if_stuck():
                     self._handing_back.release(driver, stuck)
         if in_flight.has_reports():
-            # Somebody may be waiting for these results; upkeep can wait.
+            # A caller may be waiting for these results; upkeep can wait.
             self._owed = exchanged
         elif self._do_duties(driver, exchanged):
             has_worked = True
-        # One that is still putting paused tasks aside may find others behind them.
+        # While paused tasks are put aside, there may be others behind them.
         is_sorting = exchanged.held_back > self._held_back
         self._held_back = exchanged.held_back
         if has_worked or is_sorting:
@@ -487,21 +487,21 @@ class WorkerLoop:
         if self._identity.shards.are_several:
             seconds = min(seconds, self._moves.rounds.rest_seconds)
         if choose_victim(exchanged.victims, self._identity.name) is not None:
-            # Another thief was quicker; or this one can run nothing of what is there.
+            # Another thief was quicker, or this worker can run none of these tasks.
             pause = _THEFT_PAUSE * 2.0 ** min(self._rests_in_a_row, 10)
             seconds = min(seconds, _SHORT_REST, pause)
         if exchanged.next_in_ms >= 0:
             next_in = max(_SHORTEST_REST, exchanged.next_in_ms / 1000)
             seconds = min(seconds, _SHORT_REST, next_in)
         elif not self._rests_in_a_row or self.phase is not Phase.WORKING:
-            # One that takes no more hands back what others feed to it.
+            # A worker that takes no more tasks hands back what it is still given.
             seconds = min(seconds, _SHORT_REST)
         self._rests_in_a_row += 1
         waits_for = self._slots.rest(seconds)
         if waits_for is None or self.phase is Phase.WORKING:
             self._waits_for = waits_for
         else:
-            # Wake-ups are for those who take tasks.
+            # Wake-ups are for workers that take tasks.
             self._sleep(min(seconds, _QUIET_REST))
 
     def _goes_elsewhere(self, *, is_idle: bool) -> bool:
@@ -552,12 +552,12 @@ class WorkerLoop:
 def rest_seconds(driver: Driver, *, has_side_work: bool = False) -> float:
     """Return how long a worker waits for a wake-up before it looks again.
 
-    One that *has side work* does some of that before each rest.
+    A worker that *has side work* does some of it before each rest.
     """
     if is_plain(driver.client):
         return _SHORT_REST if has_side_work else _REST_SECONDS
-    # A client that gives up earlier would take every rest for a failure. A connection
-    # of the worker's own knows which commands block, and can be called back.
+    # This client may give up earlier than that, and take every rest for a failure. A
+    # connection of the worker's own knows which commands block, and can be interrupted.
     timeout = timeout_of(driver.client)
     return _SHORT_REST if not timeout else min(_SHORT_REST, timeout / 2)
 
@@ -565,8 +565,8 @@ def rest_seconds(driver: Driver, *, has_side_work: bool = False) -> float:
 def choose_victim(drawn: Sequence[tuple[str, int]], thief: str) -> str | None:
     """Return the richer of the first two workers that are not the thief itself.
 
-    Two choices are nearly as balanced as looking at everybody, at a constant cost.
-    Redis has drawn them among those who have something.
+    Two choices are nearly as balanced as looking at all workers, at a constant cost.
+    Redis has drawn them from those whose deque is not empty.
     """
     others = [(load, worker) for worker, load in drawn if worker != thief and load > 0]
     return max(others[:2])[1] if others else None

@@ -80,7 +80,7 @@ def _obey(pipe: Connection, child: _ChildWorker) -> None:
         try:
             order = pipe.recv_bytes()
         except (EOFError, OSError):
-            # The parent is gone, and nobody else would ever say it.
+            # The parent is gone, so no order will ever come.
             child.stop()
             return
         child.stop()
@@ -314,7 +314,7 @@ class _ChildWorker:
 
 
 def _lent_thread() -> LentThread:
-    # Who has one queue need not load it.
+    # Imported here, since most pools have one queue and do not need it.
     from workstealing.workers.lent_slot import LentThread
 
     return LentThread()

@@ -339,7 +339,10 @@ class ProcessPool:
             hand_back_all(parts.driver, keys, name, incarnation, final=True)
         except RedisError as error:
             logger.warning(
-                "the tasks of worker %s wait until its lease ends: %s", name, error
+                "could not hand back the tasks of worker %s, which others take over"
+                " when its lease ends: %s",
+                name,
+                error,
             )
 
     def _start_missing(self) -> None:

@@ -1,10 +1,10 @@
-"""A pool as the whole purpose of a process: signals in, an exit code out.
+"""Runs a pool as the only purpose of a process: signals in, an exit code out.
 
-SIGTERM or SIGINT: take no more tasks, hand back waiting ones at once, finish running
-ones within the deadline, hand back the rest without counting an attempt. Once more: the
-hot stop.
-SIGHUP: processes are replaced one by one and import the code again; threads and
-coroutines cannot be, so the whole process is restarted.
+SIGTERM or SIGINT stops the pool. It takes no more tasks, hands back waiting ones at
+once, lets running ones finish within the deadline, and hands back the rest without
+counting an attempt. A second signal interrupts running tasks at once: the hot stop.
+SIGHUP replaces processes one by one, so that they import the code again. Threads and
+coroutines cannot be replaced, so the whole process is restarted.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class Service:
         return self._wish is _Wish.RESTART
 
     def run(self, *, until_empty: UntilEmpty = False) -> int:
-        """Work; return the exit code that tells the truth.
+        """Work, and return the exit code.
 
-        0: all that was begun has ended. 1: tasks were cut off and handed back. 128 and
-        the number of the signal: the hot stop.
+        0: each task that was begun has ended. 1: tasks were cut off and handed back.
+        128 plus the number of the signal: the hot stop.
         """
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         with _SignalWatch(numbers, self._heard):
@@ -75,7 +75,7 @@ class Service:
                 self._has_begun.set()
             while not self._pool.wait(_LOOK_SECONDS):
                 pass
-            # It has ended; what is wanted is how many tasks that cut off.
+            # It has ended already; this only tells how many tasks were cut off.
             cut = self._pool.stop(timeout=0.0)
         if self._exit_code is not None:
             return self._exit_code
@@ -93,7 +93,7 @@ class Service:
             self._stop(hot=False)
 
     def _heard(self, number: signal.Signals) -> None:
-        # What comes while it starts is meant for what was started.
+        # A signal that comes while the pool starts is for the pool that has started.
         self._has_begun.wait()
         if number is signal.SIGHUP:
             self.reload()
@@ -114,7 +114,7 @@ class Service:
             self._stop(hot=False)
 
     def _take_no_more(self) -> None:
-        # What is said next is true by then. It may have failed to start.
+        # Before it is logged, so that the log is true. The pool may not have started.
         with suppress(PoolStopped):
             self._pool.quiet()
 

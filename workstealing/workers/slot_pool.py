@@ -213,7 +213,7 @@ class SlotPool:
                 "worker %s stopped because of an error", self._name, error=error
             )
             if self._shared is not None:
-                # What ends one worker is no better for those of the other queues.
+                # The pool does not go on with only some of its queues.
                 self._enter(Phase.ENDING)
         finally:
             with self._mutex:
@@ -239,7 +239,7 @@ class SlotPool:
                 attempt = slot.attempt
                 if attempt is None or attempt.task.id in self._cut_off:
                     continue
-                # First, since all may end by that at once.
+                # Noted first, since the pool may end with this interrupt.
                 self._cut_off.add(attempt.task.id)
                 if slot.interrupt(attempt):
                     log_cut_off(attempt)
@@ -253,7 +253,7 @@ class SlotPool:
         report = engine.runner.stopped(attempt, "it could not be stopped")
         if not engine.in_flight.finish(attempt.task, report, 0.0):
             return
-        # Not here: what users wrote may block, and others are waiting.
+        # In a thread of its own: hooks may block, and the supervisor must not.
         tell = engine.runner.tell_of_report
         Thread(target=tell, args=(attempt, report), daemon=True).start()
         self._zombies += 1
