@@ -48,18 +48,13 @@ from workstealing.workers.supervisor import Supervisor
 from workstealing.workers.task_output import TaskOutput
 from workstealing.workers.worker_stats import LoopStats
 
-__all__ = ("WorkerEngine", "check_threads", "enlist_when_idle", "runner_of")
+__all__ = ("WorkerEngine", "check_threads", "runner_of")
 
 S = TypeVar("S", bound=Slots)
 
 
 def _do_nothing(*_: object) -> None:
     pass
-
-
-def enlist_when_idle(recruiter: Recruiter | None) -> Callable[[], object]:
-    """Return what a worker does with a spare moment."""
-    return _do_nothing if recruiter is None else recruiter.enlist
 
 
 def check_threads() -> None:
@@ -88,7 +83,7 @@ class WorkerEngine(Generic[S]):
         chance: where randomness comes from.
         clock: where time comes from.
         incarnation: tells it from an earlier worker of this name; None: a new one.
-        idle: side work for a spare moment before a rest.
+        recruiter: whose jobs may run in a spare moment, before a rest.
         tick: is called every 50 ms by the supervisor.
         give_up: is told of a slot and an attempt that cannot be stopped.
         reraised: exceptions that are meant for the worker, not for the task.
@@ -109,7 +104,7 @@ class WorkerEngine(Generic[S]):
         chance: Chance,
         clock: Clock,
         incarnation: str | None = None,
-        idle: Callable[[], object] = _do_nothing,
+        recruiter: Recruiter | None = None,
         tick: Callable[[], object] = _do_nothing,
         give_up: Callable[[Slot, Attempt], object] = _do_nothing,
         reraised: tuple[type[BaseException], ...] = (),
@@ -120,7 +115,7 @@ class WorkerEngine(Generic[S]):
         check_threads()
         internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
         driver = internals.driver
-        rest = rest_seconds(driver, has_side_work=idle is not _do_nothing)
+        rest = rest_seconds(driver, has_side_work=recruiter is not None)
         self._own_driver = dedicated(driver)
         self._descriptors = DescriptorGuard(name)
         self._lifespan: Lifespan | None = None
@@ -172,7 +167,7 @@ class WorkerEngine(Generic[S]):
             self.slots,
             self.lease,
             internals.schedules,
-            idle=idle,
+            idle=_do_nothing if recruiter is None else recruiter.enlist,
             is_supervised=self._supervisor.answers,
             check_descriptors=self._descriptors.check,
             until_empty=until_empty,

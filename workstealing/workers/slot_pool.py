@@ -17,6 +17,7 @@ from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
+from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase
@@ -45,7 +46,7 @@ class SlotPool:
         new_slots: makes slots of its kind.
         batch: tasks that a slot takes at once, at most.
         until_empty: when to end without being asked to.
-        idle: side work for a spare moment before a rest.
+        recruiter: whose jobs may run in a spare moment, before a rest.
         tick: is called every 50 ms.
         chance: where randomness comes from.
         clock: where time comes from.
@@ -63,7 +64,7 @@ class SlotPool:
         *,
         batch: int,
         until_empty: UntilEmpty,
-        idle: Callable[[], object],
+        recruiter: Recruiter | None,
         tick: Callable[[], None],
         chance: Chance,
         clock: Clock,
@@ -83,7 +84,7 @@ class SlotPool:
                 until_empty=until_empty,
                 chance=chance,
                 clock=clock,
-                idle=idle,
+                recruiter=recruiter,
                 give_up=partial(self._give_up, place),
                 overlaps=overlaps and shared is None,
                 **({"tick": tick} if shared is None else shared.options(place, tick)),
