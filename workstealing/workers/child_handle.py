@@ -23,9 +23,9 @@ from workstealing.errors import ResourceFailed
 from workstealing.workers.child_logs import LogReader
 from workstealing.workers.child_protocol import (
     HOT,
+    ChildNumber,
+    ChildNumbers,
     ChildOrders,
-    Counter,
-    SharedCounters,
 )
 from workstealing.workers.identity import worker_name
 from workstealing.workers.process_child import run_child
@@ -48,7 +48,7 @@ class ChildHandle:
     incarnation: str
     process: BaseProcess
     pipe: Connection
-    counters: SharedCounters
+    numbers: ChildNumbers
     is_leaving: bool = False
     """The pool has told it to end, because it is surplus or is replaced."""
     is_killed: bool = False
@@ -66,10 +66,10 @@ class ChildHandle:
         """Start a process of a `multiprocessing` context, and read its logs."""
         ours, theirs = context.Pipe()
         log_reading, log_writing = context.Pipe(duplex=False)
-        counters = SharedCounters(context)
+        numbers = ChildNumbers(context)
         name = worker_name(orders.pool, orders.index)
         process = context.Process(
-            target=run_child, args=(orders, counters, theirs, log_writing), name=name
+            target=run_child, args=(orders, numbers, theirs, log_writing), name=name
         )
         with ExitStack() as stack:
             stack.enter_context(_starting)
@@ -81,7 +81,7 @@ class ChildHandle:
         theirs.close()
         log_writing.close()
         logs.add(log_reading)
-        return cls(orders.index, name, orders.incarnation, process, ours, counters)
+        return cls(orders.index, name, orders.incarnation, process, ours, numbers)
 
     def send(self, order: bytes) -> None:
         """Send an order, once: a pipe that nobody reads would fill up."""
@@ -98,8 +98,8 @@ class ChildHandle:
 
         Otherwise the supervisor of the child would have ended it.
         """
-        kill_at, now = self.counters[Counter.KILL_AT], time.monotonic()
-        silence = now - self.counters[Counter.TICKED_AT]
+        kill_at, now = self.numbers[ChildNumber.KILL_AT], time.monotonic()
+        silence = now - self.numbers[ChildNumber.TICKED_AT]
         return 0.0 < kill_at < now and silence > GRACE_SECONDS
 
     def problem(self) -> ResourceFailed | None:

@@ -1,7 +1,7 @@
 """What a pool of processes and its children tell each other.
 
 The pool starts a child with `ChildOrders`, and sends `STOP` or `HOT` through a pipe.
-The child shows what it does in `SharedCounters`; its `ExitCode` says why it ended.
+The child shows what it does in `ChildNumbers`; its `ExitCode` says why it ended.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.queue_choice import LocatedChoice
 
-__all__ = ("HOT", "STOP", "ChildOrders", "Counter", "ExitCode", "SharedCounters")
+__all__ = ("HOT", "STOP", "ChildNumber", "ChildNumbers", "ChildOrders", "ExitCode")
 
 STOP = b"stop"
 """Finish the running task, then end."""
@@ -40,7 +40,7 @@ class ChildOrders:
 class ExitCode(IntEnum):
     """How a child tells its parent why it ended.
 
-    A task may exit with any of these, too: `Counter.ENDED` tells that it was not that.
+    A task may exit with any of these, too; `ChildNumber.ENDED` says that none did.
     """
 
     STOPPED = 0
@@ -58,8 +58,8 @@ class ExitCode(IntEnum):
 
 
 @unique
-class Counter(IntEnum):
-    """The place of each number in `SharedCounters`."""
+class ChildNumber(IntEnum):
+    """The place of each number in `ChildNumbers`."""
 
     READY = 0
     """1.0 when the child has joined its queue."""
@@ -87,7 +87,7 @@ class Counter(IntEnum):
     """Tasks that ended on it."""
 
 
-class SharedCounters:
+class ChildNumbers:
     """The numbers that a child writes and its pool reads.
 
     They are in shared memory with a single writer, so they need no lock, and there is
@@ -95,10 +95,10 @@ class SharedCounters:
     """
 
     def __init__(self, context: Any) -> None:
-        self._numbers = context.RawArray("d", len(Counter))
+        self._numbers = context.RawArray("d", len(ChildNumber))
 
-    def __getitem__(self, counter: Counter) -> float:
-        return float(self._numbers[counter])
+    def __getitem__(self, which: ChildNumber) -> float:
+        return float(self._numbers[which])
 
-    def __setitem__(self, counter: Counter, number: float) -> None:
-        self._numbers[counter] = number
+    def __setitem__(self, which: ChildNumber, number: float) -> None:
+        self._numbers[which] = number

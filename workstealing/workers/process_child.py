@@ -30,10 +30,10 @@ from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.workers.child_logs import LogForwarder, set_up_logging
 from workstealing.workers.child_protocol import (
     HOT,
+    ChildNumber,
+    ChildNumbers,
     ChildOrders,
-    Counter,
     ExitCode,
-    SharedCounters,
 )
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, worker_name
@@ -57,7 +57,7 @@ _STATM = Path("/proc/self/statm")
 
 def run_child(
     orders: ChildOrders,
-    counters: SharedCounters,
+    numbers: ChildNumbers,
     pipe: Connection,
     log_pipe: Connection,
 ) -> None:
@@ -68,7 +68,7 @@ def run_child(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     choice = orders.choice.find()
     forwarder = set_up_logging(orders.log_levels, log_pipe)
-    child = _ChildWorker(choice, orders, counters, forwarder)
+    child = _ChildWorker(choice, orders, numbers, forwarder)
     signal.signal(signal.SIGTERM, lambda *_: child.hear_signal())
     Thread(target=_obey, args=(pipe, child), name="orders", daemon=True).start()
     raise SystemExit(child.run(pipe))
@@ -94,11 +94,11 @@ class _ChildWorker:
         self,
         choice: QueueChoice,
         orders: ChildOrders,
-        counters: SharedCounters,
+        numbers: ChildNumbers,
         forwarder: LogForwarder | None,
     ) -> None:
         self._orders = orders
-        self._counters = counters
+        self._numbers = numbers
         self._forwarder = forwarder
         self._parent = os.getppid()
         self._is_cut_off = Event()
@@ -116,9 +116,9 @@ class _ChildWorker:
                     engine.start()
             except ResourceFailed as error:
                 pipe.send_bytes(msgspec.json.encode(error.args))
-                self._counters[Counter.ENDED] = 1.0
+                self._numbers[ChildNumber.ENDED] = 1.0
                 return ExitCode.NOT_OPENED
-            self._counters[Counter.IMPORTED] = 1.0
+            self._numbers[ChildNumber.IMPORTED] = 1.0
             if self._lent is None:
                 self._engines[0].run()
             else:
@@ -128,7 +128,7 @@ class _ChildWorker:
                 engine.close()
             self._write()
             self._flush()
-        self._counters[Counter.ENDED] = 1.0
+        self._numbers[ChildNumber.ENDED] = 1.0
         is_empty = all(engine.loop.is_empty for engine in self._engines)
         if is_empty and self._exit_code is ExitCode.STOPPED:
             return ExitCode.EMPTY
@@ -220,28 +220,28 @@ class _ChildWorker:
 
     def _write(self) -> None:
         """Show the parent what was counted."""
-        counters, attempt = self._counters, self._running()[1]
+        numbers, attempt = self._numbers, self._running()[1]
         total = LoopStats.total([engine.stats for engine in self._engines])
         silence = max(engine.lease.silence for engine in self._engines)
-        counters[Counter.READY] = float(total.exchanges > 0)
-        counters[Counter.TICKED_AT] = now = time.monotonic()
-        counters[Counter.ANSWERED_AT] = now - silence
+        numbers[ChildNumber.READY] = float(total.exchanges > 0)
+        numbers[ChildNumber.TICKED_AT] = now = time.monotonic()
+        numbers[ChildNumber.ANSWERED_AT] = now - silence
         self._write_kill_time(attempt)
-        counters[Counter.RUNNING] = float(attempt is not None)
-        counters[Counter.TAKEN] = total.taken
-        counters[Counter.REPORTED] = total.ended
-        counters[Counter.STOLEN] = total.stolen
-        counters[Counter.REFUSED] = total.refused
-        counters[Counter.LOST_LEASES] = total.lost_leases
-        counters[Counter.FAILURES] = total.failures
-        counters[Counter.DUE] = total.due
+        numbers[ChildNumber.RUNNING] = float(attempt is not None)
+        numbers[ChildNumber.TAKEN] = total.taken
+        numbers[ChildNumber.REPORTED] = total.ended
+        numbers[ChildNumber.STOLEN] = total.stolen
+        numbers[ChildNumber.REFUSED] = total.refused
+        numbers[ChildNumber.LOST_LEASES] = total.lost_leases
+        numbers[ChildNumber.FAILURES] = total.failures
+        numbers[ChildNumber.DUE] = total.due
 
     def _write_kill_time(self, attempt: Attempt | None) -> None:
         kill_at = 0.0
         if attempt is not None and attempt.timeout is not None:
             ran = max(0.0, time.time() - attempt.began_ns / 1e9)
             kill_at = time.monotonic() - ran + attempt.timeout + 2 * GRACE_SECONDS
-        self._counters[Counter.KILL_AT] = kill_at
+        self._numbers[ChildNumber.KILL_AT] = kill_at
 
     def _measure(self) -> None:
         most, now = self._orders.max_memory, time.monotonic()
@@ -291,7 +291,7 @@ class _ChildWorker:
         last.start()
         last.join(_LAST_SECONDS)
         self._flush()
-        self._counters[Counter.ENDED] = 1.0
+        self._numbers[ChildNumber.ENDED] = 1.0
         os._exit(code)
 
     def _end_users_code(

@@ -27,10 +27,10 @@ from workstealing.workers.child_logs import LogReader, parent_levels
 from workstealing.workers.child_protocol import (
     HOT,
     STOP,
+    ChildNumber,
+    ChildNumbers,
     ChildOrders,
-    Counter,
     ExitCode,
-    SharedCounters,
 )
 from workstealing.workers.handing_back import hand_back_all
 from workstealing.workers.identity import (
@@ -61,13 +61,13 @@ _HOPELESS = 5
 class _Departed:
     """What children that have ended had counted."""
 
-    sums: dict[Counter, float] = field(default_factory=dict)
+    sums: dict[ChildNumber, float] = field(default_factory=dict)
     replaced: int = 0
     cut: int = 0
 
-    def add(self, counters: SharedCounters) -> None:
-        for counter in _SUMS:
-            self.sums[counter] = self.sums.get(counter, 0.0) + counters[counter]
+    def add(self, numbers: ChildNumbers) -> None:
+        for which in _SUMS:
+            self.sums[which] = self.sums.get(which, 0.0) + numbers[which]
 
 
 class ProcessPool:
@@ -189,24 +189,26 @@ class ProcessPool:
     def stats(self) -> WorkerStats:
         """Add up what the children wrote."""
         with self._mutex:
-            counters = [child.counters for child in self._children.values()]
+            numbers = [child.numbers for child in self._children.values()]
             gone = dict(self._departed.sums)
             replaced = self._departed.replaced
         total = {
-            counter: int(gone.get(counter, 0.0) + sum(one[counter] for one in counters))
-            for counter in _SUMS
+            which: int(gone.get(which, 0.0) + sum(one[which] for one in numbers))
+            for which in _SUMS
         }
-        answered_at = max((one[Counter.ANSWERED_AT] for one in counters), default=0.0)
+        answered_at = max(
+            (one[ChildNumber.ANSWERED_AT] for one in numbers), default=0.0
+        )
         return WorkerStats(
-            workers=len(counters),
-            running=int(sum(one[Counter.RUNNING] for one in counters)),
-            waiting=int(max((one[Counter.DUE] for one in counters), default=0.0)),
-            stolen=total[Counter.STOLEN],
-            taken=total[Counter.TAKEN],
-            ended=total[Counter.REPORTED],
-            refused=total[Counter.REFUSED],
-            lost_leases=total[Counter.LOST_LEASES],
-            failures=total[Counter.FAILURES],
+            workers=len(numbers),
+            running=int(sum(one[ChildNumber.RUNNING] for one in numbers)),
+            waiting=int(max((one[ChildNumber.DUE] for one in numbers), default=0.0)),
+            stolen=total[ChildNumber.STOLEN],
+            taken=total[ChildNumber.TAKEN],
+            ended=total[ChildNumber.REPORTED],
+            refused=total[ChildNumber.REFUSED],
+            lost_leases=total[ChildNumber.LOST_LEASES],
+            failures=total[ChildNumber.FAILURES],
             replaced=replaced,
             silence=time.monotonic() - answered_at if answered_at else 0.0,
         )
@@ -235,8 +237,8 @@ class ProcessPool:
         """See which children died, which are stuck and which are missing."""
         with self._mutex:
             for child in tuple(self._children.values()):
-                child.was_ready = child.was_ready or child.counters[Counter.READY] > 0.0
-                if child.counters[Counter.IMPORTED]:
+                child.was_ready |= bool(child.numbers[ChildNumber.READY])
+                if child.numbers[ChildNumber.IMPORTED]:
                     self._deaths_in_a_row, self._has_worked = 0, True
                 if not child.process.is_alive():
                     self._remove(child)
@@ -261,8 +263,8 @@ class ProcessPool:
         problem = child.problem() if code == ExitCode.NOT_OPENED else None
         child.pipe.close()
         del self._children[child.index]
-        self._departed.add(child.counters)
-        if not child.counters[Counter.ENDED]:
+        self._departed.add(child.numbers)
+        if not child.numbers[ChildNumber.ENDED]:
             # Whatever the code says: a task may exit with 0.
             self._count_death(child)
             return
@@ -389,17 +391,17 @@ class ProcessPool:
         with self._mutex:
             for child in self._children.values():
                 child.is_killed = True
-                self._departed.cut += int(child.counters[Counter.RUNNING])
+                self._departed.cut += int(child.numbers[ChildNumber.RUNNING])
                 child.process.kill()
                 logger.error("worker %s did not end and was killed", child.name)
 
 
 _ORDERLY = frozenset(ExitCode) - {ExitCode.NOT_OPENED}
 _SUMS = (
-    Counter.TAKEN,
-    Counter.REPORTED,
-    Counter.STOLEN,
-    Counter.REFUSED,
-    Counter.LOST_LEASES,
-    Counter.FAILURES,
+    ChildNumber.TAKEN,
+    ChildNumber.REPORTED,
+    ChildNumber.STOLEN,
+    ChildNumber.REFUSED,
+    ChildNumber.LOST_LEASES,
+    ChildNumber.FAILURES,
 )
