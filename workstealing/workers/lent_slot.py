@@ -13,12 +13,10 @@ from collections.abc import Callable, Sequence
 from threading import Event, Thread
 from typing import TypeAlias
 
-from workstealing.drivers.connect import dedicated
 from workstealing.tasks.attempt import Attempt, Ending
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase
 from workstealing.workers.inline_slot import InlineSlot
-from workstealing.workers.redis_threads import WakeUpListener
 from workstealing.workers.slots import SlotParts
 
 __all__ = ("LentSlot", "LentThread")
@@ -47,12 +45,7 @@ class LentSlot(InlineSlot):
     ) -> None:
         super().__init__(parts, began=began, interrupt=interrupt)
         self._call_thread = call
-        self._wake_ups = WakeUpListener(
-            dedicated(parts.driver),
-            parts.bell,
-            parts.rest_seconds,
-            parts.in_flight.make_exchange_due,
-        )
+        self._wake_ups = parts.new_listener()
 
     def start(self, heartbeat: Callable[[], None]) -> None:  # noqa: ARG002
         """Open resources in the event loop, and listen for wake-ups.
