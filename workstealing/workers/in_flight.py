@@ -58,21 +58,23 @@ class InFlight:
         self._behind: set[tuple[str, str]] = set()
         self._late: list[Report] = []
         self._unroutable: list[Unroutable] = []
-        self._idle = 0
-        self._is_asked_for = False
+        # Slots in all, and those that have nothing to do.
+        self._size = self._idle = 0
+        # Whether the loop is to exchange now, and whether no further task is to begin.
+        self._is_asked_for = self._is_closed = False
+        # Whether a lost reply may have brought tasks that are not held.
         self._is_unsure = False
-        self._is_plenty = False
+        # What the last exchange asked for; whether it brought any, or fewer than that.
         self._wanted = 0
-        self._is_exhausted = False
+        self._is_plenty = self._is_exhausted = False
+        # Whether no slot has begun a task between the last two looks.
         self._is_stuck = False
-        self._is_closed = False
         self._begun_before = 0
         self._looked_at = self._exchanged_at = clock.monotonic()
-        self._ended = 0
-        self._seconds = 0.0
+        # Tasks that ended since the batch was last adapted, and how long they took.
+        self._ended, self._seconds = 0, 0.0
         self.begun = 0
         """How many tasks were ever begun."""
-        self._size = 0
         self.cancelled: frozenset[str] = frozenset()
         """Ids that were cancelled while they were held."""
 
