@@ -87,7 +87,7 @@ def failures(value: Any) -> tuple[bytes, ...]:
 
 
 def events(value: Any) -> tuple[str, ...]:
-    """Return what befell a task, as its `history` or `biographies` say it."""
+    """Return the events of a task, as its `history` or `biographies` have them."""
     first = shown(value).partition("\n")[0]
     *_, noted = (*first.split(":", 3), "")[:4]
     return tuple(noted.split("\t")) if noted else ()
