@@ -115,9 +115,13 @@ class ChildHandle:
     def cause(self) -> str:
         """By which signal, or with which exit code, it has ended."""
         code = self.process.exitcode
-        if code is not None and code < 0:
+        if code is None or code >= 0:
+            return f"exit code {code}"
+        try:
             return signal.Signals(-code).name
-        return f"exit code {code}"
+        except ValueError:
+            # Python names no real-time signals but the first and the last.
+            return f"signal {-code}"
 
 
 @contextmanager
