@@ -235,7 +235,7 @@ MUTATIONS = (
     Mutation(
         "an answer that renews nothing is no sign of life",
         "workstealing/workers/exchanges.py",
-        "        if asked.renews:\n",
+        "        if pending.renews:\n",
         "        if True:\n",
         "tests/unit/workers/test_loop.py"
         "::test_an_exchange_that_is_not_to_renew_the_lease_is_no_sign_of_life",
@@ -251,7 +251,7 @@ MUTATIONS = (
     Mutation(
         "a reply that was read late renews the lease of when it was sent",
         "workstealing/workers/exchanges.py",
-        "self._lease.renewed(asked.at if is_ahead else None)",
+        "self._lease.renewed(pending.at if is_ahead else None)",
         "self._lease.renewed()",
         "tests/unit/workers/test_overlapping.py"
         "::test_a_lease_is_renewed_by_the_time_of_the_exchange_not_of_its_reading",

@@ -86,10 +86,10 @@ if TYPE_CHECKING:
     from workstealing.tasks.submission import ClientContext
     from workstealing.tasks.unique import Unique
     from workstealing.workers.brief_tasks import AsyncBriefTasks, BriefTasks
-    from workstealing.workers.identity import WorkerStats
     from workstealing.workers.upkeep import AsyncWorkStealer, WorkStealer
     from workstealing.workers.worker import Worker
     from workstealing.workers.worker_pool import WorkerPool
+    from workstealing.workers.worker_stats import WorkerStats
 
 __all__ = (
     "INJECTED",
@@ -258,7 +258,7 @@ _MODULES = {
     "workstealing.tasks.signing": ("Keyring",),
     "workstealing.tasks.unique": ("Unique",),
     "workstealing.workers.worker_pool": ("WorkerPool",),
-    "workstealing.workers.identity": ("WorkerStats",),
+    "workstealing.workers.worker_stats": ("WorkerStats",),
     "workstealing.jobs.fleet": ("AsyncFleet", "Fleet"),
     "workstealing.workers.brief_tasks": ("AsyncBriefTasks", "BriefTasks"),
     "workstealing.workers.upkeep": ("AsyncWorkStealer", "WorkStealer"),

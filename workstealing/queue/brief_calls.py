@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
-from workstealing.queue.replies import deliveries, texts
+from workstealing.queue.replies import deliveries, deque_lengths, texts
 from workstealing.queue.settings import QueueSettings
-from workstealing.queue.steps import Argument, Call
+from workstealing.queue.steps import Call
+from workstealing.queue.worker_calls import flat_reports
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.outcome import outcome_unknown
 
@@ -70,10 +71,6 @@ def brief_exchange(
     *victim*'s deque. A task that *overran* is left to workers; they get it when the
     lease has ended, if it *runs_on*.
     """
-    flat: list[Argument] = [*abilities]
-    for report in reports:
-        flat += (report.id, report.token, report.verdict, report.outcome)
-        flat.append(report.delay_ms)
     script = _script("brief_exchange")
     return Call(
         script,
@@ -92,7 +89,7 @@ def brief_exchange(
             most_outcomes=settings.outcomes,
             unknown=outcome_unknown(left=True),
             fitting=len(abilities),
-            abilities=flat,
+            abilities=(*abilities, *flat_reports(reports)),
         ),
         partial(_exchanged, shard=keys.shard),
         is_raw=True,
@@ -116,12 +113,11 @@ def keep_lease(
 
 def _exchanged(reply: Any, shard: int) -> BriefExchanged:
     tasks, abilities, refused, loads, now_ms, cancelled, parked = reply
-    flat = texts(loads)
     return BriefExchanged(
         deliveries(tasks, shard),
         texts(abilities),
         texts(refused),
-        tuple((flat[i], int(float(flat[i + 1]))) for i in range(0, len(flat), 2)),
+        deque_lengths(loads),
         now_ms,
         texts(cancelled),
         texts(parked),

@@ -75,7 +75,7 @@ class Trace:
     failures: tuple[bytes, ...] = ()
     """The outcomes of its last failed attempts, the latest first."""
     events: tuple[str, ...] = ()
-    """What befell it, as `lib/history.lua` writes it."""
+    """Its events, as `lib/history.lua` writes them."""
 
     @property
     def name(self) -> str:

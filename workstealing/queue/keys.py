@@ -1,11 +1,11 @@
 """The keys of a queue, an attribute or method each.
 
-All keys of one queue and run share a hash tag, so that each script lives in one slot. A
-queue with shards has all of them once per shard, each with a tag of its own. The first
-has that of a queue without shards; no name collides with the others, since neither the
-name of a queue nor that of a run contains a slash.
-Names are checked once, when the queue is made; here they are only joined. What stands
-in each key is said in the headers of the scripts, `lua/*.lua`.
+All keys of one queue and run share a hash tag, so that each script runs in one slot. A
+queue with shards has all of them once per shard, each shard with a tag of its own. The
+first shard has the tag of a queue without shards. The other tags have a second slash,
+so they are never those of another queue: names of queues and runs contain none.
+Names are checked once, when the queue is made; here they are only joined. The headers
+of the scripts, `lua/*.lua`, say what each key holds.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class QueueKeys:
         return known
 
     def channel(self, subscriber: str) -> str:
-        """Where outcomes are published to one subscriber; a channel, not a key."""
+        """Channel on which outcomes are published to one subscriber; not a key."""
         return f"{self.prefix}outcomes:{subscriber}"
 
 

@@ -1,4 +1,4 @@
-"""What lists of workers and tasks ask of Redis: a few entries, never a whole hash."""
+"""What lists of workers and tasks read: a few entries, never a whole hash."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = (
 
 _script = queue_scripts(__package__)
 
-# Outcomes among which a page is gone on with, from the latest.
+# How many of the latest outcomes are searched for the end of the page before.
 _FAR = 100_000
 
 CHUNK = 250

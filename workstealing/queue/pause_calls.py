@@ -35,7 +35,7 @@ _SEQUENCE = 18
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """What of a queue is paused, and since when; false if nothing is.
+    """The parts of a queue that are paused, and since when; false if none are.
 
     Times are milliseconds since 1970, by the clock of the server.
     """
@@ -104,7 +104,7 @@ def resume(
 ) -> Call[Resumed]:
     """Resume a task name, or all of a queue, and bring back a part of what waited.
 
-    One that *goes on* does nothing if the name was paused again meanwhile.
+    A call that *goes on* does nothing if the name was paused again meanwhile.
     """
     script = _script("resume")
     return Call(

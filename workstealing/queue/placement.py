@@ -39,7 +39,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def shard_of_id(task_id: str, shards: int) -> int:
-    """Return where a task is, if there were always as many shards."""
+    """Return where a task is, if there were always so many shards."""
     shard = shard_in_id(task_id)
     if shard is not None and shard < shards:
         return shard

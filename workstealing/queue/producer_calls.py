@@ -52,7 +52,7 @@ class RequestedOutcome:
     """An outcome, or why there is none."""
 
     verdict: Literal["ended", "requested", "pending", "unknown", "lost"]
-    """`requested`: it will be published. `lost`: a dead letter has none any more."""
+    """`requested`: it will be published. `lost`: it is a dead letter without one."""
     outcome: bytes = b""
 
 
@@ -74,9 +74,9 @@ def submit(
 
     Their outcomes are published on *channel*, if one is named. *lines* names the line
     of each, if any has one, and *limits* the numbers of the limits in those names.
-    Of calls that are sent together, each takes the `refusals` before the first: then
-    none is taken after another was refused. Tasks that are *new* have ids that were
-    drawn for this call, and it is never sent again: no look is taken for them.
+    Calls that are sent together each pass the number of *refusals* read before the
+    first, so that none is accepted after another was refused. If tasks are *new*, their
+    ids were drawn for this call, which is never sent again, so nothing is looked up.
     """
     script = _script("submit")
     firsts = range(len(tasks)) if is_new else _firsts(tasks)

@@ -17,6 +17,7 @@ from workstealing.tasks.attempt import Delivery
 __all__ = (
     "begun",
     "deliveries",
+    "deque_lengths",
     "events",
     "failures",
     "number",
@@ -55,6 +56,12 @@ def deliveries(flat: Sequence[Any], shard: int) -> tuple[Delivery, ...]:
     return tuple(replace(one, shard=shard) for one in tasks) if shard else tasks
 
 
+def deque_lengths(flat: Sequence[Any]) -> tuple[tuple[str, int], ...]:
+    """Return worker, length of its deque, worker, … as pairs."""
+    names, lengths = texts(flat[::2]), map(float, texts(flat[1::2]))
+    return tuple(zip(names, map(int, lengths), strict=True))
+
+
 def pairs(flat: Sequence[Any]) -> dict[str, str]:
     """Return name, value, name, value, … as a mapping."""
     words = tuple(map(shown, flat))
@@ -80,7 +87,7 @@ def failures(value: Any) -> tuple[bytes, ...]:
 
 
 def events(value: Any) -> tuple[str, ...]:
-    """Return what befell a task, as its `history` or `biographies` say it."""
+    """Return the events of a task, as its `history` or `biographies` have them."""
     first = shown(value).partition("\n")[0]
     *_, noted = (*first.split(":", 3), "")[:4]
     return tuple(noted.split("\t")) if noted else ()

@@ -44,7 +44,7 @@ class DueSchedule:
     key: bytes
     """Its name, as it was read."""
     tick: str
-    """As it was read, to be compared when it is fired; a number unless spoilt."""
+    """As it was read, to compare it when it is fired; a number, unless corrupt."""
     definition: bytes
 
     @property
@@ -220,7 +220,10 @@ def put_schedule(
     expected: bytes = b"",
     ticks_anew: bool = True,
 ) -> Call[Put]:
-    """Write a schedule that came at run time; or change one, if it is as expected."""
+    """Write a schedule of the run time, or change one if it is still as *expected*.
+
+    *expected* is its definition as the caller read it; empty for a new one.
+    """
     script = _script("put_schedule")
     return Call(
         script,

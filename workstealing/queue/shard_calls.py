@@ -23,13 +23,13 @@ __all__ = (
 )
 
 _script = queue_scripts(__package__)
-# Outcomes are read to know that they are there.
+# Tasks looked up in one call, which reads their outcomes to learn whether they exist.
 _IDS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """What a worker of another shard sees of one."""
+    """What a worker sees of a shard that it is not in."""
 
     waiting: int
     """Tasks that a worker would find there, at least."""
@@ -38,7 +38,7 @@ class Glimpse:
     is_overdue: bool
     """Nobody has done its upkeep for a while."""
     parked: tuple[str, ...] = ()
-    """Abilities that tasks are parked for; some, if they are very many."""
+    """Abilities that tasks are parked for; some of them, if there are very many."""
     due_ticks: int = 0
     """Ticks of schedules that have come."""
     next_tick_ms: int = -1
@@ -53,13 +53,13 @@ class Glimpse:
 
 
 def declare_shards(first: QueueKeys, wanted: int) -> Call[tuple[int, ...]]:
-    """Have at least so many shards; return all numbers that there were."""
+    """Have at least so many shards; return all their numbers so far, in order."""
     script = _script("declare_shards")
     return Call(script, script.keys(first), script.arguments(wanted=wanted), _numbers)
 
 
 def read_shards(first: QueueKeys) -> RedisCommand[tuple[int, ...]]:
-    """Return all numbers of shards that there were; the last is that of today."""
+    """Return all numbers of shards so far, in order; the last is the current one."""
     return RedisCommand(("HGET", first.control, "shards"), _numbers)
 
 
@@ -75,7 +75,7 @@ def glimpse(keys: QueueKeys, settings: QueueSettings) -> Call[Glimpse]:
 
 
 def has_ids(keys: QueueKeys, ids: Sequence[str]) -> Flow[list[bool]]:
-    """Tell of which tasks a shard knows anything."""
+    """Tell which of some tasks a shard knows."""
     found: list[bool] = []
     for start in range(0, len(ids), _IDS):
         seen = yield from ask(read_outcomes(keys, ids[start : start + _IDS]))
@@ -90,6 +90,6 @@ def has_unique_keys(keys: QueueKeys, unique: Sequence[str]) -> Flow[list[bool]]:
 
 
 def _numbers(reply: Any) -> tuple[int, ...]:
-    """Read numbers that anybody may have written there; one shard if there are none."""
+    """Read numbers, whatever stands there; one shard if there are none."""
     known = [number(one) or 0 for one in text(reply or b"").split()]
     return tuple(min(one, MOST_SHARDS) for one in known if one > 0) or (1,)

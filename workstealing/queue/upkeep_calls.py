@@ -57,7 +57,7 @@ class Survey:
     due_schedules: int
     """Schedules whose tick has come."""
     has_old: bool
-    """Whether anything may have to be forgotten."""
+    """Whether outcomes or other old entries may have to be forgotten."""
     has_locks: bool
     """Whether there are locks to be compared with workers."""
 
@@ -135,7 +135,7 @@ def unpark(
 ) -> Call[int]:
     """Give parked tasks back to their inboxes if a worker can run them now.
 
-    If the caller *is able* to run them, no worker need be.
+    If the caller *is able* to run them, there need not be such a worker.
     """
     script = _script("unpark")
     return Call(

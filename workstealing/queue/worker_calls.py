@@ -1,7 +1,7 @@
 """What a worker asks of Redis: to join, to exchange reports for tasks, to leave.
 
-The scripts heed only the holder of a task: a worker that lost its lease changes
-nothing, and learns that from the reply.
+Only the holder of a task can change it: a worker that lost its lease changes nothing,
+and learns of the loss from the reply.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from typing import Any
 from workstealing.queue.keys import QueueKeys, queue_scripts
 from workstealing.queue.minute_calls import MINUTES_KEPT, TENS_KEPT
 from workstealing.queue.pause_calls import Pauses
-from workstealing.queue.replies import deliveries, shown, text, texts
+from workstealing.queue.replies import (
+    deliveries,
+    deque_lengths,
+    shown,
+    text,
+    texts,
+)
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call, RedisCommand
 from workstealing.tasks.attempt import Delivery, Report
@@ -28,6 +34,7 @@ __all__ = (
     "begin",
     "exchange",
     "find_capable",
+    "flat_reports",
     "is_known",
     "join",
     "leave",
@@ -40,7 +47,7 @@ __all__ = (
 
 _script = queue_scripts(__package__)
 _NO_PAUSES = Pauses()
-# Names that have numbers of their own in one stretch of time.
+# Task names that are counted apart in one stretch of time.
 _MOST_NAMES = 100
 
 # Workers that are looked at for an ability; their descriptions are long.
@@ -59,7 +66,7 @@ class Exchanged:
     victims: tuple[tuple[str, int], ...]
     """Some workers and the lengths of their deques, if it was given nothing."""
     unfinished: int
-    """Tasks of the queue that are not over, on any worker; -1 if it was not looked."""
+    """Tasks of the queue that are not over, on any worker; -1 if not counted."""
     is_overdue: bool
     """Upkeep is overdue, and this worker was chosen for it."""
     delayed: int
@@ -67,9 +74,9 @@ class Exchanged:
     held_back: int = 0
     """Unfinished tasks that were put aside, because their names are paused."""
     due_schedules: int = 0
-    """Schedules whose tick has come; told when the lease is renewed."""
+    """Schedules whose tick has come; counted when the lease is renewed."""
     next_in_ms: int = -1
-    """Until a delayed task, a rate or a schedule is due; -1 if none, or if it works."""
+    """Until a delayed task, a rate or a schedule is due; -1 if none, or not looked."""
     pauses: Pauses = _NO_PAUSES
     """What of the queue is paused."""
     limited: int = 0
@@ -157,15 +164,13 @@ def exchange(
 ) -> Call[Exchanged | None]:
     """Report, renew the lease, take the next tasks; None if the lease was lost.
 
-    Only one that *renews* the lease looks whether upkeep is overdue. It takes place
-    when *after*, a wait for a wake-up, is over. *held* names the tasks that the worker
-    holds, if a reply may have been lost.
+    Only an exchange that *renews* the lease looks whether upkeep is overdue. If there
+    is a wait for a wake-up, *after*, the exchange takes place when that ends. *held*
+    names the tasks that the worker holds, if a reply may have been lost.
     """
     flat: list[Argument] = [] if held is None else [outcome_unknown(), *held]
     number = len(flat) or -1
-    for report in reports:
-        flat += (report.id, report.token, report.verdict, report.outcome)
-        flat.append(report.delay_ms)
+    flat += flat_reports(reports)
     script = _script("exchange")
     return Call(
         script,
@@ -188,6 +193,15 @@ def exchange(
         after=after,
         replicas=settings.replicas if reports else 0,
     )
+
+
+def flat_reports(reports: Sequence[Report]) -> list[Argument]:
+    """Return reports as scripts take them, five arguments each."""
+    flat: list[Argument] = []
+    for report in reports:
+        flat += (report.id, report.token, report.verdict, report.outcome)
+        flat.append(report.delay_ms)
+    return flat
 
 
 def record_minute(
@@ -338,12 +352,11 @@ def _exchanged(reply: Any, shard: int = 0) -> Exchanged | None:
         return None
     now_ms, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
     delayed, held_back, due_schedules, next_in_ms, pauses, limited = more or _NO_MORE
-    loads = texts(victims)
     return Exchanged(
         deliveries(tasks, shard),
         texts(refused),
         texts(cancelled),
-        tuple((loads[i], int(float(loads[i + 1]))) for i in range(0, len(loads), 2)),
+        deque_lengths(victims),
         unfinished,
         bool(is_overdue),
         delayed,

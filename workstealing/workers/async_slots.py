@@ -12,7 +12,6 @@ from threading import Thread
 from typing import Any
 
 from workstealing._interrupt import Interruptible
-from workstealing._logs import BackgroundLogger
 from workstealing.errors import PoolBroken
 from workstealing.tasks.attempt import (
     Attempt,
@@ -24,11 +23,14 @@ from workstealing.tasks.attempt import (
 from workstealing.tasks.runner import end_if_forked
 from workstealing.workers.lifespan import LoopLifespan
 from workstealing.workers.loop_thread import CLOSE_SECONDS, LoopThread, cancel_tasks
-from workstealing.workers.slots import ResizableSlots, SlotClosed, SlotParts
+from workstealing.workers.slots import (
+    ResizableSlots,
+    SlotClosed,
+    SlotParts,
+    log_late_end,
+)
 
 __all__ = ("AsyncSlot", "AsyncSlots")
-
-logger = BackgroundLogger(__name__)
 
 _STOPPED_SECONDS = 10.0
 # More spare threads than that would be idle most of the time.
@@ -172,10 +174,7 @@ class AsyncSlot:
                 began_at = monotonic()
                 ending = await self._execute(delivery)
                 if not in_flight.finish(delivery, ending, monotonic() - began_at):
-                    logger.warning(
-                        "task %s ended after it was given up; its report is dropped",
-                        delivery.id,
-                    )
+                    log_late_end(delivery)
         except SlotClosed:
             pass
         finally:

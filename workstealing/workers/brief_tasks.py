@@ -1,8 +1,8 @@
-"""Runs brief tasks as side work: a few short tasks, in the moment of a host.
+"""Runs brief tasks as side work: a few short ones, when its host has a spare moment.
 
-The process needs no worker. Only tasks that are marked `brief=True` are taken, and only
+The process needs no worker. It takes only tasks that are marked `brief=True`, and only
 if they usually end in the time that is left. A task is taken under a lease, run and
-reported in one slice; if the process dies, others get it as from a dead worker.
+reported in one slice. If the process dies, workers get its tasks as from a dead worker.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ __all__ = ("AsyncBriefTasks", "BriefTasks")
 
 logger = BackgroundLogger(__name__)
 
-# What a coroutine has to heed its cancellation, where a slice may end a little late.
+# How long a cancelled coroutine may take to end, where a slice may end a little late.
 _GRACE_SECONDS = 0.02
-# What a slice has to end, when its job is closed.
+# How long a slice may take to end when its job is closed.
 _CLOSE_SECONDS = 1.0
 _CLOSE_LOOKS = 100
 
@@ -111,7 +111,7 @@ class BriefTasks:
                     return value
             except BaseException as error:
                 if is_stop_request(error) and not isinstance(error, StopWork):
-                    # Its coroutine stands still until the loop runs again.
+                    # The coroutine does not notice before the loop runs again.
                     loop.cancel()
                     raise _HostStops(error) from None
                 raise
@@ -188,10 +188,10 @@ class AsyncBriefTasks:
 
 
 class _NotTheTask(BaseException):
-    """Carries through a runner what has nothing to do with the task.
+    """Passes through a runner, which takes other errors for errors of the task.
 
     Args:
-        request: what asks the host to stop, if something does.
+        request: the exception that asks the host to stop, if there is one.
     """
 
     def __init__(self, request: BaseException | None) -> None:
@@ -200,11 +200,11 @@ class _NotTheTask(BaseException):
 
 
 class _HostStops(_NotTheTask):
-    """The host is asked to stop, and the task goes back."""
+    """The host was asked to stop, so the task goes back."""
 
 
 class _RunsOn(_NotTheTask):
-    """The task runs on, though it was cancelled."""
+    """The task ignored its cancellation and runs on."""
 
 
 def _settled(worker: SpareWorker, delivery: Delivery, reason: _NotTheTask) -> Ending:
@@ -229,7 +229,7 @@ async def _within(
     limit = min(seconds, attempt.timeout or inf)
     running, request = asyncio.ensure_future(value_or_error(coroutine)), None
     try:
-        # By our next turn, most have ended; to be told of that takes two turns more.
+        # Most end within one turn of the loop, and asyncio.wait() takes two more.
         await asyncio.sleep(0)
         if not running.done():
             await asyncio.wait({running}, timeout=None if limit == inf else limit)
@@ -246,7 +246,7 @@ async def _within(
     if not running.done():
         raise _RunsOn(request)
     if request is not None:
-        # Nobody is going to ask for its error.
+        # Read its error, or asyncio logs that nobody did.
         running.cancelled() or running.exception()
         raise _HostStops(request)
     return running.result()

@@ -6,7 +6,6 @@ slots, and in what else they do every 50 ms or in an idle moment.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -26,14 +25,15 @@ from workstealing.tasks.carried_context import CarriedContext
 from workstealing.tasks.hooked_runner import HookedRunner
 from workstealing.tasks.observed_runner import ObservedHookedRunner, ObservedRunner
 from workstealing.tasks.runner import TaskRunner
-from workstealing.workers.identity import LoopStats, Phase, identity_of
-from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.batching import Batching
+from workstealing.workers.descriptor_guard import DescriptorGuard
+from workstealing.workers.identity import Phase, identity_of
+from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.lifespan import Lifespan
 from workstealing.workers.loop import (
     UntilEmpty,
     WorkerLoop,
-    descriptors_lost,
     rest_seconds,
 )
 from workstealing.workers.minute_recorder import MinuteRecorder
@@ -46,19 +46,15 @@ from workstealing.workers.slots import (
 )
 from workstealing.workers.supervisor import Supervisor
 from workstealing.workers.task_output import TaskOutput
+from workstealing.workers.worker_stats import LoopStats
 
-__all__ = ("WorkerEngine", "check_threads", "enlist_when_idle", "runner_of")
+__all__ = ("WorkerEngine", "check_threads", "runner_of")
 
 S = TypeVar("S", bound=Slots)
 
 
 def _do_nothing(*_: object) -> None:
     pass
-
-
-def enlist_when_idle(recruiter: Recruiter | None) -> Callable[[], object]:
-    """Return what a worker does with a spare moment."""
-    return _do_nothing if recruiter is None else recruiter.enlist
 
 
 def check_threads() -> None:
@@ -87,7 +83,7 @@ class WorkerEngine(Generic[S]):
         chance: where randomness comes from.
         clock: where time comes from.
         incarnation: tells it from an earlier worker of this name; None: a new one.
-        idle: side work for a spare moment before a rest.
+        recruiter: whose jobs may run in a spare moment, before a rest.
         tick: is called every 50 ms by the supervisor.
         give_up: is told of a slot and an attempt that cannot be stopped.
         reraised: exceptions that are meant for the worker, not for the task.
@@ -108,7 +104,7 @@ class WorkerEngine(Generic[S]):
         chance: Chance,
         clock: Clock,
         incarnation: str | None = None,
-        idle: Callable[[], object] = _do_nothing,
+        recruiter: Recruiter | None = None,
         tick: Callable[[], object] = _do_nothing,
         give_up: Callable[[Slot, Attempt], object] = _do_nothing,
         reraised: tuple[type[BaseException], ...] = (),
@@ -119,10 +115,9 @@ class WorkerEngine(Generic[S]):
         check_threads()
         internals, identity = internals_of(queue), identity_of(queue, name, incarnation)
         driver = internals.driver
-        rest = rest_seconds(driver, has_side_work=idle is not _do_nothing)
-        self._name = name
+        rest = rest_seconds(driver, has_side_work=recruiter is not None)
         self._own_driver = dedicated(driver)
-        self._watched_file = _WatchedFile()
+        self._descriptors = DescriptorGuard(name)
         self._lifespan: Lifespan | None = None
         if queue.registry.uses_resources:
             self._lifespan = Lifespan(name, queue.registry.resources())
@@ -172,9 +167,9 @@ class WorkerEngine(Generic[S]):
             self.slots,
             self.lease,
             internals.schedules,
-            idle=idle,
+            idle=_do_nothing if recruiter is None else recruiter.enlist,
             is_supervised=self._supervisor.answers,
-            has_descriptors=self._watched_file.is_open,
+            check_descriptors=self._descriptors.check,
             until_empty=until_empty,
             may_end=may_end,
             rest=rest,
@@ -199,7 +194,7 @@ class WorkerEngine(Generic[S]):
         """
         if self._lifespan is not None:
             self._lifespan.open()
-        self._watched_file.open()
+        self._descriptors.open()
         self._supervisor.start()
         self.slots.start(self.loop.heartbeat)
 
@@ -208,11 +203,9 @@ class WorkerEngine(Generic[S]):
         try:
             self.loop.run()
         except BaseException as error:
-            if not self._watched_file.is_open():
-                # Two connections may share a descriptor by now, and read each other's
-                # replies: that is the cause of whatever went wrong, and nothing more
-                # must be said on them.
-                raise descriptors_lost(self._name) from error
+            # If two connections share a descriptor by now, each reads the other's
+            # replies: that is what went wrong, and nothing more may be sent on them.
+            self._descriptors.check(error)
             # What it holds need not wait for the lease to end.
             self.loop.leave()
             raise
@@ -239,7 +232,7 @@ class WorkerEngine(Generic[S]):
         self.slots.close()
         if self._lifespan is not None:
             self._lifespan.close()
-        self._watched_file.close()
+        self._descriptors.close()
         self.flush()
 
     def flush(self) -> None:
@@ -261,34 +254,3 @@ def runner_of(internals: QueueInternals[Any]) -> Callable[..., TaskRunner]:
     if observers is None:
         return partial(HookedRunner, middleware, carried)
     return partial(ObservedHookedRunner, observers, middleware, carried)
-
-
-class _WatchedFile:
-    """An open file that nobody uses: it is gone if a task closes what is not its own.
-
-    After `os.closerange()` in a task no connection and no event loop of the worker can
-    be trusted: their numbers are soon given to other files.
-    """
-
-    def __init__(self) -> None:
-        self._file: tuple[int, os.stat_result] | None = None
-
-    def open(self) -> None:
-        # A pipe, for no other file is the same as it.
-        reading, writing = os.pipe()
-        os.close(writing)
-        self._file = (reading, os.fstat(reading))
-
-    def is_open(self) -> bool:
-        if self._file is None:
-            return True
-        number, before = self._file
-        try:
-            return os.path.samestat(os.fstat(number), before)
-        except OSError:
-            return False
-
-    def close(self) -> None:
-        if self._file is not None and self.is_open():
-            os.close(self._file[0])
-        self._file = None

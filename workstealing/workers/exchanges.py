@@ -1,9 +1,9 @@
 """The exchanges of a worker with Redis: reports out, tasks and cancellations in.
 
-One may be under way while tasks run: it is sent, the batch in hand is run while Redis
-works on it, and its reply is read afterwards. There is one at most, and whoever speaks
-next on behalf of the worker reads that reply first. Otherwise, what is held would be
-named without the tasks that are still on their way, and Redis would take those back.
+One exchange may be under way while tasks run: it is sent, the batch in hand is run
+while Redis works on it, and its reply is read afterwards. The next call for the worker
+reads that reply first. Otherwise the worker would name the tasks that it holds without
+those that are still on their way, and Redis would take them back.
 
 Two threads may speak, the loop's own and the heartbeat; a lock of theirs keeps them
 from doing so at once.
@@ -28,11 +28,12 @@ from workstealing.tasks.attempt import Report
 from workstealing.tasks.context import control_of
 from workstealing.telemetry.task_events import LeaseLost
 from workstealing.telemetry.task_observers import TaskObservers
-from workstealing.workers.identity import LoopStats, WorkerIdentity
+from workstealing.workers.identity import WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.slots import Slots, tell_lease_lost
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("Exchanges",)
 
@@ -82,7 +83,7 @@ class Exchanges:
         self._clock = clock
         self._observers = observers
         self._minutes = minutes
-        self._under_way: _Asked | None = None
+        self._under_way: _PendingExchange | None = None
         self._pauses = Pauses()
         self._logged_at = -math.inf
         self.is_member = False
@@ -101,35 +102,35 @@ class Exchanges:
     ) -> Exchanged | None:
         """Report, renew the lease and take tasks; None if the lease was lost.
 
-        One that *rests* renews it, however soon.
+        A worker that *rests* renews it, however recently it did.
         """
         if self._under_way is not None and self.read_reply() is None:
             return None
-        asked = self._asked(want, keep, rests=rests, after=after)
-        return self._answered(asked, driver)
+        pending = self._prepare(want, keep, rests=rests, after=after)
+        return self._perform(pending, driver)
 
     def send_ahead(self, want: int, keep: int) -> None:
         """Send an exchange, whose reply is read when the tasks in hand have run."""
-        asked = self._asked(want, keep)
+        pending = self._prepare(want, keep)
         try:
-            self._under_way = asked
-            self._driver.send(asked.call)
+            self._under_way = pending
+            self._driver.send(pending.call)
         except BaseException:
             self._under_way = None
-            self._in_flight.keep_reports(asked.reports)
+            self._in_flight.keep_reports(pending.reports)
             raise
 
     @property
     def seconds_under_way(self) -> float | None:
-        """For how long an exchange is under way; None: there is none."""
-        asked = self._under_way
-        return None if asked is None else self._clock.monotonic() - asked.at
+        """For how long an exchange has been under way; None if none is."""
+        pending = self._under_way
+        return None if pending is None else self._clock.monotonic() - pending.at
 
     def read_reply(self) -> Exchanged | None:
-        """Read what came of the exchange under way; None if the lease was lost."""
-        assert self._under_way is not None, "none is under way"
+        """Read the reply to the exchange under way; None if the lease was lost."""
+        assert self._under_way is not None, "no exchange is under way"
         try:
-            return self._answered(self._under_way, self._driver)
+            return self._perform(self._under_way, self._driver)
         finally:
             self._under_way = None
 
@@ -139,21 +140,21 @@ class Exchanges:
             self._minutes.record(driver, is_last=is_last)
 
     def count_failure(self, sentence: str, error: RedisError) -> None:
-        """Count that Redis did not do what it was asked, and log it now and then."""
+        """Count a call that Redis did not carry out, and log some of them."""
         self._stats.failures += 1
         now = self._clock.monotonic()
         if now - self._logged_at >= _LOG_SECONDS:
             self._logged_at = now
             logger.warning(sentence, self._identity.name, error)
 
-    def _asked(
+    def _prepare(
         self,
         want: int,
         keep: int,
         *,
         rests: bool = False,
         after: RedisCommand[Any] | None = None,
-    ) -> _Asked:
+    ) -> _PendingExchange:
         identity, in_flight = self._identity, self._in_flight
         reports = in_flight.take_reports()
         renews = self._lease.is_worth_renewing or rests
@@ -172,19 +173,19 @@ class Exchanges:
             renews=renews,
             after=after,
         )
-        return _Asked(call, reports, renews, self._clock.monotonic())
+        return _PendingExchange(call, reports, renews, self._clock.monotonic())
 
-    def _answered(self, asked: _Asked, driver: Driver) -> Exchanged | None:
+    def _perform(self, pending: _PendingExchange, driver: Driver) -> Exchanged | None:
         identity, in_flight, stats = self._identity, self._in_flight, self._stats
-        reports, is_ahead = asked.reports, asked is self._under_way
+        reports, is_ahead = pending.reports, pending is self._under_way
         try:
-            exchanged = driver.call(asked.call)
+            exchanged = driver.call(pending.call)
         except NotReplicated as error:
             exchanged = cast("Exchanged | None", error.answer)
             self._report_again(reports, error)
         except BaseException:
-            # Whether Redis has them is not known. A worker that is interrupted here
-            # leaves with them.
+            # Redis may have them or not. If the worker was interrupted here, it
+            # reports them as it leaves.
             in_flight.keep_reports(reports)
             raise
         else:
@@ -201,9 +202,9 @@ class Exchanges:
                 identity.name,
                 ", ".join(exchanged.refused),
             )
-        if asked.renews:
-            # A task may have kept everybody from reading it for long.
-            self._lease.renewed(asked.at if is_ahead else None)
+        if pending.renews:
+            # A task may have delayed the reading of the reply for long.
+            self._lease.renewed(pending.at if is_ahead else None)
             if self._minutes is not None:
                 self._minutes.sample_waits(exchanged.tasks, exchanged.now_ms)
         stats.taken += len(exchanged.tasks)
@@ -214,10 +215,11 @@ class Exchanges:
         return exchanged
 
     def _report_again(self, reports: Sequence[Report], error: NotReplicated) -> None:
-        """Hold reports that a failover could undo, and take nothing more meanwhile.
+        """Keep reports that a failover could undo, and take no more tasks meanwhile.
 
-        The server has them, and takes them for known. One that follows it without them
-        accepts them, if it knows that the tasks are this worker's.
+        The server has these reports, and ignores them if they come again. A replica
+        that follows it without them accepts them, if it knows that the worker holds the
+        tasks.
         """
         self._in_flight.keep_reports(reports)
         self.is_unreplicated = True
@@ -241,7 +243,7 @@ class Exchanges:
         self._stats.lost_leases += 1
         self.is_member = False
         self._in_flight.drop_all()
-        # No report is left that a replica could confirm.
+        # There is no report left that a replica could confirm.
         self.is_unreplicated = False
         tell_lease_lost(self._slots)
         logger.warning(
@@ -264,11 +266,11 @@ class Exchanges:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """An exchange that was asked for, and what to do about its reply."""
+class _PendingExchange:
+    """An exchange that is sent, or about to be, and what its reply is read with."""
 
     call: Call[Exchanged | None]
     reports: list[Report]
     renews: bool
     at: float
-    """When it was."""
+    """When it was made."""

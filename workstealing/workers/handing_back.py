@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from workstealing._logs import BackgroundLogger
 from workstealing.drivers.sync_driver import Driver
 from workstealing.queue import worker_calls
+from workstealing.queue.keys import QueueKeys
 from workstealing.tasks.attempt import Delivery, Unroutable
 from workstealing.telemetry.task_events import TaskParked
 from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.identity import WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 
-__all__ = ("HandingBack",)
+__all__ = ("HandingBack", "hand_back_all")
 
 logger = BackgroundLogger(__name__)
 
@@ -46,13 +47,9 @@ class HandingBack:
         """Hand back what is not begun; if *final*, what runs, too, and leave."""
         identity = self._identity
         self.release(driver, self._in_flight.release_all())
-        left = 1
-        while left:
-            _, left = driver.call(
-                worker_calls.leave(
-                    identity.keys, identity.name, identity.incarnation, final=final
-                )
-            )
+        hand_back_all(
+            driver, identity.keys, identity.name, identity.incarnation, final=final
+        )
 
     def release(self, driver: Driver, deliveries: Sequence[Delivery]) -> None:
         """Put tasks back to the front of the worker's own deque."""
@@ -91,3 +88,17 @@ class HandingBack:
                 name, _, version = ability.rpartition("@")
                 queue = self._observers.queue
                 self._observers.emit(TaskParked(queue, name, task.id, int(version)))
+
+
+def hand_back_all(
+    driver: Driver, keys: QueueKeys, worker: str, incarnation: str, *, final: bool
+) -> None:
+    """Hand back the tasks in a worker's deque; if *final*, running ones, and leave.
+
+    One call hands back some hundred tasks, so this calls until none is left.
+    """
+    left = 1
+    while left:
+        _, left = driver.call(
+            worker_calls.leave(keys, worker, incarnation, final=final)
+        )

@@ -1,4 +1,4 @@
-"""Who a worker is, how far along it is, and what it has counted."""
+"""Who a worker is, and how far along it is."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from workstealing.client.queue_internals import internals_of
 from workstealing.client.shards import Shards
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import ConfigurationError, InvalidName
-from workstealing.pool.work import PoolStats
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.attempt import Delivery
 
 __all__ = (
     "STOP_SECONDS",
-    "LoopStats",
     "Phase",
     "WorkerIdentity",
-    "WorkerStats",
     "checked_queue",
     "default_pool",
     "identity_of",
@@ -82,53 +79,6 @@ class Phase(IntEnum):
     """It ends now, and hands back its running tasks."""
 
 
-@dataclass(slots=True)
-class LoopStats:
-    """What the loop of one worker has counted since it began."""
-
-    exchanges: int = 0
-    taken: int = 0
-    ended: int = 0
-    """Tasks whose reports Redis has."""
-    stolen: int = 0
-    refused: int = 0
-    """Reports that came too late: another worker had the task by then."""
-    lost_leases: int = 0
-    failures: int = 0
-    """Exchanges that Redis did not answer, or that too few replicas have."""
-    due: int = 0
-    """Tasks of the queue that were due and had not ended, at the last exchange."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerStats(PoolStats):
-    """What a `WorkerPool` does now, and what it has counted since it began.
-
-    Its workers are slots or processes; `waiting` is how many tasks of the queue were
-    due and had not ended, at the last look.
-    """
-
-    taken: int = 0
-    ended: int = 0
-    """Tasks that its workers have reported: done, failed, or going back."""
-    refused: int = 0
-    """Reports that came too late: another worker had the task by then."""
-    lost_leases: int = 0
-    failures: int = 0
-    """Exchanges that Redis did not answer, or that too few replicas have."""
-    zombies: int = 0
-    """Tasks that could not be stopped, and were given up."""
-    replaced: int = 0
-    """Processes that died and were replaced."""
-    silence: float = 0.0
-    """Seconds since Redis answered last."""
-
-    @property
-    def backlog(self) -> float:
-        """Tasks per worker, due and not ended: what an autoscaler wants to know."""
-        return self.waiting / max(1, self.workers)
-
-
 def identity_of(
     queue: TaskQueue, name: str, incarnation: str | None = None
 ) -> WorkerIdentity:
@@ -151,7 +101,7 @@ def identity_of(
 
 
 def checked_queue(queue: TaskQueue | AsyncTaskQueue) -> TaskQueue | AsyncTaskQueue:
-    """Return a queue; refuse its name, which new users give."""
+    """Return a queue; refuse anything else, such as its name."""
     if not isinstance(queue, TaskQueue | AsyncTaskQueue):
         raise ConfigurationError(
             f"a worker needs the TaskQueue whose tasks it runs, got {queue!r}"

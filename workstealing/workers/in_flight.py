@@ -8,14 +8,14 @@ An id is *held* from the exchange that brought it until Redis has its report, or
 the task back. After a reply was lost, the next exchange names what is held, and Redis
 puts everything else back into the deque.
 
-A slot takes as much at once as lasts about 50 ms, and a single task if tasks are long:
-no more than that is ever out of reach of a thief, and a crash repeats no more.
+A slot takes as many tasks at once as last about 50 ms, or a single one if tasks are
+long. Thieves reach all others, and a crash repeats no more than that.
 
 An exchange is due when a slot has nothing to do, when a report is older than 50 ms, or
 when the stock of quick tasks runs low. So a quick task costs a fraction of a round
-trip, and a slot that falls idle is fed at once. If there was nothing to feed it with
-just before, a wake-up tells when there is: until then, for some milliseconds, the
-reports of slots that fall idle wait for those of quick tasks that still run.
+trip, and a slot that falls idle gets a task at once. If the last exchange brought too
+few tasks, a wake-up tells when there are more. Until then, the reports of idle slots
+wait some milliseconds for those of quick tasks that still run.
 """
 
 from __future__ import annotations
@@ -27,23 +27,11 @@ from threading import Condition, Lock
 
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Delivery, Ending, Report, Unroutable
+from workstealing.workers.batching import BATCH_SECONDS, TOGETHER_SECONDS, Batching
 
-__all__ = ("BATCH_SECONDS", "LARGEST_BATCH", "Batching", "InFlight")
+__all__ = ("InFlight",)
 
 _ID, _TOKEN = attrgetter("id"), attrgetter("token")
-
-BATCH_SECONDS = 0.05
-# More than that does not fit into one call of a script.
-LARGEST_BATCH = 1000
-# Beyond some hundred, Redis searches the small hashes of what is held from end to end.
-_MOST = 100
-# Batches that wait in the deque: enough to be worth a theft.
-_BATCHES_KEPT = 8
-_MOST_KEPT = 1000
-# Within what time reports of quick tasks go together, if nobody is waiting to be fed.
-_TOGETHER_SECONDS = 0.005
-# How much the latest batch counts for; high, since tasks come in runs of one kind.
-_WEIGHT = 0.5
 
 
 class InFlight:
@@ -70,21 +58,23 @@ class InFlight:
         self._behind: set[tuple[str, str]] = set()
         self._late: list[Report] = []
         self._unroutable: list[Unroutable] = []
-        self._idle = 0
-        self._is_asked_for = False
+        # Slots in all, and those that have nothing to do.
+        self._size = self._idle = 0
+        # Whether the loop is to exchange now, and whether no further task is to begin.
+        self._is_asked_for = self._is_closed = False
+        # Whether a lost reply may have brought tasks that are not held.
         self._is_unsure = False
-        self._is_plenty = False
+        # What the last exchange asked for; whether it brought any, or fewer than that.
         self._wanted = 0
-        self._is_exhausted = False
+        self._is_plenty = self._is_exhausted = False
+        # Whether no slot has begun a task between the last two looks.
         self._is_stuck = False
-        self._is_closed = False
         self._begun_before = 0
         self._looked_at = self._exchanged_at = clock.monotonic()
-        self._ended = 0
-        self._seconds = 0.0
+        # Tasks that ended since the batch was last adapted, and how long they took.
+        self._ended, self._seconds = 0, 0.0
         self.begun = 0
         """How many tasks were ever begun."""
-        self._size = 0
         self.cancelled: frozenset[str] = frozenset()
         """Ids that were cancelled while they were held."""
 
@@ -157,7 +147,7 @@ class InFlight:
                 if self._held or self._behind:
                     left = min(left, BATCH_SECONDS)
                 if self._idle and self._reports:
-                    left = min(left, _TOGETHER_SECONDS)
+                    left = min(left, TOGETHER_SECONDS)
                 self._changed.wait(left)
 
     def close(self) -> None:
@@ -184,7 +174,7 @@ class InFlight:
         age = self._clock.monotonic() - self._exchanged_at
         if self._idle and self._reports:
             others_end_soon = self._running and self._batching.is_quick
-            return not others_end_soon or age >= _TOGETHER_SECONDS
+            return not others_end_soon or age >= TOGETHER_SECONDS
         return bool(self._reports or self._waiting) and age >= BATCH_SECONDS
 
     def is_busy(self) -> bool:
@@ -252,14 +242,14 @@ class InFlight:
     def take_reports(self) -> list[Report]:
         """Take out what is to be delivered, on the way to an exchange."""
         with self._mutex:
-            # Whoever asks from now on may be too late for this exchange.
+            # A slot that asks from now on may be too late for this exchange.
             self._is_asked_for = False
             self._set_aside_late()
             reports, self._reports = self._reports, []
             return reports
 
     def keep_reports(self, reports: Sequence[Report]) -> None:
-        """Hold reports whose delivery is in doubt, and all that is held, too."""
+        """Take back reports whose delivery is in doubt, and doubt what is held, too."""
         with self._mutex:
             self._reports[:0] = reports
             self._is_unsure = True
@@ -272,11 +262,11 @@ class InFlight:
     def held_besides(
         self, reports: Sequence[Report], *, is_occasion: bool
     ) -> Sequence[str] | None:
-        """Return what an exchange with these reports is to name as held, if anything.
+        """Return the held tasks that an exchange with these reports is to name, if any.
 
-        After a lost reply, all of it. On *occasion*, too, when nothing is held besides
-        what is reported, since it costs little: a client that repeats commands on its
-        own loses replies that nobody notices.
+        After a lost reply, it names all of them. On *occasion* it says that there are
+        none besides the reported ones, which costs little: a client that repeats
+        commands on its own loses replies that nobody notices.
         """
         with self._mutex:
             is_short = is_occasion and len(self._held) <= len(reports)
@@ -294,6 +284,10 @@ class InFlight:
     def doubt(self) -> None:
         """Name what is held, next time: Redis may think that it is more."""
         self._is_unsure = True
+
+    def has_unroutable(self) -> bool:
+        """Return whether there are tasks that no slot could run."""
+        return bool(self._unroutable)
 
     def take_unroutable(self) -> list[Unroutable]:
         """Let go of what no slot could run."""
@@ -336,9 +330,9 @@ class InFlight:
     # What is left behind in a shard that the worker goes away from.
 
     def leave_behind(self) -> dict[str, str]:
-        """Hold what runs apart from what is taken from now on; return ids and tokens.
+        """Hold running tasks apart from those taken from now on; return ids and tokens.
 
-        What is not begun is handed back before.
+        Tasks that are not begun were handed back before.
         """
         with self._mutex:
             held, self._held = self._held, {}
@@ -349,7 +343,7 @@ class InFlight:
     def come_back(
         self, held: Mapping[str, str], reports: Sequence[Report], *, doubts: bool
     ) -> None:
-        """Hold what was left behind, together with what is taken from now on."""
+        """Hold tasks that were left behind together with those taken from now on."""
         with self._mutex:
             self._behind.difference_update(held.items())
             self._held.update(held)
@@ -357,7 +351,7 @@ class InFlight:
             self._is_unsure |= doubts
 
     def take_late(self) -> list[Report]:
-        """Take out the reports of what was left behind."""
+        """Take out the reports on tasks that were left behind."""
         with self._mutex:
             self._set_aside_late()
             late, self._late = self._late, []
@@ -373,7 +367,7 @@ class InFlight:
         return (task_id, token) in self._behind
 
     def give_up_behind(self, held: Mapping[str, str]) -> None:
-        """Let go of what others have by now, or what went back to the queue."""
+        """Let go of tasks that others have by now, or that went back to the queue."""
         with self._mutex:
             self._behind.difference_update(held.items())
 
@@ -396,7 +390,7 @@ class InFlight:
         return self._idle > len(self._waiting)
 
     def _half(self) -> int:
-        """Return how many all slots run while as many are on their way; 0: not so."""
+        """Return how many tasks run while as many are on their way, if they overlap."""
         return self._batching.half * self._size
 
     def _learn(self) -> None:
@@ -421,53 +415,3 @@ class InFlight:
                 break
         self._let_go(taken)
         return taken[::-1]
-
-
-class Batching:
-    """Learns from each batch how long tasks last.
-
-    Args:
-        most: tasks to hold at once.
-        overlaps: half of them are run while the other half is on its way.
-    """
-
-    def __init__(self, most: int = _MOST, *, overlaps: bool = False) -> None:
-        self._most = most
-        self._overlaps = overlaps
-        self._mean: float | None = None
-        self._want = 1
-        self._half = 0
-
-    @property
-    def want(self) -> int:
-        """How many tasks to hold at once."""
-        return self._want
-
-    @property
-    def half(self) -> int:
-        """How many to run while as many are on their way; 0: tasks last too long."""
-        return self._half
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether tasks last so short that it is worth to wait for their end."""
-        return self._mean is not None and self._mean <= 2 * _TOGETHER_SECONDS
-
-    @property
-    def keep(self) -> int:
-        """How many more to have in the deque, where thieves reach them."""
-        return min(_MOST_KEPT, _BATCHES_KEPT * self._want)
-
-    def lasted(self, tasks: int, seconds: float) -> None:
-        """Learn how long this many tasks took."""
-        if tasks <= 0:
-            return
-        mean = seconds / tasks
-        if self._mean is not None:
-            mean = _WEIGHT * mean + (1.0 - _WEIGHT) * self._mean
-        self._mean = mean
-        fitting = int(BATCH_SECONDS / mean) if mean > 0.0 else self._most
-        # Growth is careful: what was quick so far need not stay so.
-        self._want = max(1, min(fitting, 4 * self._want, self._most))
-        half = self._want // 2
-        self._half = half if self._overlaps and half > 1 else 0

@@ -72,9 +72,9 @@ class InlineSlot:
         """Do nothing: the loop looks after each task, and a signal handler may ask."""
 
     def work(self, seconds: float = math.inf) -> None:  # noqa: ARG002
-        """Run tasks, for about as long as a batch should last.
+        """Run tasks for about as long as a batch should last.
 
-        That is no wait, and over before the loop is to look anywhere else.
+        It does not wait, so it ends long before *seconds* are over.
         """
         parts, call = self._parts, self._call
         complete = self._event_loop.complete

@@ -6,7 +6,7 @@ from math import exp, inf
 
 __all__ = ("LearntTimes",)
 
-# Kept for an exchange, until it is known how long one takes.
+# What an exchange is expected to take before the first one.
 _FIRST_EXCHANGE = 0.002
 # After so many seconds, about a third of what was learnt is left.
 _MEMORY_SECONDS = 15.0
@@ -15,9 +15,9 @@ _MEMORY_SECONDS = 15.0
 class LearntTimes:
     """What to expect, in seconds.
 
-    A task that took long is believed at once; of exchanges, it is the average that
-    counts. Both fade: after a moment in which the machine or Redis was slow nothing
-    would fit, so nothing would be tried, and nobody would learn that it is over.
+    A task is expected to take as long as the longest did, an exchange as long as the
+    average. Both fade. Otherwise nothing would fit after the machine or Redis was slow
+    for a moment: no task would be tried, and no new times would be learnt.
     The averages of tasks, and of the bytes that they return, tell how many are worth
     taking at once.
     """

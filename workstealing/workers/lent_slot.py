@@ -1,8 +1,8 @@
 """The slot of a process that works for several queues, lent to one task at a time.
 
-Each queue has a loop in a thread of its own, and a slot like this one; the tasks of all
-of them run in the main thread, which asks the slots in turn. Whose turn it is, their
-shares decide.
+Each queue has a loop in a thread of its own, and a `LentSlot`. The tasks of all queues
+run in the main thread, which asks the slots one after another. The shares of the queues
+decide which of them may begin a task.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from collections.abc import Callable, Sequence
 from threading import Event, Thread
 from typing import TypeAlias
 
-from workstealing.drivers.connect import dedicated
 from workstealing.tasks.attempt import Attempt, Ending
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase
 from workstealing.workers.inline_slot import InlineSlot
-from workstealing.workers.redis_threads import WakeUpListener
 from workstealing.workers.slots import SlotParts
 
 __all__ = ("LentSlot", "LentThread")
@@ -28,13 +26,13 @@ _LAST_SECONDS = 2.0
 
 
 class LentSlot(InlineSlot):
-    """One slot in a thread that others use, too.
+    """The slot of one queue, in a thread that runs the tasks of several.
 
     Args:
         parts: what the engine gives to its slots.
         began: is told of an attempt before it runs.
         interrupt: stops an attempt, from another thread.
-        call: lets that thread ask the slots for a task; from any thread.
+        call: has the thread ask its slots for a task; called from any thread.
     """
 
     def __init__(
@@ -47,12 +45,7 @@ class LentSlot(InlineSlot):
     ) -> None:
         super().__init__(parts, began=began, interrupt=interrupt)
         self._call_thread = call
-        self._wake_ups = WakeUpListener(
-            dedicated(parts.driver),
-            parts.bell,
-            parts.rest_seconds,
-            parts.in_flight.make_exchange_due,
-        )
+        self._wake_ups = parts.new_listener()
 
     def start(self, heartbeat: Callable[[], None]) -> None:  # noqa: ARG002
         """Open resources in the event loop, and listen for wake-ups.
@@ -80,7 +73,7 @@ class LentSlot(InlineSlot):
         return True
 
     def wake(self, number: int) -> None:  # noqa: ARG002 - there is one
-        """Let the thread ask."""
+        """Have the thread ask its slots for a task."""
         self._call_thread()
 
     def work(self, seconds: float = math.inf) -> None:
@@ -151,7 +144,7 @@ class LentThread:
             engine.run()
         except BaseException as error:  # noqa: BLE001 - `run` raises it
             self._error = self._error or error
-            # What ends one worker is no better for those of the other queues.
+            # The process does not go on with only some of its queues.
             for other in engines:
                 other.enter(Phase.ENDING)
         finally:

@@ -1,9 +1,9 @@
 """The loop of one worker: join, exchange, steal, run, rest.
 
 It alone decides when a worker talks to Redis; `Exchanges` and `HandingBack` say what.
-One thread runs it. While that thread itself runs tasks (an inline slot), an exchange is
-under way if tasks are quick and there are many. If one takes long, another thread calls
-`heartbeat()`; a lock keeps the two from talking at once.
+One thread runs it, which may also run the tasks (an inline slot). If many tasks are
+quick, they run while the next exchange is under way. If a task takes long, another
+thread calls `heartbeat()`; a lock keeps the two from talking to Redis at once.
 
 The loop survives every failure of Redis: it assumes that a reply was lost, waits a
 little, and tries again.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from threading import Lock
 from typing import Any, Literal
 
@@ -36,22 +37,24 @@ from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Ending
 from workstealing.telemetry.task_events import TasksStolen
 from workstealing.telemetry.task_observers import TaskObservers
+from workstealing.workers.batching import BATCH_SECONDS
 from workstealing.workers.exchanges import Exchanges
 from workstealing.workers.handing_back import HandingBack
-from workstealing.workers.identity import LoopStats, Phase, WorkerIdentity
-from workstealing.workers.in_flight import BATCH_SECONDS, InFlight
+from workstealing.workers.identity import Phase, WorkerIdentity
+from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.outposts import Outposts
+from workstealing.workers.shard_moves import ShardMoves
 from workstealing.workers.shard_rounds import ShardRounds
 from workstealing.workers.slots import Slots
 from workstealing.workers.upkeep import emit_rescued, upkeep
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = (
     "UntilEmpty",
     "WorkerLoop",
     "choose_victim",
-    "descriptors_lost",
     "rest_seconds",
 )
 
@@ -66,12 +69,12 @@ _SHORT_REST = 1.0
 _QUIET_REST = 0.5
 _THEFT_PAUSE = 0.02
 _HURRIED_REST = 0.1
-# Redis takes no time at all to mean for ever.
+# To Redis, a timeout of 0 means to wait for ever.
 _SHORTEST_REST = 0.001
 _FIRST_PAUSE = 0.1
 # A worker is to be back within five seconds of a server that takes writes.
 _LONGEST_PAUSE = 4.0
-# A worker that takes no more may still be fed by others, who do not know.
+# A worker that takes no more tasks may still be given some, by others' upkeep.
 _HAND_BACK_SECONDS = 1.0
 _UNPARK_BATCH = 500
 _LOCK_SECONDS = 1.0
@@ -92,7 +95,7 @@ class WorkerLoop:
         schedules: those of the queue; it declares them, and fires what is due.
         idle: what to do with a spare moment before a rest.
         is_supervised: returns whether the supervisor still answers.
-        has_descriptors: returns whether the worker's open files are still its own.
+        check_descriptors: raises if the worker's open files are no longer its own.
         until_empty: when to end without being asked to.
         may_end: is told whether nothing is left, and returns whether to end then.
         rest: seconds to wait for a wake-up before it looks again.
@@ -117,7 +120,7 @@ class WorkerLoop:
         *,
         idle: Callable[[], object],
         is_supervised: Callable[[], bool],
-        has_descriptors: Callable[[], bool] = lambda: True,
+        check_descriptors: Callable[[], object] = lambda: None,
         until_empty: UntilEmpty,
         may_end: Callable[[bool], bool] = bool,
         rest: float,
@@ -141,7 +144,7 @@ class WorkerLoop:
             raise ConfigurationError(
                 f'until_empty must be True, False or "all", got {until_empty!r}'
             )
-        self._has_descriptors = has_descriptors
+        self._check_descriptors = check_descriptors
         self._until_empty = until_empty
         self._may_end = may_end
         # Nobody renews the lease while the loop waits for a wake-up.
@@ -175,8 +178,6 @@ class WorkerLoop:
             minutes=minutes,
         )
         self._handing_back = HandingBack(identity, in_flight, observers)
-        self._outposts = Outposts(identity, in_flight, slots, lease, self.stats, clock)
-        self._rounds = ShardRounds(identity, schedules, chance, clock, observers)
         self._has_settled = self._has_prepared = False
         self.phase = Phase.WORKING
         """How far along the worker is; set from outside."""
@@ -205,8 +206,8 @@ class WorkerLoop:
                     self._escape()
         if self._exchanges.is_member:
             self.leave()
-        elif self._outposts:
-            self._outposts.leave(self._driver)
+        elif self._identity.shards.are_several:
+            self._moves.outposts.leave(self._driver)
 
     def leave(self) -> None:
         """Report what is finished and hand back the rest, as well as possible."""
@@ -224,8 +225,8 @@ class WorkerLoop:
     def heartbeat(self) -> None:
         """Do what cannot wait while the loop's own thread runs a task.
 
-        It delivers reports, puts tasks that wait behind a long one back into the deque,
-        where thieves reach them, and renews the lease.
+        Deliver reports, renew the lease, and put tasks that wait behind a long one back
+        into the deque, where thieves reach them.
         """
         if not self._speaking.acquire(blocking=False):
             self._rouse()
@@ -264,13 +265,13 @@ class WorkerLoop:
             self._driver.interrupt()
 
     def _leave(self, driver: Driver) -> None:
-        # With a limit: the other thread may be waiting for a server that never answers.
+        # Not for ever: the other thread may be waiting for a server that hangs.
         has_lock = self._speaking.acquire(timeout=_LOCK_SECONDS)
         try:
             self._leave_shard(driver)
             if self._identity.shards.are_several:
-                # Also if the shard that it is in is away: those of others may not be.
-                self._outposts.leave(driver)
+                # Even if this shard cannot be reached: the others may be.
+                self._moves.outposts.leave(driver)
         finally:
             self._exchanges.is_member = False
             if has_lock:
@@ -295,8 +296,7 @@ class WorkerLoop:
                 f"the supervisor of worker {self._identity.name} does not answer, so"
                 " the worker ends; other workers take over its tasks"
             )
-        if not self._has_descriptors():
-            raise descriptors_lost(self._identity.name)
+        self._check_descriptors()
         phase = self.phase
         if phase is Phase.STOPPING:
             return not self._in_flight.is_busy()
@@ -305,7 +305,9 @@ class WorkerLoop:
     def _join(self) -> None:
         identity, call = self._identity, self._driver.call
         if not self._has_settled:
-            self._move_to(self._driver.run(self._rounds.settle()))
+            self._driver.run(identity.shards.known())
+            if identity.shards.are_several:
+                self._moves.settle()
             self._has_settled = True
         rescued = call(
             worker_calls.join(
@@ -321,7 +323,7 @@ class WorkerLoop:
         abilities: Sequence[str] = identity.abilities
         comes_and_goes = identity.shards.are_several and self._has_prepared
         if comes_and_goes:
-            abilities = self._rounds.parked_in(identity.keys.shard)
+            abilities = self._moves.rounds.parked_in(identity.keys.shard)
         for ability in abilities:
             unparked = _UNPARK_BATCH
             while unparked >= _UNPARK_BATCH:
@@ -334,8 +336,8 @@ class WorkerLoop:
         """Exchange once, and do what comes of it."""
         in_flight, driver, phase = self._in_flight, self._driver, self.phase
         has_shards = self._identity.shards.are_several
-        if has_shards and self._outposts:
-            self._outposts.tend(driver)
+        if has_shards:
+            self._moves.outposts.tend(driver)
         exchanged, self._read_ahead = self._read_ahead, None
         if exchanged is None:
             exchanged = self._exchange()
@@ -348,33 +350,35 @@ class WorkerLoop:
         is_busy = in_flight.is_busy()
         is_short = not is_fed and (in_flight.is_waiting_for_tasks() or not is_busy)
         if has_shards and not is_short:
-            self._rounds.note_work()
-            if self._rounds.is_due and self._goes_elsewhere(is_idle=False):
+            self._moves.rounds.note_work()
+            if self._moves.rounds.is_due and self._goes_elsewhere(is_idle=False):
                 return
         if has_stolen:
             has_worked = True
         elif is_busy:
             has_worked = True
-            is_due = has_shards and is_short and self._rounds.is_due_if_idle
+            is_due = has_shards and is_short and self._moves.rounds.is_due_if_idle
             if is_due and self._goes_elsewhere(is_idle=True):
                 return
             self._work(is_short=is_short)
             if self._exchanges.is_member:
-                self._handing_back.route_unknown(driver)
-                self._handing_back.release(driver, in_flight.release_if_stuck())
+                if in_flight.has_unroutable():
+                    self._handing_back.route_unknown(driver)
+                if stuck := in_flight.release_if_stuck():
+                    self._handing_back.release(driver, stuck)
         if in_flight.has_reports():
-            # Somebody may be waiting for these results; upkeep can wait.
+            # A caller may be waiting for these results; upkeep can wait.
             self._owed = exchanged
         elif self._do_duties(driver, exchanged):
             has_worked = True
-        # One that is still putting paused tasks aside may find others behind them.
+        # While paused tasks are put aside, there may be others behind them.
         is_sorting = exchanged.held_back > self._held_back
         self._held_back = exchanged.held_back
         if has_worked or is_sorting:
             self._rests_in_a_row = 0
         elif self.phase is phase:
             is_due = has_shards and (
-                self._rounds.is_due_if_idle or bool(self._until_empty)
+                self._moves.rounds.is_due_if_idle or bool(self._until_empty)
             )
             if not is_due or not self._goes_elsewhere(is_idle=True):
                 self._rest(exchanged)
@@ -403,15 +407,14 @@ class WorkerLoop:
         ahead = in_flight.room_ahead() if self._is_open() else 0
         if not ahead:
             if self._identity.shards.are_several:
-                self._slots.work(self._rounds.seconds_to_look(is_idle=is_short))
+                self._slots.work(self._moves.rounds.seconds_to_look(is_idle=is_short))
             else:
                 self._slots.work()
             return
         with self._speaking:
             exchanges.send_ahead(ahead, in_flight.keep())
         self._slots.work()
-        if not self._has_descriptors():
-            raise descriptors_lost(self._identity.name)
+        self._check_descriptors()
         with self._speaking:
             # Unless the heartbeat has read it, because a task took long.
             if exchanges.seconds_under_way is not None:
@@ -468,7 +471,7 @@ class WorkerLoop:
             left = exchanged.unfinished if is_all else exchanged.runnable
             is_empty = left <= 0
             if is_empty and self._identity.shards.are_several:
-                is_empty = self._driver.run(self._rounds.are_empty(is_all=is_all))
+                is_empty = self._driver.run(self._moves.rounds.are_empty(is_all=is_all))
             if self._may_end(is_empty):
                 self.is_empty = True
                 return
@@ -482,71 +485,59 @@ class WorkerLoop:
             )
         seconds = self._rest_seconds
         if self._identity.shards.are_several:
-            seconds = min(seconds, self._rounds.rest_seconds)
+            seconds = min(seconds, self._moves.rounds.rest_seconds)
         if choose_victim(exchanged.victims, self._identity.name) is not None:
-            # Another thief was quicker; or this one can run nothing of what is there.
+            # Another thief was quicker, or this worker can run none of these tasks.
             pause = _THEFT_PAUSE * 2.0 ** min(self._rests_in_a_row, 10)
             seconds = min(seconds, _SHORT_REST, pause)
         if exchanged.next_in_ms >= 0:
             next_in = max(_SHORTEST_REST, exchanged.next_in_ms / 1000)
             seconds = min(seconds, _SHORT_REST, next_in)
         elif not self._rests_in_a_row or self.phase is not Phase.WORKING:
-            # One that takes no more hands back what others feed to it.
+            # A worker that takes no more tasks hands back what it is still given.
             seconds = min(seconds, _SHORT_REST)
         self._rests_in_a_row += 1
         waits_for = self._slots.rest(seconds)
         if waits_for is None or self.phase is Phase.WORKING:
             self._waits_for = waits_for
         else:
-            # Wake-ups are for those who take tasks.
+            # Wake-ups are for workers that take tasks.
             self._sleep(min(seconds, _QUIET_REST))
 
     def _goes_elsewhere(self, *, is_idle: bool) -> bool:
-        """Look at other shards, and go to one of them if that is worth it."""
-        if not self._is_open():
-            return False
+        """Go to another shard if that is worth it."""
         looks_at_all = is_idle and bool(self._until_empty)
-        flow = self._rounds.look(is_idle=is_idle, looks_at_all=looks_at_all)
-        shard = self._driver.run(flow)
-        if shard is None:
-            return False
-        with self._speaking:
-            before = self._identity.keys
-            # Reports first; then all that is not begun goes back.
-            self._exchanges.exchange(self._driver, want=0, keep=0)
-            if self._exchanges.is_member:
-                self._handing_back.all_waiting(self._driver, final=False)
-                self._outposts.leave_behind(before, is_unsure=False)
-                if not self._outposts.has(before.shard):
-                    self._handing_back.all_waiting(self._driver, final=True)
-            self._move_to(shard)
-        return True
+        return self._is_open() and self._moves.go_elsewhere(
+            is_idle=is_idle, looks_at_all=looks_at_all
+        )
 
     def _escape(self) -> None:
         """Go to another shard if this one cannot be reached, and others can."""
         has_shards = self._identity.shards.are_several
         if not has_shards or self._failures_in_a_row < _PATIENCE:
             return
-        try:
-            shard = self._driver.run(self._rounds.escape())
-        except RedisError:
-            return
+        shard = self._moves.find_refuge()
         if shard is not None and self._is_open():
-            with self._speaking:
-                self._in_flight.release_all()
-                self._outposts.leave_behind(self._identity.keys, is_unsure=True)
-                self._move_to(shard)
-
-    def _move_to(self, shard: int) -> None:
-        """Be in another shard from now on, which is joined next."""
-        identity = self._identity
-        if identity.keys.shard != shard:
-            self._exchanges.is_member = False
+            self._moves.escape_to(shard)
             self._read_ahead = self._waits_for = None
-            self._outposts.come_back(shard)
-            identity.keys = identity.shards.all[shard]
-            self._slots.has_moved()
-            logger.debug("worker %s goes to shard %d", identity.name, shard)
+
+    @cached_property
+    def _moves(self) -> ShardMoves:
+        # Made when the queue turns out to have several shards: most have one.
+        identity, in_flight, clock = self._identity, self._in_flight, self._clock
+        return ShardMoves(
+            identity,
+            self._driver,
+            in_flight,
+            self._slots,
+            self._exchanges,
+            self._handing_back,
+            Outposts(identity, in_flight, self._slots, self._lease, self.stats, clock),
+            ShardRounds(
+                identity, self._schedules, self._chance, clock, self._observers
+            ),
+            self._speaking,
+        )
 
     def _pause(self, error: RedisError) -> None:
         self._in_flight.doubt()
@@ -558,23 +549,15 @@ class WorkerLoop:
         self._sleep(longest * (0.5 + 0.5 * self._chance.random()))
 
 
-def descriptors_lost(worker: str) -> PoolBroken:
-    """Return the error that ends a worker whose descriptors a task has closed."""
-    return PoolBroken(
-        f"a task has closed file descriptors that are not its own, so worker {worker}"
-        " ends; other workers take over its tasks when its lease ends"
-    )
-
-
 def rest_seconds(driver: Driver, *, has_side_work: bool = False) -> float:
     """Return how long a worker waits for a wake-up before it looks again.
 
-    One that *has side work* does some of that before each rest.
+    A worker that *has side work* does some of it before each rest.
     """
     if is_plain(driver.client):
         return _SHORT_REST if has_side_work else _REST_SECONDS
-    # A client that gives up earlier would take every rest for a failure. A connection
-    # of the worker's own knows which commands block, and can be called back.
+    # This client may give up earlier than that, and take every rest for a failure. A
+    # connection of the worker's own knows which commands block, and can be interrupted.
     timeout = timeout_of(driver.client)
     return _SHORT_REST if not timeout else min(_SHORT_REST, timeout / 2)
 
@@ -582,8 +565,8 @@ def rest_seconds(driver: Driver, *, has_side_work: bool = False) -> float:
 def choose_victim(drawn: Sequence[tuple[str, int]], thief: str) -> str | None:
     """Return the richer of the first two workers that are not the thief itself.
 
-    Two choices are nearly as balanced as looking at everybody, at a constant cost.
-    Redis has drawn them among those who have something.
+    Two choices are nearly as balanced as looking at all workers, at a constant cost.
+    Redis has drawn them from those whose deque is not empty.
     """
     others = [(load, worker) for worker, load in drawn if worker != thief and load > 0]
     return max(others[:2])[1] if others else None

@@ -44,7 +44,12 @@ class LoopThread:
         try:
             asyncio.run_coroutine_threadsafe(last, self.loop).result(seconds)
         except FutureTimeout:
-            logger.error("a task blocks the event loop of worker %s", self._worker)
+            logger.error(
+                "the event loop of worker %s did not end within %g s, since a task"
+                " blocks it; it is left running",
+                self._worker,
+                seconds,
+            )
             return
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()

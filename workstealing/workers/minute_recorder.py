@@ -1,15 +1,14 @@
-"""Counts what ended on a worker by task name, and adds it to the minute, now and then.
+"""Counts the tasks that ended on a worker by name, and adds them to the current minute.
 
-How long tasks waited is sampled: of some that come with one exchange, a few times per
-second, the envelope says since when, and the server says when they were taken. So no
-task costs more for it. A worker samples when it renews its lease; a process that runs
-brief tasks exchanges more often than that, and says how often is enough.
+How long tasks waited is sampled, so that it costs no task anything: a few times per
+second, for some tasks of an exchange. Their envelopes say since when they waited, the
+server says when they were taken. A worker samples when it renews its lease. A process
+that runs brief tasks exchanges more often, and says how often to sample.
 
-The runner appends to `ended`, the loop of a worker or the slice of such a process folds
-it and takes it away: no thread waits for another. It is written when what has run is
-reported: one script every few seconds, however many tasks ended, and none if nothing
-did. Numbers that cannot be written are dropped: people look at them, and no task
-depends on them.
+The runner appends to `ended`; the loop of a worker, or the slice of such a process,
+takes the entries out, so no thread waits for another. One script writes them every few
+seconds, however many there are, when reports are delivered. Numbers that cannot be
+written are dropped: no task depends on them.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ _NS = 1_000_000
 # Tasks of one exchange whose waits are sampled, and how long their envelopes may be.
 _SAMPLE = 8
 _LONGEST = 64 * 1024
-# Names of which waits are held: others may write envelopes, too, and what is taken may
-# end elsewhere. The oldest makes room.
+# Names whose waits are held until a task of that name ends here. It may end elsewhere,
+# so beyond this number the oldest name is dropped.
 _MOST_NAMES = 100
 
 
@@ -76,9 +75,10 @@ class MinuteRecorder:
         self._waits: dict[str, list[int]] = {}
 
     def sample_waits(self, tasks: Sequence[Delivery], taken_ms: int) -> None:
-        """Note how long some of the tasks had waited that a worker has just taken.
+        """Note how long some of the tasks that a worker has just taken had waited.
 
-        That is since they were submitted or due; of later attempts nobody knows it.
+        They waited since they were submitted or due. Later attempts are left out, since
+        nothing tells when they began to wait.
         """
         now = self._clock.monotonic()
         if not tasks or now - self._sampled_at < self._sample_every:
@@ -93,7 +93,6 @@ class MinuteRecorder:
                 continue
             since_ms = envelope.due or envelope.at
             name = f"{envelope.name}@{envelope.version}"
-            # Those of a name are told when one of it has ended.
             if since_ms:
                 if name not in self._waits and len(self._waits) >= _MOST_NAMES:
                     del self._waits[next(iter(self._waits))]

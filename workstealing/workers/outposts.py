@@ -1,8 +1,8 @@
 """Shards in which a worker has tasks that still run, after it went on to another one.
 
 A pool with free slots does not wait for a long task to end before it looks for work
-elsewhere. It stays a member where that task is from, renews its lease there, hears of
-cancellations, delivers the report, and leaves. It takes nothing there meanwhile.
+elsewhere. It stays a member of the shard that the task is from, renews its lease there,
+hears of cancellations, delivers the report, and leaves. It takes no tasks there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from workstealing.queue import worker_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.tasks.attempt import Report
 from workstealing.tasks.context import control_of
-from workstealing.workers.identity import LoopStats, WorkerIdentity
+from workstealing.workers.handing_back import hand_back_all
+from workstealing.workers.identity import WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.slots import Slots
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("Outposts",)
 
@@ -69,10 +71,10 @@ class Outposts:
         return shard in self._all
 
     def leave_behind(self, keys: QueueKeys, *, is_unsure: bool) -> None:
-        """Keep what runs, of a shard that the worker goes away from.
+        """Look after running tasks of a shard that the worker goes away from.
 
-        If it is *unsure* what Redis thinks, that is cleared up when it can be, also if
-        nothing runs.
+        If the worker is *unsure* which tasks Redis has given it, that is cleared up as
+        soon as the shard can be reached, even if no task runs.
         """
         held = self._in_flight.leave_behind()
         if held or is_unsure:
@@ -80,7 +82,7 @@ class Outposts:
             self._all[keys.shard] = _Outpost(keys, held, now, is_unsure=is_unsure)
 
     def come_back(self, shard: int) -> None:
-        """Hold again what was left behind in a shard that the worker goes to."""
+        """Hold tasks again that were left behind in the shard the worker goes to."""
         self._sort(self._in_flight.take_late())
         post = self._all.pop(shard, None)
         if post is not None:
@@ -130,7 +132,7 @@ class Outposts:
             exchanged = driver.call(call)
         except RedisError as error:
             post.reports = reports + post.reports
-            # A node that hangs was waited for as long: each turn would wait again.
+            # A node that hangs has taken as long: do not wait for it in each turn.
             now = self._clock.monotonic()
             post.is_unsure, post.not_before = True, now + _AWAY_SECONDS
             self._stats.failures += 1
@@ -148,7 +150,7 @@ class Outposts:
         if exchanged is None:
             self._stats.lost_leases += 1
             logger.warning(
-                "worker %s lost its lease in shard %d, and what it ran of that shard"
+                "worker %s lost its lease in shard %d, and the tasks that it ran there"
                 " to other workers",
                 *(identity.name, post.keys.shard),
             )
@@ -159,24 +161,20 @@ class Outposts:
         if exchanged.cancelled:
             self._tell(post, cancelled=exchanged.cancelled)
         for task_id, token in tuple(post.held.items()):
-            # Of some there is no report: another worker has them.
+            # Some end without a report, because another worker has them.
             if not self._in_flight.is_behind(task_id, token):
                 del post.held[task_id]
         if not post.held:
             self._go(driver, post)
 
     def _go(self, driver: Driver, post: _Outpost) -> None:
-        """Leave for good; what still runs goes back to the queue."""
+        """Leave the shard for good; tasks that still run go back to the queue."""
         identity = self._identity
         self._forget(post)
         try:
-            left = 1
-            while left:
-                _, left = driver.call(
-                    worker_calls.leave(
-                        post.keys, identity.name, identity.incarnation, final=True
-                    )
-                )
+            hand_back_all(
+                driver, post.keys, identity.name, identity.incarnation, final=True
+            )
         except RedisError as error:
             logger.debug(
                 "worker %s stays in shard %d until its lease ends: %r",
@@ -190,7 +188,7 @@ class Outposts:
     def _tell(
         self, post: _Outpost, cancelled: tuple[str, ...] = (), *, is_lost: bool = False
     ) -> None:
-        """Let tasks know that they are to stop, or that others have them."""
+        """Tell tasks that they are to stop, or that other workers have them."""
         for slot in self._slots.all():
             attempt = slot.attempt
             if attempt is None or attempt.task.shard != post.keys.shard:
@@ -204,9 +202,9 @@ class Outposts:
 class _Outpost:
     keys: QueueKeys
     held: dict[str, str]
-    """Ids and tokens of what still runs, or is not reported yet."""
+    """Ids and tokens of tasks that still run, or are not reported yet."""
     renewed_at: float
     is_unsure: bool
-    """Whether Redis may think that it is more."""
+    """Whether Redis may take more tasks than `held` for this worker's."""
     reports: list[Report] = field(default_factory=list)
     not_before: float = -math.inf

@@ -15,9 +15,6 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import IntEnum
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
@@ -31,21 +28,26 @@ from workstealing.clock import SYSTEM_CLOCK
 from workstealing.errors import ResourceFailed
 from workstealing.tasks.attempt import Attempt, Delivery, Report
 from workstealing.workers.child_logs import LogForwarder, set_up_logging
+from workstealing.workers.child_protocol import (
+    HOT,
+    ChildNumber,
+    ChildNumbers,
+    ChildOrders,
+    ExitCode,
+)
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, worker_name
 from workstealing.workers.inline_slot import InlineSlot
-from workstealing.workers.loop import UntilEmpty
-from workstealing.workers.queue_choice import LocatedChoice, QueueChoice
-from workstealing.workers.shared_counters import Counter, SharedCounters
+from workstealing.workers.queue_choice import QueueChoice
 from workstealing.workers.slots import SlotParts, log_cut_off
 from workstealing.workers.supervisor import GRACE_SECONDS
+from workstealing.workers.worker_stats import LoopStats
 
 if TYPE_CHECKING:
     from workstealing.workers.lent_slot import LentThread
 
-__all__ = ("HOT", "STOP", "ChildOrders", "ExitCode", "resident_mib", "run_child")
+__all__ = ("run_child",)
 
-STOP, HOT = b"stop", b"hot"
 _MEMORY_SECONDS = 1.0
 # For hooks, resources and other code of the user, in a process that ends with its task.
 _LAST_SECONDS = 2.0
@@ -53,44 +55,9 @@ _MIB = 1024 * 1024
 _STATM = Path("/proc/self/statm")
 
 
-class ExitCode(IntEnum):
-    """How a child tells its parent why it ended.
-
-    A task may exit with any of these, too: `Counter.ENDED` tells that it was not that.
-    """
-
-    STOPPED = 0
-    """It was asked to."""
-    EMPTY = 9
-    """There is nothing left to do for a worker that ends then."""
-    RECYCLED = 10
-    """It has run as many tasks, or holds as much memory, as it should."""
-    CUT_OFF = 11
-    """It was told to end at once, and a task was ended with it."""
-    GIVEN_UP = 12
-    """A task was over its time, or did not heed its cancellation."""
-    NOT_OPENED = 13
-    """A resource could not be opened; the pipe says which."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChildOrders:
-    """What a child needs to know when it starts."""
-
-    choice: LocatedChoice
-    pool: str
-    index: int
-    incarnation: str
-    batch: int
-    until_empty: UntilEmpty
-    max_tasks: int | None
-    max_memory: float | None
-    log_levels: Mapping[str, int]
-
-
 def run_child(
     orders: ChildOrders,
-    counters: SharedCounters,
+    numbers: ChildNumbers,
     pipe: Connection,
     log_pipe: Connection,
 ) -> None:
@@ -101,7 +68,7 @@ def run_child(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     choice = orders.choice.find()
     forwarder = set_up_logging(orders.log_levels, log_pipe)
-    child = _ChildWorker(choice, orders, counters, forwarder)
+    child = _ChildWorker(choice, orders, numbers, forwarder)
     signal.signal(signal.SIGTERM, lambda *_: child.hear_signal())
     Thread(target=_obey, args=(pipe, child), name="orders", daemon=True).start()
     raise SystemExit(child.run(pipe))
@@ -113,7 +80,7 @@ def _obey(pipe: Connection, child: _ChildWorker) -> None:
         try:
             order = pipe.recv_bytes()
         except (EOFError, OSError):
-            # The parent is gone, and nobody else would ever say it.
+            # The parent is gone, so no order will ever come.
             child.stop()
             return
         child.stop()
@@ -127,11 +94,11 @@ class _ChildWorker:
         self,
         choice: QueueChoice,
         orders: ChildOrders,
-        counters: SharedCounters,
+        numbers: ChildNumbers,
         forwarder: LogForwarder | None,
     ) -> None:
         self._orders = orders
-        self._counters = counters
+        self._numbers = numbers
         self._forwarder = forwarder
         self._parent = os.getppid()
         self._is_cut_off = Event()
@@ -149,9 +116,9 @@ class _ChildWorker:
                     engine.start()
             except ResourceFailed as error:
                 pipe.send_bytes(msgspec.json.encode(error.args))
-                self._counters[Counter.ENDED] = 1.0
+                self._numbers[ChildNumber.ENDED] = 1.0
                 return ExitCode.NOT_OPENED
-            self._counters[Counter.IMPORTED] = 1.0
+            self._numbers[ChildNumber.IMPORTED] = 1.0
             if self._lent is None:
                 self._engines[0].run()
             else:
@@ -161,7 +128,7 @@ class _ChildWorker:
                 engine.close()
             self._write()
             self._flush()
-        self._counters[Counter.ENDED] = 1.0
+        self._numbers[ChildNumber.ENDED] = 1.0
         is_empty = all(engine.loop.is_empty for engine in self._engines)
         if is_empty and self._exit_code is ExitCode.STOPPED:
             return ExitCode.EMPTY
@@ -253,34 +220,34 @@ class _ChildWorker:
 
     def _write(self) -> None:
         """Show the parent what was counted."""
-        counters, attempt = self._counters, self._running()[1]
-        stats = [engine.stats for engine in self._engines]
+        numbers, attempt = self._numbers, self._running()[1]
+        total = LoopStats.total([engine.stats for engine in self._engines])
         silence = max(engine.lease.silence for engine in self._engines)
-        counters[Counter.READY] = float(any(one.exchanges > 0 for one in stats))
-        counters[Counter.TICKED_AT] = now = time.monotonic()
-        counters[Counter.ANSWERED_AT] = now - silence
+        numbers[ChildNumber.READY] = float(total.exchanges > 0)
+        numbers[ChildNumber.TICKED_AT] = now = time.monotonic()
+        numbers[ChildNumber.ANSWERED_AT] = now - silence
         self._write_kill_time(attempt)
-        counters[Counter.RUNNING] = float(attempt is not None)
-        counters[Counter.TAKEN] = sum(one.taken for one in stats)
-        counters[Counter.REPORTED] = sum(one.ended for one in stats)
-        counters[Counter.STOLEN] = sum(one.stolen for one in stats)
-        counters[Counter.REFUSED] = sum(one.refused for one in stats)
-        counters[Counter.LOST_LEASES] = sum(one.lost_leases for one in stats)
-        counters[Counter.FAILURES] = sum(one.failures for one in stats)
-        counters[Counter.DUE] = sum(one.due for one in stats)
+        numbers[ChildNumber.RUNNING] = float(attempt is not None)
+        numbers[ChildNumber.TAKEN] = total.taken
+        numbers[ChildNumber.REPORTED] = total.ended
+        numbers[ChildNumber.STOLEN] = total.stolen
+        numbers[ChildNumber.REFUSED] = total.refused
+        numbers[ChildNumber.LOST_LEASES] = total.lost_leases
+        numbers[ChildNumber.FAILURES] = total.failures
+        numbers[ChildNumber.DUE] = total.due
 
     def _write_kill_time(self, attempt: Attempt | None) -> None:
         kill_at = 0.0
         if attempt is not None and attempt.timeout is not None:
             ran = max(0.0, time.time() - attempt.began_ns / 1e9)
             kill_at = time.monotonic() - ran + attempt.timeout + 2 * GRACE_SECONDS
-        self._counters[Counter.KILL_AT] = kill_at
+        self._numbers[ChildNumber.KILL_AT] = kill_at
 
     def _measure(self) -> None:
         most, now = self._orders.max_memory, time.monotonic()
         if most is not None and now - self._measured_at >= _MEMORY_SECONDS:
             self._measured_at = now
-            if resident_mib() > most:
+            if _resident_mib() > most:
                 self._recycle()
 
     def _recycle(self) -> None:
@@ -324,7 +291,7 @@ class _ChildWorker:
         last.start()
         last.join(_LAST_SECONDS)
         self._flush()
-        self._counters[Counter.ENDED] = 1.0
+        self._numbers[ChildNumber.ENDED] = 1.0
         os._exit(code)
 
     def _end_users_code(
@@ -347,13 +314,13 @@ class _ChildWorker:
 
 
 def _lent_thread() -> LentThread:
-    # Who has one queue need not load it.
+    # Imported here, since most pools have one queue and do not need it.
     from workstealing.workers.lent_slot import LentThread
 
     return LentThread()
 
 
-def resident_mib() -> float:
+def _resident_mib() -> float:
     """Return the MiB that this process holds, or the most it ever held."""
     try:
         pages = int(_STATM.read_text().split()[1])

@@ -9,47 +9,39 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
-import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from threading import Event, Lock, Thread
 from typing import Any, Literal
-
-import msgspec
 
 from workstealing._logs import BackgroundLogger, flush_logs
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
-from workstealing.drivers.connect import address_for_children
 from workstealing.errors import PoolBroken, RedisError, ResourceFailed
 from workstealing.queue import worker_calls
 from workstealing.queue.keys import QueueKeys
+from workstealing.workers.child_handle import ChildHandle
 from workstealing.workers.child_logs import LogReader, parent_levels
+from workstealing.workers.child_protocol import (
+    HOT,
+    STOP,
+    ChildNumber,
+    ChildNumbers,
+    ChildOrders,
+    ExitCode,
+)
+from workstealing.workers.handing_back import hand_back_all
 from workstealing.workers.identity import (
     STOP_SECONDS,
     Phase,
-    WorkerStats,
     identity_of,
     new_incarnation,
-    worker_name,
 )
 from workstealing.workers.loop import UntilEmpty
-from workstealing.workers.process_child import (
-    HOT,
-    STOP,
-    ChildOrders,
-    ExitCode,
-    run_child,
-)
 from workstealing.workers.queue_choice import LocatedChoice
-from workstealing.workers.shared_counters import Counter, SharedCounters
-from workstealing.workers.supervisor import GRACE_SECONDS
+from workstealing.workers.worker_stats import WorkerStats
 
 __all__ = ("ProcessPool", "StartMethod")
 
@@ -63,44 +55,19 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 # After this many failed starts in a row it gives up.
 _HOPELESS = 5
-# What tells children where Redis is must not be seen by those of another pool.
-_starting = Lock()
-
-
-@dataclass(slots=True)
-class _ChildHandle:
-    index: int
-    incarnation: str
-    process: BaseProcess
-    pipe: Connection
-    counters: SharedCounters
-    is_leaving: bool = False
-    is_killed: bool = False
-    was_ready: bool = False
-    sent: bytes = b""
-
-    def send(self, order: bytes) -> None:
-        """Send an order, once: a pipe that nobody reads would fill up."""
-        if order == self.sent or self.sent == HOT:
-            return
-        self.sent = order
-        try:
-            self.pipe.send_bytes(order)
-        except OSError:
-            logger.debug("worker process %s is gone already", self.process.pid)
 
 
 @dataclass(slots=True)
 class _Departed:
     """What children that have ended had counted."""
 
-    sums: dict[Counter, float] = field(default_factory=dict)
+    sums: dict[ChildNumber, float] = field(default_factory=dict)
     replaced: int = 0
     cut: int = 0
 
-    def add(self, counters: SharedCounters) -> None:
-        for counter in _SUMS:
-            self.sums[counter] = self.sums.get(counter, 0.0) + counters[counter]
+    def add(self, numbers: ChildNumbers) -> None:
+        for which in _SUMS:
+            self.sums[which] = self.sums.get(which, 0.0) + numbers[which]
 
 
 class ProcessPool:
@@ -144,7 +111,7 @@ class ProcessPool:
         self._context: Any = multiprocessing.get_context(start_method)
         self._tick = tick
         self._mutex = Lock()
-        self._children: dict[int, _ChildHandle] = {}
+        self._children: dict[int, ChildHandle] = {}
         self._wanted = 0
         self._is_done: set[int] = set()
         self._to_reload: deque[int] = deque()
@@ -222,24 +189,26 @@ class ProcessPool:
     def stats(self) -> WorkerStats:
         """Add up what the children wrote."""
         with self._mutex:
-            counters = [child.counters for child in self._children.values()]
+            numbers = [child.numbers for child in self._children.values()]
             gone = dict(self._departed.sums)
             replaced = self._departed.replaced
         total = {
-            counter: int(gone.get(counter, 0.0) + sum(one[counter] for one in counters))
-            for counter in _SUMS
+            which: int(gone.get(which, 0.0) + sum(one[which] for one in numbers))
+            for which in _SUMS
         }
-        answered_at = max((one[Counter.ANSWERED_AT] for one in counters), default=0.0)
+        answered_at = max(
+            (one[ChildNumber.ANSWERED_AT] for one in numbers), default=0.0
+        )
         return WorkerStats(
-            workers=len(counters),
-            running=int(sum(one[Counter.RUNNING] for one in counters)),
-            waiting=int(max((one[Counter.DUE] for one in counters), default=0.0)),
-            stolen=total[Counter.STOLEN],
-            taken=total[Counter.TAKEN],
-            ended=total[Counter.REPORTED],
-            refused=total[Counter.REFUSED],
-            lost_leases=total[Counter.LOST_LEASES],
-            failures=total[Counter.FAILURES],
+            workers=len(numbers),
+            running=int(sum(one[ChildNumber.RUNNING] for one in numbers)),
+            waiting=int(max((one[ChildNumber.DUE] for one in numbers), default=0.0)),
+            stolen=total[ChildNumber.STOLEN],
+            taken=total[ChildNumber.TAKEN],
+            ended=total[ChildNumber.REPORTED],
+            refused=total[ChildNumber.REFUSED],
+            lost_leases=total[ChildNumber.LOST_LEASES],
+            failures=total[ChildNumber.FAILURES],
             replaced=replaced,
             silence=time.monotonic() - answered_at if answered_at else 0.0,
         )
@@ -268,17 +237,17 @@ class ProcessPool:
         """See which children died, which are stuck and which are missing."""
         with self._mutex:
             for child in tuple(self._children.values()):
-                child.was_ready = child.was_ready or child.counters[Counter.READY] > 0.0
-                if child.counters[Counter.IMPORTED]:
+                child.was_ready |= bool(child.numbers[ChildNumber.READY])
+                if child.numbers[ChildNumber.IMPORTED]:
                     self._deaths_in_a_row, self._has_worked = 0, True
                 if not child.process.is_alive():
                     self._remove(child)
-                elif _is_stuck(child.counters):
+                elif child.is_stuck():
                     child.process.kill()
                     logger.error(
                         "worker %s was killed: its task holds the interpreter beyond"
                         " the time limit",
-                        self._name(child),
+                        child.name,
                     )
             if self._phase is Phase.WORKING and self._error is None:
                 self._start_missing()
@@ -288,16 +257,16 @@ class ProcessPool:
             if is_over and not self._children:
                 self._ended.set()
 
-    def _remove(self, child: _ChildHandle) -> None:
+    def _remove(self, child: ChildHandle) -> None:
         child.process.join()
         code = child.process.exitcode
-        problem = _problem_of(child.pipe) if code == ExitCode.NOT_OPENED else None
+        problem = child.problem() if code == ExitCode.NOT_OPENED else None
         child.pipe.close()
         del self._children[child.index]
-        self._departed.add(child.counters)
-        if not child.counters[Counter.ENDED]:
+        self._departed.add(child.numbers)
+        if not child.numbers[ChildNumber.ENDED]:
             # Whatever the code says: a task may exit with 0.
-            self._count_death(child, code)
+            self._count_death(child)
             return
         if code == ExitCode.EMPTY and not child.is_leaving:
             self._is_done.add(child.index)
@@ -306,10 +275,10 @@ class ProcessPool:
             is_by_stop = self._phase >= Phase.STOPPING and not child.is_leaving
             self._departed.cut += is_by_stop
         if problem is not None:
-            logger.error("worker %s did not start: %s", self._name(child), problem)
+            logger.error("worker %s did not start: %s", child.name, problem)
             self._count_failed_start(problem)
         elif code not in _ORDERLY:
-            self._count_death(child, code)
+            self._count_death(child)
 
     def _count_failed_start(self, problem: ResourceFailed) -> None:
         """Give up if none has ever started; else what is missing may come back."""
@@ -319,15 +288,15 @@ class ProcessPool:
             self._give_up(problem)
         self._pause()
 
-    def _count_death(self, child: _ChildHandle, code: int | None) -> None:
+    def _count_death(self, child: ChildHandle) -> None:
         self._departed.replaced += 1
         if not child.is_killed:
-            logger.warning("worker %s died (%s)", self._name(child), _cause(code))
+            logger.warning("worker %s died (%s)", child.name, child.cause)
         self._deaths_in_a_row += 1
         if self._deaths_in_a_row >= _HOPELESS:
             broken = PoolBroken(
                 f"{_HOPELESS} processes in a row died before they got to work, the"
-                f" last with {_cause(code)}: see their output for the cause. A script"
+                f" last with {child.cause}: see their output for the cause. A script"
                 ' that starts a pool needs `if __name__ == "__main__":` around it.'
             )
             self._give_up(broken)
@@ -348,15 +317,15 @@ class ProcessPool:
         pause = _FIRST_PAUSE * 2.0 ** min(self._deaths_in_a_row - 1, 10)
         self._not_before = time.monotonic() + min(_LONGEST_PAUSE, pause)
 
-    def _hand_back_for(self, child: _ChildHandle, queue: TaskQueue) -> None:
+    def _hand_back_for(self, child: ChildHandle, queue: TaskQueue) -> None:
         """Hand back what a dead child held, wherever that was."""
         for keys in internals_of(queue).shards.all:
             self._hand_back_in(keys, child, queue)
 
     def _hand_back_in(
-        self, keys: QueueKeys, child: _ChildHandle, queue: TaskQueue
+        self, keys: QueueKeys, child: ChildHandle, queue: TaskQueue
     ) -> None:
-        parts, name = internals_of(queue), self._name(child)
+        parts, name = internals_of(queue), child.name
         incarnation = child.incarnation
         try:
             if keys.shard and not parts.driver.call(worker_calls.is_known(keys, name)):
@@ -369,14 +338,13 @@ class ProcessPool:
                     keys, parts.settings, name, incarnation, heir.description
                 )
                 parts.driver.call(call)
-            left = 1
-            while left:
-                left = parts.driver.call(
-                    worker_calls.leave(keys, name, incarnation, final=True)
-                )[1]
+            hand_back_all(parts.driver, keys, name, incarnation, final=True)
         except RedisError as error:
             logger.warning(
-                "the tasks of worker %s wait until its lease ends: %s", name, error
+                "could not hand back the tasks of worker %s, which others take over"
+                " when its lease ends: %s",
+                name,
+                error,
             )
 
     def _start_missing(self) -> None:
@@ -386,37 +354,19 @@ class ProcessPool:
             if index not in self._children and index not in self._is_done:
                 self._children[index] = self._new_child(index)
 
-    def _new_child(self, index: int) -> _ChildHandle:
-        ours, theirs = self._context.Pipe()
-        log_reading, log_writing = self._context.Pipe(duplex=False)
-        counters, incarnation = SharedCounters(self._context), new_incarnation()
+    def _new_child(self, index: int) -> ChildHandle:
         orders = ChildOrders(
             self._choice,
             self._pool,
             index,
-            incarnation,
+            new_incarnation(),
             self._batch,
             self._until_empty,
             self._max_tasks,
             self._max_memory,
             parent_levels(),
         )
-        process = self._context.Process(
-            target=run_child,
-            args=(orders, counters, theirs, log_writing),
-            name=worker_name(self._pool, index),
-        )
-        with ExitStack() as stack:
-            stack.enter_context(_starting)
-            for queue in self._queues:
-                redis = internals_of(queue).source.redis
-                stack.enter_context(address_for_children(redis))
-            stack.enter_context(_without_interrupts())
-            process.start()
-        theirs.close()
-        log_writing.close()
-        self._log_reader.add(log_reading)
-        return _ChildHandle(index, incarnation, process, ours, counters)
+        return ChildHandle.start(self._context, orders, self._queues, self._log_reader)
 
     def _reload_next(self) -> None:
         """Replace the next one, when all that were replaced before are at work."""
@@ -441,53 +391,17 @@ class ProcessPool:
         with self._mutex:
             for child in self._children.values():
                 child.is_killed = True
-                self._departed.cut += int(child.counters[Counter.RUNNING])
+                self._departed.cut += int(child.numbers[ChildNumber.RUNNING])
                 child.process.kill()
-                logger.error("worker %s did not end and was killed", self._name(child))
-
-    def _name(self, child: _ChildHandle) -> str:
-        return worker_name(self._pool, child.index)
+                logger.error("worker %s did not end and was killed", child.name)
 
 
 _ORDERLY = frozenset(ExitCode) - {ExitCode.NOT_OPENED}
 _SUMS = (
-    Counter.TAKEN,
-    Counter.REPORTED,
-    Counter.STOLEN,
-    Counter.REFUSED,
-    Counter.LOST_LEASES,
-    Counter.FAILURES,
+    ChildNumber.TAKEN,
+    ChildNumber.REPORTED,
+    ChildNumber.STOLEN,
+    ChildNumber.REFUSED,
+    ChildNumber.LOST_LEASES,
+    ChildNumber.FAILURES,
 )
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Block SIGINT while a child imports its code; the child unblocks it."""
-    # With the first child Python starts this process, and unblocks Ctrl-C afterwards.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _is_stuck(counters: SharedCounters) -> bool:
-    kill_at, now = counters[Counter.KILL_AT], time.monotonic()
-    return 0.0 < kill_at < now and now - counters[Counter.TICKED_AT] > GRACE_SECONDS
-
-
-def _problem_of(pipe: Connection) -> ResourceFailed | None:
-    """Read which resource a child could not open; None if it does not say."""
-    try:
-        if pipe.poll():
-            return ResourceFailed(*msgspec.json.decode(pipe.recv_bytes()))
-    except (EOFError, OSError):
-        pass
-    return None
-
-
-def _cause(code: int | None) -> str:
-    if code is not None and code < 0:
-        return signal.Signals(-code).name
-    return f"exit code {code}"

@@ -38,7 +38,7 @@ class QueueChoice:
 
     def shared_slots(self, clock: Clock) -> SharedSlots:
         """Return what makes the workers of one process share their slots."""
-        # Who has one queue need not load it.
+        # Imported here, since most pools have one queue and do not need it.
         from workstealing.workers.shared_slots import SharedSlots
 
         return SharedSlots(self.weights, strict=self.strict, clock=clock)

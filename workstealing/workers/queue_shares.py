@@ -1,16 +1,16 @@
 """Which of several queues begins the next task, when they share the slots of a worker.
 
 A free slot is *granted* to a queue, which then begins a task that it has in hand, or
-fetches one. So nothing is taken that no slot is free for, and no slot waits for a queue
-that is known to have nothing: the others have it at once.
+fetches one. So no task is taken without a free slot, and no slot waits for a queue that
+is known to be empty: the other queues have it at once.
 
-Weighted, the queue that has begun the least for its weight comes first. One that had
-nothing to do in the meantime starts level with the others: it has saved nothing up.
-Strict, the earlier queue comes first, as long as it has anything.
+With weights, the queue that has begun the fewest tasks for its weight comes first. A
+queue that was empty for a while starts level with the others: it saves up no turns.
+With a strict order, an earlier queue comes first as long as it has tasks.
 
-What a queue has is known from its last look at Redis. One that had nothing is asked
-again when a slot is free and it has not looked for 50 ms, and whenever it is woken. One
-that does not answer within a second gets no more slots until it does.
+What a queue has is known from its last look at Redis. A queue that was empty is asked
+again when a slot is free and it has not looked for 50 ms, and whenever it is woken. A
+queue that does not answer within a second gets no more slots until it does.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class QueueShares:
         return self.all[rank]
 
     def skip(self, turns: int) -> None:
-        """Give all slots anew, as if so many tasks had begun before.
+        """Grant all slots again, as if so many tasks had begun before.
 
         Otherwise, all processes of a pool would begin with the same queue.
         """
@@ -104,7 +104,7 @@ class QueueShares:
         return self.size - sum(share.running + share.granted for share in self.all)
 
     def give(self) -> list[Share]:
-        """Grant free slots, with the lock held; return to whom."""
+        """Grant free slots, with the lock held; return the shares that got some."""
         for share in self.all:
             if share.granted and share.holder.is_closed():
                 share.grant(0)
@@ -123,7 +123,7 @@ class QueueShares:
         return granted
 
     def tell(self, granted: Sequence[Share], *, but: Share | None = None) -> None:
-        """Let those work who were granted slots, without the lock."""
+        """Tell holders to use the slots that were granted; call it without the lock."""
         for share in granted:
             if share is not but:
                 share.holder.use_slots()
@@ -181,7 +181,7 @@ class Share:
         self.position += 1.0 / self._weight
 
     def ended(self, *, is_begun_next: bool) -> None:
-        """Free a slot; whether its owner sees for itself what it may begin next."""
+        """Free a slot; if *is_begun_next*, it looks for its next task by itself."""
         shares = self._shares
         with shares.lock:
             self.running -= 1
@@ -195,7 +195,7 @@ class Share:
     # What the loop of its queue does.
 
     def look(self) -> int:
-        """Have free slots before asking for tasks; return how many lack one."""
+        """Be granted free slots before asking for tasks; return how many lack one."""
         shares = self._shares
         with shares.lock:
             if shares.free() > 0:
@@ -220,10 +220,10 @@ class Share:
         shares.tell(granted, but=self)
 
     def give_back(self, unfed: int) -> None:
-        """Leave slots to others for which an exchange brought no task.
+        """Give up slots for which an exchange brought no task.
 
-        Not those granted since then: they were not asked for yet. Nor those whose tasks
-        have ended since then: the queue may have more.
+        It keeps slots that were granted since then, for which no task was asked yet,
+        and slots whose tasks have ended since then, as the queue may have more.
         """
         shares = self._shares
         with shares.lock:
@@ -275,7 +275,7 @@ class Share:
         return self.holder.in_hand() > self.granted
 
     def turn(self) -> tuple[float, int]:
-        """Return what is smallest for the queue whose turn it is."""
+        """Return a key that is smallest for the queue whose turn it is."""
         if self._shares.strict:
             return (0.0, self._rank)
         return (self.position + self.granted / self._weight, self._rank)

@@ -1,25 +1,27 @@
-"""A pool as the whole purpose of a process: signals in, an exit code out.
+"""Runs a pool as the only purpose of a process: signals in, an exit code out.
 
-SIGTERM or SIGINT: take no more tasks, hand back waiting ones at once, finish running
-ones within the deadline, hand back the rest without counting an attempt. Once more: the
-hot stop.
-SIGHUP: processes are replaced one by one and import the code again; threads and
-coroutines cannot be, so the whole process is restarted.
+SIGTERM or SIGINT stops the pool. It takes no more tasks, hands back waiting ones at
+once, lets running ones finish within the deadline, and hands back the rest without
+counting an attempt. A second signal interrupts running tasks at once: the hot stop.
+SIGHUP replaces processes one by one, so that they import the code again. Threads and
+coroutines cannot be replaced, so the whole process is restarted.
 """
 
 from __future__ import annotations
 
 import signal
+import socket
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import Enum
 from threading import Event, Thread
+from types import TracebackType
 
 from workstealing._checks import checked_seconds
 from workstealing._printing import escaping_logger
 from workstealing.errors import PoolStopped
 from workstealing.workers.identity import STOP_SECONDS
 from workstealing.workers.loop import UntilEmpty
-from workstealing.workers.signals import SignalWatch
 from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("CUT_OFF", "Service")
@@ -60,20 +62,20 @@ class Service:
         return self._wish is _Wish.RESTART
 
     def run(self, *, until_empty: UntilEmpty = False) -> int:
-        """Work; return the exit code that tells the truth.
+        """Work, and return the exit code.
 
-        0: all that was begun has ended. 1: tasks were cut off and handed back. 128 and
-        the number of the signal: the hot stop.
+        0: each task that was begun has ended. 1: tasks were cut off and handed back.
+        128 plus the number of the signal: the hot stop.
         """
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        with SignalWatch(numbers, self._heard):
+        with _SignalWatch(numbers, self._heard):
             try:
                 self._pool.start(until_empty=until_empty)
             finally:
                 self._has_begun.set()
             while not self._pool.wait(_LOOK_SECONDS):
                 pass
-            # It has ended; what is wanted is how many tasks that cut off.
+            # It has ended already; this only tells how many tasks were cut off.
             cut = self._pool.stop(timeout=0.0)
         if self._exit_code is not None:
             return self._exit_code
@@ -91,7 +93,7 @@ class Service:
             self._stop(hot=False)
 
     def _heard(self, number: signal.Signals) -> None:
-        # What comes while it starts is meant for what was started.
+        # A signal that comes while the pool starts is for the pool that has started.
         self._has_begun.wait()
         if number is signal.SIGHUP:
             self.reload()
@@ -112,7 +114,7 @@ class Service:
             self._stop(hot=False)
 
     def _take_no_more(self) -> None:
-        # What is said next is true by then. It may have failed to start.
+        # Before it is logged, so that the log is true. The pool may not have started.
         with suppress(PoolStopped):
             self._pool.quiet()
 
@@ -122,3 +124,52 @@ class Service:
 
     def _end(self, hot: bool) -> None:
         self._pool.stop(hot=hot, timeout=self._stop_timeout)
+
+
+class _SignalWatch:
+    """Hears signals in a thread, while the main thread may be busy with anything.
+
+    To be entered in the main thread.
+
+    Args:
+        numbers: of the signals to hear.
+        heard: is called with each, in a thread; the next one waits until it returns.
+    """
+
+    def __init__(
+        self,
+        numbers: Iterable[signal.Signals],
+        heard: Callable[[signal.Signals], None],
+    ) -> None:
+        self._numbers = tuple(numbers)
+        self._heard = heard
+        self._ear, self._mouth = socket.socketpair()
+        self._mouth.setblocking(False)
+        self._thread = Thread(target=self._listen, name="signals", daemon=True)
+
+    def __enter__(self) -> _SignalWatch:
+        self._before = {
+            number: signal.signal(number, lambda *_: None) for number in self._numbers
+        }
+        self._former_mouth = signal.set_wakeup_fd(self._mouth.fileno())
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        signal.set_wakeup_fd(self._former_mouth)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._mouth.close()
+        self._thread.join()
+        self._ear.close()
+
+    def _listen(self) -> None:
+        # Each signal is one byte, its number; nothing is the end.
+        while heard := self._ear.recv(1):
+            if heard[0] in self._numbers:
+                self._heard(signal.Signals(heard[0]))

@@ -1,18 +1,19 @@
 """When a worker goes from one shard of its queue to another.
 
-A worker is a member of one shard at a time. So its connections and waits are as many as
-without shards. It has a home, the shard with the fewest members when it starts. Once a
-second it looks at a few others: at those without a member, and at two more. If it runs
-out of tasks while others had some when it looked last, it looks at once.
+A worker is a member of one shard at a time, so it needs no more connections and waits
+than without shards. It has a home, the shard with the fewest members when it starts.
+Once a second it looks at a few others: at those without a member, and at two more. If
+it runs out of tasks while others had some at its last look, it looks at once.
 
-- A shard without a member that has tasks is served first, also by a busy worker; of
-  several workers in one shard, about one goes. So is one where tasks are parked that
-  this worker knows: nobody who is there does.
-- A worker that finds nothing goes where most tasks wait for each member, and home when
-  there are none anywhere.
-- A shard that has nobody at all becomes the home of one of several workers that rest.
-- The upkeep of a shard without members is done by those who look. So are its schedules:
-  if the first one has no members, a look takes place when its next tick is due.
+- A shard that has tasks and no member is served first, even by a busy worker; of
+  several workers in one shard, about one goes. The same holds for a shard with parked
+  tasks that this worker can run, since its members cannot.
+- A worker that finds nothing goes where most tasks wait for each member. If there are
+  no tasks anywhere, it goes home.
+- A shard without any member becomes the home of one of several workers that rest.
+- Workers that look at a shard without members do its upkeep, and fire its schedules.
+  All schedules are in the first shard: if that has no members, a worker looks when the
+  next tick is due.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ __all__ = ("ShardRounds", "choose_home", "choose_shard")
 # The shard that has all schedules.
 _FIRST = 0
 _LOOK_SECONDS = 1.0
-# Between two looks of a worker that has run out of tasks while others have some, and at
-# least between any two.
+# Between two looks, if the worker has run out of tasks and others have some; and the
+# shortest time between any two.
 _HURRIED_LOOK_SECONDS = 0.02
 _AWAY_SECONDS = 10.0
 _MOST_DOUBLINGS = 4
 _FRUITLESS_SECONDS = 5.0
-# For how long a shard is looked at where tasks were parked that this worker knows.
+# For how long a shard is looked at that had parked tasks which this worker can run.
 _NEEDED_SECONDS = 60.0
 # Of the others, how many are looked at: two choices are nearly as good as all.
 _SAMPLE = 2
@@ -148,7 +149,7 @@ class ShardRounds:
         seen = yield from self._glimpses(sorted(wanted))
         self._note(seen, number)
         if is_idle and here != self._home and not self._has_worked:
-            # Whatever waits here, this worker could not take it.
+            # If tasks wait here, this worker could not take them.
             self._not_before[here] = self._clock.monotonic() + _FRUITLESS_SECONDS
         going = choose_shard(
             seen, here, self._home, is_idle=is_idle, draw=self._chance.random()
@@ -211,8 +212,8 @@ class ShardRounds:
                     yield from self._schedules.fire_due()
                     seen = yield from ask(glimpse(keys, identity.settings))
             except RedisError:
-                # Its node is away, and may be that of others that are next. To wait
-                # for it keeps from work: it is tried ever less often.
+                # Its node is away, and the next shards may be on the same node. Waiting
+                # for it takes time from tasks, so it is tried less and less often.
                 failures = self._failures[shard] = self._failures.get(shard, 0) + 1
                 away = _AWAY_SECONDS * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
                 self._not_before[shard] = self._clock.monotonic() + away
@@ -222,7 +223,7 @@ class ShardRounds:
         return found
 
     def _for_it(self, seen: Glimpse) -> Glimpse:
-        """Return what a worker with its abilities would find."""
+        """Count the parked tasks that this worker can run as waiting."""
         if not seen.parked:
             return seen
         known = frozenset(self._identity.abilities)
@@ -271,15 +272,15 @@ def choose_shard(
 
     Args:
         seen: shards that were looked at just now; maybe the one that it is in, too.
-        here: where it is.
-        home: where it belongs.
+        here: the shard that the worker is in.
+        home: the shard to which it goes when there are no tasks.
         is_idle: whether there is nothing to do where it is.
-        draw: between 0 and 1; so that not all go to one shard at once.
+        draw: between 0 and 1, drawn so that not all workers go to one shard at once.
     """
     others = {shard: one for shard, one in seen.items() if shard != here}
     waiting = {shard: one for shard, one in others.items() if one.waiting}
     members = max(1, seen[here].members if here in seen else 1)
-    # Also one where nobody knows what is parked.
+    # Or its members cannot run the tasks that are parked there.
     deserted = [
         shard for shard, one in waiting.items() if one.parked or not one.members
     ]

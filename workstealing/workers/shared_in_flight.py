@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from workstealing.clock import Clock
 from workstealing.tasks.attempt import Delivery, Ending
-from workstealing.workers.all_empty import AllEmpty
-from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.batching import Batching
+from workstealing.workers.in_flight import InFlight
 from workstealing.workers.queue_shares import QueueShares
 
 __all__ = ("SharedInFlight",)
@@ -24,8 +24,7 @@ class SharedInFlight(InFlight):
         batching: how much a slot takes.
         clock: how old reports are.
         shares: who may use the slots.
-        place: of its queue among them.
-        all_empty: is told that the queue has tasks.
+        has_tasks: is called when the queue has brought tasks.
     """
 
     wake: Callable[[int], None]
@@ -36,14 +35,12 @@ class SharedInFlight(InFlight):
         batching: Batching,
         clock: Clock,
         shares: QueueShares,
-        place: int,
-        all_empty: AllEmpty,
+        has_tasks: Callable[[], object],
     ) -> None:
         super().__init__(batching, clock)
         self._shares = shares
         self._share = shares.join(self)
-        self._place = place
-        self._all_empty = all_empty
+        self._has_tasks = has_tasks
         self._unfed: int | None = None
         self._has_shrunk = False
 
@@ -131,7 +128,7 @@ class SharedInFlight(InFlight):
         """Hold more tasks; return how many granted slots can begin something."""
         super().take(deliveries, cancelled)
         if deliveries:
-            self._all_empty.has_tasks(self._place)
+            self._has_tasks()
             self._unfed = (self._unfed or 0) - len(deliveries)
         self._share.answered(brought=bool(deliveries))
         return min(self._idle, len(self._waiting))

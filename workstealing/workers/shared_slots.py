@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from workstealing.clock import Clock
-from workstealing.workers.all_empty import AllEmpty
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.queue_shares import QueueShares
 from workstealing.workers.shared_in_flight import SharedInFlight
 
-__all__ = ("SharedSlots",)
+__all__ = ("AllEmpty", "SharedSlots")
 
 
 class SharedSlots:
@@ -38,8 +38,7 @@ class SharedSlots:
             "new_in_flight": partial(
                 SharedInFlight,
                 shares=self._shares,
-                place=place,
-                all_empty=self._all_empty,
+                has_tasks=partial(self._all_empty.has_tasks, place),
             ),
             "may_end": partial(self._may_end, place),
         }
@@ -69,3 +68,47 @@ class SharedSlots:
     def _tick(self, tick: Callable[[], object]) -> None:
         self._shares.look_at_clock()
         tick()
+
+
+class AllEmpty:
+    """Tells when a worker that ends "until empty" has nothing left in any queue.
+
+    A task of one queue may submit to another queue that was seen empty before. So all
+    queues are looked at once more after the last of them became empty.
+
+    Args:
+        queues: how many there are.
+    """
+
+    def __init__(self, queues: int) -> None:
+        self._mutex = Lock()
+        # Counts how often a queue became empty.
+        self._round = 0
+        self._known = [0] * queues
+        self._confirmed: list[int | None] = [None] * queues
+        self._is_over = False
+
+    def has_tasks(self, place: int) -> None:
+        """Note that a queue is not empty."""
+        self._confirmed[place] = None
+
+    def seems_so(self) -> bool:
+        """Return whether each was seen empty, maybe not at the same time."""
+        return None not in self._confirmed
+
+    def sees(self, place: int, *, is_empty: bool) -> bool:
+        """Note what a loop has just seen of its queue; return whether it may end."""
+        with self._mutex:
+            if not is_empty:
+                self.has_tasks(place)
+                return False
+            if self._confirmed[place] is None:
+                self._round += 1
+                self._confirmed[place] = 0
+            else:
+                # This look began after the one before had ended, but maybe soon after.
+                self._confirmed[place] = self._known[place]
+            self._known[place] = self._round
+            if all(one == self._round for one in self._confirmed):
+                self._is_over = True
+            return self._is_over

@@ -17,11 +17,13 @@ from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
+from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
 from workstealing.workers.engine import WorkerEngine
-from workstealing.workers.identity import Phase, WorkerStats
+from workstealing.workers.identity import Phase
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.slots import AnySlots, Slot, SlotParts, log_cut_off
+from workstealing.workers.worker_stats import LoopStats, WorkerStats
 
 if TYPE_CHECKING:
     from workstealing.workers.shared_slots import SharedSlots
@@ -44,7 +46,7 @@ class SlotPool:
         new_slots: makes slots of its kind.
         batch: tasks that a slot takes at once, at most.
         until_empty: when to end without being asked to.
-        idle: side work for a spare moment before a rest.
+        recruiter: whose jobs may run in a spare moment, before a rest.
         tick: is called every 50 ms.
         chance: where randomness comes from.
         clock: where time comes from.
@@ -62,7 +64,7 @@ class SlotPool:
         *,
         batch: int,
         until_empty: UntilEmpty,
-        idle: Callable[[], object],
+        recruiter: Recruiter | None,
         tick: Callable[[], None],
         chance: Chance,
         clock: Clock,
@@ -82,7 +84,7 @@ class SlotPool:
                 until_empty=until_empty,
                 chance=chance,
                 clock=clock,
-                idle=idle,
+                recruiter=recruiter,
                 give_up=partial(self._give_up, place),
                 overlaps=overlaps and shared is None,
                 **({"tick": tick} if shared is None else shared.options(place, tick)),
@@ -166,17 +168,17 @@ class SlotPool:
     def stats(self) -> WorkerStats:
         """Return what it does now, and what was counted."""
         engines = self._engines
-        counted = [engine.stats for engine in engines]
+        total = LoopStats.total([engine.stats for engine in engines])
         return WorkerStats(
             workers=engines[0].in_flight.size,
             running=sum(slot.attempt is not None for slot in self._all_slots()),
-            waiting=sum(one.due for one in counted),
-            stolen=sum(one.stolen for one in counted),
-            taken=sum(one.taken for one in counted),
-            ended=sum(one.ended for one in counted),
-            refused=sum(one.refused for one in counted),
-            lost_leases=sum(one.lost_leases for one in counted),
-            failures=sum(one.failures for one in counted),
+            waiting=total.due,
+            stolen=total.stolen,
+            taken=total.taken,
+            ended=total.ended,
+            refused=total.refused,
+            lost_leases=total.lost_leases,
+            failures=total.failures,
             zombies=self._zombies,
             silence=max(engine.lease.silence for engine in engines),
         )
@@ -212,7 +214,7 @@ class SlotPool:
                 "worker %s stopped because of an error", self._name, error=error
             )
             if self._shared is not None:
-                # What ends one worker is no better for those of the other queues.
+                # The pool does not go on with only some of its queues.
                 self._enter(Phase.ENDING)
         finally:
             with self._mutex:
@@ -238,7 +240,7 @@ class SlotPool:
                 attempt = slot.attempt
                 if attempt is None or attempt.task.id in self._cut_off:
                     continue
-                # First, since all may end by that at once.
+                # Noted first, since the pool may end with this interrupt.
                 self._cut_off.add(attempt.task.id)
                 if slot.interrupt(attempt):
                     log_cut_off(attempt)
@@ -252,7 +254,7 @@ class SlotPool:
         report = engine.runner.stopped(attempt, "it could not be stopped")
         if not engine.in_flight.finish(attempt.task, report, 0.0):
             return
-        # Not here: what users wrote may block, and others are waiting.
+        # In a thread of its own: hooks may block, and the supervisor must not.
         tell = engine.runner.tell_of_report
         Thread(target=tell, args=(attempt, report), daemon=True).start()
         self._zombies += 1

@@ -20,7 +20,7 @@ from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.sync_driver import Driver
 from workstealing.queue.steps import RedisCommand
-from workstealing.tasks.attempt import Attempt
+from workstealing.tasks.attempt import Attempt, Delivery
 from workstealing.tasks.context import control_of
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.in_flight import InFlight
@@ -36,6 +36,7 @@ __all__ = (
     "SlotParts",
     "Slots",
     "log_cut_off",
+    "log_late_end",
     "tell_lease_lost",
 )
 
@@ -118,6 +119,15 @@ class SlotParts:
     lifespan: Lifespan | None = None
     """What opens resources in an event loop; None: there are none."""
 
+    def new_listener(self) -> WakeUpListener:
+        """Make what waits for wake-ups, on a connection of its own."""
+        return WakeUpListener(
+            dedicated(self.driver),
+            self.bell,
+            self.rest_seconds,
+            self.in_flight.make_exchange_due,
+        )
+
 
 class SlotClosed(BaseException):
     """Ends a slot together with its task; never reported as the task's own error."""
@@ -136,6 +146,13 @@ def log_cut_off(attempt: Attempt) -> None:
         "task %s (%s) was interrupted by the stop and goes back to the queue",
         attempt.task.id,
         attempt.definition.ability,
+    )
+
+
+def log_late_end(task: Delivery) -> None:
+    """Say that a task has ended which was given up, and whose slot was replaced."""
+    logger.warning(
+        "task %s ended after it was given up; its report is dropped", task.id
     )
 
 
@@ -161,12 +178,7 @@ class ResizableSlots(ABC, Generic[S]):
     def __init__(self, parts: SlotParts) -> None:
         self._parts = parts
         self._in_flight = parts.in_flight
-        self._wake_ups = WakeUpListener(
-            dedicated(parts.driver),
-            parts.bell,
-            parts.rest_seconds,
-            parts.in_flight.make_exchange_due,
-        )
+        self._wake_ups = parts.new_listener()
         # Slots wait here for a task; it also guards the lists below.
         self._changed = Condition()
         self._slots: list[S] = []

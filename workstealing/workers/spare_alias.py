@@ -1,7 +1,8 @@
-"""Under what name a process runs brief tasks, and what the queue is still to be told.
+"""The name under which a process runs brief tasks, and its reports that are not sent.
 
-A name is for one process and one server. It is left behind with a task that goes on,
-for its lease is all that keeps others from that task.
+A name belongs to one process and one server. If a task ignores the end of its slice,
+the process leaves the name to that task and takes another one: the lease of the name is
+all that keeps workers from running the task, too.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ _SAMPLE_SECONDS = 0.25
 
 
 class SpareAlias:
-    """A name that a process has at the queue, and what it has not told the queue yet.
+    """A name that a process has at the queue, and the reports it has not sent yet.
 
-    It is in one of these states, and an exchange that is answered takes it to the next:
+    It is in one of four states, and each answered exchange changes the state:
 
-    * *at rest*: it has nothing, and `unsent` is empty.
-    * *in hand*: the queue gave it tasks. `unsent` has a report on each: until the task
-      has ended, it says that the task goes back. So whatever ends a slice, there is
-      nothing to do but to send it.
-    * *overran*: as before, and one of these tasks is not for spare moments.
-    * *runs on*: as before, and that task goes on, without a report. The exchange leaves
-      the name to it, and the process takes another one.
+    * *at rest*: it has no tasks, and `unsent` is empty.
+    * *in hand*: the queue gave it tasks. `unsent` has a report on each. Until the task
+      has ended, that report says that it goes back; so however a slice ends, it is
+      enough to send the reports.
+    * *overran*: it has tasks in hand, and one of them is not for spare moments.
+    * *runs on*: that task still runs, without a report. The exchange leaves the name to
+      it, and the process takes another name.
 
-    In each of them it may be *unsure*: no answer came. Then the queue may have given it
-    tasks that it never heard of; they go back with the next exchange under that name.
+    In each state it may be *unsure*, after an exchange without an answer. Then the
+    queue may have given it tasks that it never heard of. They go back with the next
+    exchange under the same name.
 
     Args:
         queue: whose tasks it takes.
-        source: of what performs what tasks log and save; with another one, it takes
-            another name.
+        source: of the driver that writes what tasks log and save.
         reraised: exceptions that are meant for the host, not for the task.
         clock: how long things take.
     """
@@ -91,18 +92,18 @@ class SpareAlias:
 
     @property
     def owes(self) -> bool:
-        """Whether the queue is to be told anything, or to be asked what it gave."""
+        """Whether it has reports to send, or may have tasks that it never heard of."""
         return bool(self.unsent) or self.is_unsure
 
 
 class _SpareOutput(TaskOutput):
-    """The output of brief tasks, none of which is one that must not be run twice."""
+    """The output of brief tasks. It refuses those that must not be run twice."""
 
-    def may_begin(self, attempt: Attempt) -> bool:  # noqa: ARG002 - whichever it is
-        """Leave it to workers, which hand back nothing that was begun.
+    def may_begin(self, attempt: Attempt) -> bool:  # noqa: ARG002
+        """Refuse a task that must not be run twice: a slice may have to hand it back.
 
-        No task of this library is brief and such a one, but a producer decides, too,
-        and it may be another program, or another release.
+        No task of this library is brief as well, but the producer may be another
+        program, or another release.
         """
         return False
 

@@ -1,12 +1,12 @@
 """Keeps the lease of a process while a brief task runs there for longer than usual.
 
-Most are over long before a lease is, and cost nothing here. A plain function cannot be
-stopped, though, and while it runs in the thread of its host nobody could tell that the
-process is alive: others would take its tasks, and run them beside it.
+Most brief tasks end long before the lease, and cost nothing here. But a plain function
+cannot be stopped. While it runs in the thread of its host, the process would seem dead:
+workers would take the task, and run it a second time.
 
-A daemon thread looks a few times per lease. It starts with the first task, ends when
-none was begun for a while, and does nothing else: no task is stopped by it. It tells a
-task through its context that it was cancelled, or that others may have it.
+A daemon thread looks a few times per lease. It starts with the first task, and ends
+when no task was begun for a while. It stops no task; it tells a task through its
+context that it was cancelled, or that a worker may have taken it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ("SpareLease",)
 
 logger = BackgroundLogger(__name__)
 
-# Looks at nothing that is new, after which the thread ends.
+# The thread ends after so many looks in a row without a new task.
 _IDLE_LOOKS = 20
 
 
 class SpareLease:
-    """The lease of what one `SpareWorker` has in hand.
+    """The lease of the tasks that one `SpareWorker` has in hand.
 
     Args:
         seconds: how long it lasts.
@@ -141,7 +141,7 @@ class SpareLease:
     def _has_ended(self, begun_before: int) -> bool:
         """Let the next task start another thread, unless it has begun already."""
         with self._lock:
-            # Whoever begins after this look finds no thread, for it counts first.
+            # A task that begins after this check finds no thread, for it counts first.
             thread, self._thread = self._thread, None
             if self._begun != begun_before:
                 self._thread = thread

@@ -1,11 +1,11 @@
 """The time of one slice, and which brief tasks are likely to end in it.
 
-It goes by what this process has learnt of tasks and of exchanges. Nothing here stops a
-task: it decides what is begun.
+It goes by how long tasks and exchanges took in this process. It stops no task; it only
+decides which ones are begun.
 
-The slice may be over before its job is: an asyncio host leaves a thread behind, and a
-coroutine may not heed its cancellation. `time_left()` knows of no end then, for there
-is no slice any more; here, its time is over when it would have been.
+A job may outlast its slice: an asyncio host leaves a thread behind, and a coroutine may
+ignore its cancellation. There is no slice any more then, and `time_left()` is infinite.
+A `SpareMoment` ends when its slice should have ended.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from workstealing.workers.learnt_times import LearntTimes
 
 __all__ = ("MOST_BYTES", "SpareMoment", "runnable")
 
-# As many as make their round trip, which they share, cheap beside themselves.
+# With so many, the round trip that they share costs little for each.
 _MOST_TASKS = 20
 MOST_BYTES = 32 * 1024
-"""Of outcomes in one report: it has to pass a slow network within a slice."""
+"""Bytes of outcomes in one exchange, which may have to cross a slow network."""
 # A coroutine that closes a connection needs a round trip.
 _LONGEST_GRACE = 0.1
 # The timer of an event loop may be early by its resolution.
@@ -60,7 +60,7 @@ class SpareMoment:
 
     @property
     def left(self) -> float:
-        """The seconds that are left of it, be it over for its host."""
+        """The seconds that are left, even if the host has ended the slice."""
         return max(0.0, min(time_left(), self._until - self._clock.monotonic()))
 
     @property
@@ -71,20 +71,20 @@ class SpareMoment:
 
     @property
     def has_time_to_tell(self) -> bool:
-        """Return whether one more round trip is likely to end in time."""
+        """Whether one more round trip is likely to end in time."""
         return self.left > self._times.exchange(self._clock.monotonic())
 
     @property
     def is_over(self) -> bool:
-        """Whether what is cancelled now is cancelled because the slice is over."""
+        """Whether a task that is cancelled now is cancelled as the slice is over."""
         return self.left < _AT_ONCE
 
     def fitting(
         self, definitions: Iterable[TaskDefinition], *, unknown: float
     ) -> tuple[str, ...]:
-        """Return the abilities of what is expected to end in the time that is left.
+        """Return the abilities of tasks that are expected to end in time.
 
-        What was never seen is expected to take *unknown* seconds.
+        A task that never ran here is expected to take *unknown* seconds.
         """
         left = self.left
         return tuple(
@@ -97,7 +97,7 @@ class SpareMoment:
     def number_fitting(self, fitting: Sequence[str]) -> int:
         """Return how many tasks are likely to end in half of the time that is left.
 
-        That is, before too little is left for one that takes as long as any did.
+        The time that the slowest of them ever took is set aside first.
         """
         slowest = max(map(self._times.average, fitting), default=inf)
         longest = max(
@@ -116,7 +116,7 @@ class SpareMoment:
         return self.left > self._needed(ability, 0.0, exchanges=1)
 
     def _needed(self, ability: str, unknown: float, *, exchanges: int) -> float:
-        """Return the seconds that there are to be for a task and so many exchanges."""
+        """Return how many seconds a task needs, with so many exchanges."""
         now = self._clock.monotonic()
         task = self._times.task(ability, unknown, now)
         return task + exchanges * self._times.exchange(now) + self.grace

@@ -1,9 +1,9 @@
-"""What a process is to a queue whose brief tasks it runs: a worker for one slice.
+"""A process that runs brief tasks, as its queue sees it: a worker for one slice.
 
 It has a name, but no deque and no heartbeat. It takes tasks under a lease, as many as
-are likely to end in the slice, runs one after another, and reports on them with the
-next exchange, which takes the next ones. Those that there is no time for go back. If a
-slice is ended early, the next one delivers the reports that it has left.
+are likely to end in the slice, and runs one after another. The exchange that reports on
+them takes the next ones. Tasks that there is no time for go back. If a slice is ended
+early, the next one delivers its reports.
 """
 
 from __future__ import annotations
@@ -45,11 +45,14 @@ __all__ = ("SpareWorker",)
 
 logger = BackgroundLogger(__name__)
 
-# Of one ability, in one slice.
+# For one ability, in one slice.
 _MOST_UNPARKED = 20
 
 Execute: TypeAlias = Callable[[Delivery, float, float], Any]
-"""Runs a task, or has it awaited: for so many seconds, and some to heed its end."""
+"""Runs a task, or returns a coroutine that does; it is given two times in seconds.
+
+The task is cancelled after the first, and has the second to end after that.
+"""
 
 
 class SpareWorker:
@@ -76,19 +79,19 @@ class SpareWorker:
         self._is_async = is_async
         self._reraised = reraised
         self.connection = SideConnection(self._parts, driver_source)
-        """Of plain functions, and of what tasks log and save."""
+        """On which plain functions are taken, and tasks log and save."""
         self._times = LearntTimes()
         self._lease = SpareLease(self._parts.settings.lease_ms / 1000, clock)
         self._lock = Lock()
-        # Made with its first turn: a queue may get tasks and a server of a test later.
+        # Made with the first turn: by then a queue has its tasks and a test its server.
         self._known_as: SpareAlias | None = None
         reset_in_children(self, SpareWorker._forget_parent)
 
     @contextmanager
     def turn(self, seconds: float = 0.0) -> Iterator[bool]:
-        """Tell whether nobody else works under this name, while the context lasts.
+        """Take the turn while the context lasts; False if another thread has it.
 
-        Somebody who does is waited for so many seconds.
+        It waits so many *seconds* for the other thread.
         """
         lock = self._lock
         if not lock.acquire(timeout=seconds):
@@ -105,11 +108,11 @@ class SpareWorker:
 
     @property
     def runner(self) -> TaskRunner:
-        """What runs the tasks that it has in hand."""
+        """The runner of the tasks in hand."""
         return self._alias.runner
 
     def in_hand(self, attempt: Attempt) -> AbstractContextManager[None]:
-        """Keep the lease of what is in hand while an attempt runs, however long."""
+        """Keep the lease of the tasks in hand while an attempt runs, however long."""
         alias = self._alias
         renew = partial(self._renew, alias, alias.identity.keys)
         return self._lease.kept(attempt, renew)
@@ -123,18 +126,18 @@ class SpareWorker:
         self._alias.output.has_failed = False
         yield from self._leave_behind()
         yield from self._choose_shard()
-        # How long a task takes that was never seen, the first of a slice finds out.
+        # One task of each slice may be of a kind that never ran here.
         unknown, may_unpark = 0.0, True
         while True:
             own = runnable(self._queue.registry, is_async=self._is_async)
             fitting = moment.fitting(own, unknown=unknown)
             if moment.budget == inf and unknown:
-                # Without a deadline nobody could tell when to stop, so it is one.
+                # Without a deadline nothing tells when to stop: one batch is enough.
                 fitting = ()
             if not fitting and not self._alias.owes:
                 break
             if self._alias.unsent and self._parts.settings.replicas:
-                # While no replica has the reports, there is no time for other tasks.
+                # It takes no other tasks until replicas have the reports.
                 yield from self._exchange(())
                 continue
             taken = yield from self._exchange(fitting, moment.number_fitting(fitting))
@@ -144,7 +147,7 @@ class SpareWorker:
                     duty = Duty.RECRUITED
                 yield from self._leave_behind()
             elif taken.parked and may_unpark:
-                # Workers may be quicker, and park them again.
+                # Only once: workers may take these tasks first, and park them again.
                 may_unpark = False
                 yield from self._unpark(taken.parked)
             else:
@@ -167,9 +170,9 @@ class SpareWorker:
         self.connection.source.close()
 
     def abandon(self, task: Delivery) -> None:
-        """Leave a task behind that goes on, whatever it was told.
+        """Leave a task that runs on, although it was cancelled.
 
-        Nobody may run it beside itself, so nobody gets it until its lease has ended.
+        It must not run twice at a time, so no worker gets it until its lease has ended.
         """
         alias = self._alias
         del alias.unsent[task.id]
@@ -177,7 +180,7 @@ class SpareWorker:
 
     @property
     def _alias(self) -> SpareAlias:
-        assert self._known_as is not None, "nobody has the turn"
+        assert self._known_as is not None, "no thread has the turn"
         return self._known_as
 
     def _begin_anew(self) -> None:
@@ -188,15 +191,16 @@ class SpareWorker:
         self._lock, self._known_as = Lock(), None
 
     def _leave_behind(self) -> Flow[None]:
-        """Take another name, if a task goes on under this one."""
+        """Take another name, if a task runs on under this one."""
         if self._alias.runs_on:
             yield from self._exchange(())
             self._begin_anew()
 
     def _choose_shard(self) -> Flow[None]:
-        """Look at another shard than the last time, once that has all reports.
+        """Go to the next shard, once the last one has all reports.
 
-        If its last reply was lost, it may have given tasks that only it can take back.
+        If its last reply was lost, that shard may have given out tasks that it must
+        take back first.
         """
         alias = self._alias
         shards = alias.identity.shards
@@ -228,7 +232,7 @@ class SpareWorker:
         try:
             exchanged = yield from ask(call)
         except NotReplicated:
-            # It was answered, and the reports are sent again.
+            # Redis did answer; the reports are sent again.
             alias.is_unsure = False
             raise
         alias.is_unsure = False
@@ -239,14 +243,14 @@ class SpareWorker:
         alias.victim = choose_victim(exchanged.loads, alias.name) or ""
         if exchanged.refused:
             logger.warning(
-                "reports on brief tasks %s were refused: they came twice, or after the"
-                " lease had ended, and the tasks belong to others now",
+                "reports on brief tasks %s were refused: they were sent twice, or the"
+                " lease had ended, and workers have the tasks now",
                 ", ".join(exchanged.refused),
             )
         return exchanged
 
     def _unpark(self, abilities: Sequence[str]) -> Flow[None]:
-        """Have tasks put into their inboxes that no worker could run."""
+        """Put parked tasks, which no worker could run, back into their inboxes."""
         keys = self._alias.identity.keys
         for ability in abilities:
             yield from ask(unpark(keys, ability, most=_MOST_UNPARKED, is_able=True))
@@ -257,11 +261,11 @@ class SpareWorker:
         moment: SpareMoment,
         execute: Execute,
     ) -> Flow[int]:
-        """Run tasks while there is time, and return how many were dealt with."""
+        """Run tasks while there is time; return how many were run or cancelled."""
         alias = self._alias
         alias.minutes.sample_waits(taken.tasks, taken.now_ms)
-        # If the slice is ended before they have, the next one hands them back: each to
-        # the front of its inbox, so the last one first.
+        # If the slice is ended early, the next one hands these tasks back: each to the
+        # front of its inbox, so the last one first.
         alias.unsent = {task.id: _back(task) for task in reversed(taken.tasks)}
         # Short tasks do not renew the lease between them.
         until, size = self._clock.monotonic() + self._batch_seconds, 0
@@ -293,7 +297,7 @@ class SpareWorker:
         try:
             ending: Ending = yield Invoke(execute, (task, limit, moment.grace))
         except GeneratorExit:
-            # The host is to stop, or the recruiter was first to find the time over.
+            # The host is asked to stop, or the recruiter ended the slice first.
             if moment.is_over:
                 self._cut_off(task, ability, began_at, moment)
             raise
@@ -301,8 +305,8 @@ class SpareWorker:
         if isinstance(ending, Report):
             alias.unsent[task.id] = ending
             self._times.reported(len(ending.outcome))
-        # What was made to stop goes back. So does what could not begin because Redis
-        # was away, but that did not take as long.
+        # A task that was stopped goes back. So does one that could not begin because
+        # Redis was away, but that takes less time.
         is_stopped = took >= limit and ending in (None, _back(task))
         if is_stopped or alias.runs_on:
             self._cut_off(task, ability, began_at, moment)
@@ -310,8 +314,8 @@ class SpareWorker:
         self._times.took(ability, took, self._clock.monotonic())
         if took > moment.budget:
             _warn_of_length(task, ability, took, moment)
-        # What comes back would keep the next process that took it waiting as long, and
-        # what has no report is not for spare moments, or not for this process.
+        # A task that comes back after so long would hold up the next process, too. One
+        # without a report is not for spare moments, or not for this process.
         comes_back = isinstance(ending, Report) and ending.verdict in ("retry", "back")
         if (comes_back and took > moment.budget) or not isinstance(ending, Report):
             alias.overran = task.id
@@ -319,10 +323,10 @@ class SpareWorker:
     def _cut_off(
         self, task: Delivery, ability: str, began_at: float, moment: SpareMoment
     ) -> None:
-        """Leave a task to workers for which a slice was too short."""
+        """Leave a task to workers, since a slice was too short for it."""
         now = self._clock.monotonic()
         took = now - began_at
-        # How much longer it would have taken, nobody knows. It is taken to be half
+        # Nobody knows how much longer it would have taken. It is assumed to be half
         # done, so such tasks are tried again only where there is twice the time.
         self._times.took(ability, 2 * took, now)
         self._alias.overran = task.id
@@ -338,8 +342,8 @@ def _warn_of_length(
     task: Delivery, ability: str, took: float, moment: SpareMoment
 ) -> None:
     logger.warning(
-        "task %s (%s) took %.0f ms of a slice of %.0f ms: is it brief? This"
-        " process takes no such task for up to a minute",
+        "task %s (%s) took %.0f ms of a slice of %.0f ms; this process takes no such"
+        " task for up to a minute. If it often takes that long, remove brief=True",
         task.id,
         ability,
         took * 1000,

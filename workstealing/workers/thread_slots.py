@@ -7,14 +7,11 @@ from threading import Event, Thread
 from typing import Any
 
 from workstealing._interrupt import Interruptible
-from workstealing._logs import BackgroundLogger
 from workstealing.tasks.attempt import Attempt, Delivery, Ending
 from workstealing.workers.inline_slot import SlotEventLoop
-from workstealing.workers.slots import ResizableSlots, SlotParts
+from workstealing.workers.slots import ResizableSlots, SlotParts, log_late_end
 
 __all__ = ("ThreadSlot", "ThreadSlots")
-
-logger = BackgroundLogger(__name__)
 
 _CLOSE_SECONDS = 2.0
 
@@ -138,10 +135,7 @@ class ThreadSlot:
                 began_at = monotonic()
                 ending = self._execute(delivery)
                 if not in_flight.finish(delivery, ending, monotonic() - began_at):
-                    logger.warning(
-                        "task %s ended after it was given up; its report is dropped",
-                        delivery.id,
-                    )
+                    log_late_end(delivery)
         finally:
             self.is_gone = True
             self._event_loop.close()

@@ -50,11 +50,10 @@ class WorkStealer:
     """
 
     def __init__(self, queue: TaskQueue, *, by: str = "recruit") -> None:
-        self._parts = internals_of(queue)
+        parts = internals_of(queue)
         self._by = checked_queue_name(by, "by")
-        self._connection = SideConnection(self._parts, driver_source)
-        self._has_declared = False
-        self._rounds = _UpkeepRounds(self._parts)
+        self._connection = SideConnection(parts, driver_source)
+        self._rounds = _UpkeepRounds(parts)
 
     @property
     def target(self) -> str:
@@ -63,10 +62,7 @@ class WorkStealer:
 
     def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        parts, driver = self._parts, self._connection.source.driver
-        if parts.schedules.has_code and not self._has_declared:
-            driver.run(parts.schedules.declare())
-            self._has_declared = True
+        driver = self._connection.source.driver
         return driver.run(self._rounds.upkeep_of_next(self._by))
 
     def close(self) -> None:
@@ -81,11 +77,10 @@ class AsyncWorkStealer:
     """The upkeep of a queue as a job; the asyncio face of `WorkStealer`."""
 
     def __init__(self, queue: AsyncTaskQueue, *, by: str = "recruit") -> None:
-        self._parts = internals_of(queue)
+        parts = internals_of(queue)
         self._by = checked_queue_name(by, "by")
-        self._connection = SideConnection(self._parts, async_driver_source)
-        self._has_declared = False
-        self._rounds = _UpkeepRounds(self._parts)
+        self._connection = SideConnection(parts, async_driver_source)
+        self._rounds = _UpkeepRounds(parts)
 
     @property
     def target(self) -> str:
@@ -94,10 +89,7 @@ class AsyncWorkStealer:
 
     async def recruited(self) -> Duty:
         """Do a bounded part of what is due."""
-        parts, driver = self._parts, self._connection.source.driver
-        if parts.schedules.has_code and not self._has_declared:
-            await driver.run(parts.schedules.declare())
-            self._has_declared = True
+        driver = self._connection.source.driver
         return await driver.run(self._rounds.upkeep_of_next(self._by))
 
     async def close(self) -> None:
@@ -109,16 +101,18 @@ class AsyncWorkStealer:
 
 
 class _UpkeepRounds:
-    """The upkeep of the shards of a queue, each in its turn."""
+    """The upkeep of the shards of a queue, one after another."""
 
     def __init__(self, parts: QueueInternals[Any]) -> None:
         self._parts = parts
-        self._has_asked = False
+        self._has_declared = self._has_asked = False
 
     def upkeep_of_next(self, by: str) -> Flow[Duty]:
         """Do a bounded part of what is due in the next shard."""
-        parts = self._parts
-        shards = parts.shards
+        parts, shards = self._parts, self._parts.shards
+        if parts.schedules.has_code and not self._has_declared:
+            yield from parts.schedules.declare()
+            self._has_declared = True
         if shards.are_several or not self._has_asked:
             yield from shards.known()
             self._has_asked = True

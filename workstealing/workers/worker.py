@@ -8,17 +8,17 @@ from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.workers.engine import WorkerEngine, enlist_when_idle
+from workstealing.workers.batching import LARGEST_BATCH
+from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import (
-    LoopStats,
     Phase,
     checked_queue,
     default_pool,
     worker_name,
 )
-from workstealing.workers.in_flight import LARGEST_BATCH
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("Worker",)
 
@@ -51,7 +51,7 @@ class Worker:
         self.name = worker_name(pool or default_pool(), index)
         self._queue = checked_queue(queue).sync()
         self._batch = checked_whole(batch, "batch", 1, LARGEST_BATCH)
-        self._idle = enlist_when_idle(recruiter)
+        self._recruiter = recruiter
         self._chance = chance
         self._clock = clock
         self._is_stopping = False
@@ -77,7 +77,7 @@ class Worker:
             until_empty=until_empty,
             chance=self._chance,
             clock=self._clock,
-            idle=self._idle,
+            recruiter=self._recruiter,
             # Ctrl-C is meant for the worker, wherever it happens to be.
             reraised=(KeyboardInterrupt,),
             overlaps=True,

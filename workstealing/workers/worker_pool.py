@@ -17,20 +17,16 @@ from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.pool.autoscale import Autoscale, BacklogScaler
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.async_slots import AsyncSlots
-from workstealing.workers.engine import check_threads, enlist_when_idle
-from workstealing.workers.identity import (
-    STOP_SECONDS,
-    WorkerStats,
-    default_pool,
-    worker_name,
-)
-from workstealing.workers.in_flight import LARGEST_BATCH
+from workstealing.workers.batching import LARGEST_BATCH
+from workstealing.workers.engine import check_threads
+from workstealing.workers.identity import STOP_SECONDS, default_pool, worker_name
 from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.loop_thread import LoopThread, cancel_tasks
 from workstealing.workers.process_pool import ProcessPool, StartMethod
 from workstealing.workers.queue_choice import AnyQueue, checked_choice
 from workstealing.workers.slot_pool import SlotPool
 from workstealing.workers.thread_slots import ThreadSlots
+from workstealing.workers.worker_stats import WorkerStats
 
 __all__ = ("Kind", "WorkerPool")
 
@@ -270,7 +266,7 @@ class WorkerPool:
             partial(AsyncSlots, loop=loop) if self.kind == "asyncio" else ThreadSlots,
             batch=self._batch,
             until_empty=until_empty,
-            idle=enlist_when_idle(self._recruiter),
+            recruiter=self._recruiter,
             tick=self._tick,
             chance=self._chance,
             clock=self._clock,

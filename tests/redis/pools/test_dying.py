@@ -22,7 +22,7 @@ from workstealing.errors import TaskDead
 from workstealing.inspecting import Inspector
 from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
-from workstealing.workers.process_child import ExitCode
+from workstealing.workers.child_protocol import ExitCode
 from workstealing.workers.worker_pool import WorkerPool
 
 Pools = Callable[..., WorkerPool]
@@ -329,7 +329,7 @@ def test_a_child_that_holds_the_interpreter_beyond_its_limit_is_killed(
             ctypes.PyDLL(None).usleep(20_000_000)
         """
     )
-    monkeypatch.setattr("workstealing.workers.process_pool.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("workstealing.workers.child_handle.GRACE_SECONDS", 0.5)
     pool = pools(app.queue, 1, "processes")
     pool.start()
     seized = app.seize.submit()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workstealing.workers.all_empty import AllEmpty
+from workstealing.workers.shared_slots import AllEmpty
 
 
 def test_it_ends_when_every_queue_stays_empty() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workstealing.workers.in_flight import Batching
+from workstealing.workers.batching import Batching
 
 
 def learnt(*seconds: float, most: int = 100) -> Batching:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.testing import ManualClock
-from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.batching import Batching
+from workstealing.workers.in_flight import InFlight
 
 
 class Scene:

@@ -9,7 +9,8 @@ import pytest
 
 from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report, Unroutable
 from workstealing.testing import ManualClock
-from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.batching import Batching
+from workstealing.workers.in_flight import InFlight
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.slots import SlotParts
 

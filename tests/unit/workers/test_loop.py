@@ -24,8 +24,9 @@ from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
+from workstealing.workers.batching import Batching
 from workstealing.workers.identity import Phase, WorkerIdentity
-from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.loop import UntilEmpty, WorkerLoop, choose_victim
 

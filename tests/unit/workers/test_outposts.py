@@ -14,10 +14,12 @@ from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock
-from workstealing.workers.identity import LoopStats, WorkerIdentity
-from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.batching import Batching
+from workstealing.workers.identity import WorkerIdentity
+from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.outposts import Outposts
+from workstealing.workers.worker_stats import LoopStats
 
 HUNG_SECONDS = 5.0
 AWAY = RedisUnavailable("nobody answers")

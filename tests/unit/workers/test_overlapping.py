@@ -17,8 +17,9 @@ from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
+from workstealing.workers.batching import Batching
 from workstealing.workers.identity import Phase, WorkerIdentity
-from workstealing.workers.in_flight import Batching, InFlight
+from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.loop import UntilEmpty, WorkerLoop
 
@@ -65,7 +66,7 @@ class Redis:
         self.seconds = seconds
         self.during: dict[str, Callable[[], None]] = {}
         """What happens while a task runs, by its id."""
-        self.has_descriptors = True
+        self.check_descriptors: Callable[[], object] = lambda: None
         self.attempt: Any = None
         self.ending: Callable[[Delivery], Any] = lambda t: Report(t.id, "t", "done")
         driver: Any = self
@@ -80,7 +81,7 @@ class Redis:
             QueueSchedules("queue/run", KEYS, QueueSettings(), None, 0),
             idle=lambda: None,
             is_supervised=lambda: True,
-            has_descriptors=lambda: self.has_descriptors,
+            check_descriptors=lambda: self.check_descriptors(),
             until_empty=until_empty,
             rest=5.0,
             may_repeat=False,
@@ -622,8 +623,11 @@ def test_nothing_is_read_on_a_connection_whose_descriptor_a_task_has_closed() ->
     first = probed()
     redis = Redis(400)
 
+    def raise_lost() -> None:
+        raise PoolBroken("a task has closed file descriptors")
+
     def close_all() -> None:
-        redis.has_descriptors = False
+        redis.check_descriptors = raise_lost
 
     redis.during[task_in_hand(first)] = close_all
     with pytest.raises(PoolBroken, match="closed file descriptors"):

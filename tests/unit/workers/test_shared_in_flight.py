@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.testing import ManualClock
-from workstealing.workers.all_empty import AllEmpty
-from workstealing.workers.in_flight import Batching
+from workstealing.workers.batching import Batching
 from workstealing.workers.queue_shares import QueueShares
 from workstealing.workers.shared_in_flight import SharedInFlight
 
@@ -22,11 +21,10 @@ class Scene:
     ) -> None:
         self.clock = ManualClock(100.0)
         self.shares = QueueShares(weights, strict=strict, clock=self.clock)
-        empty = AllEmpty(2)
         self.batchings = [Batching(), Batching()]
         self.first, self.second = (
-            SharedInFlight(batching, self.clock, self.shares, place, empty)
-            for place, batching in enumerate(self.batchings)
+            SharedInFlight(batching, self.clock, self.shares, lambda: None)
+            for batching in self.batchings
         )
         self.woken: list[str] = []
         self.first.wake = lambda _: self.woken.append("first")

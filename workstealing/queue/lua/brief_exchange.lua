@@ -51,9 +51,9 @@
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
 -- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
--- KEY thefts          stream  victim, thief, tasks; the last 200 thefts
+-- KEY thefts          stream  the last 200 thefts: victim, thief, tasks moved
 -- KEY too_long        hash  id -> when a spare moment was too short for it
--- KEY biographies     hash  id -> what befell a task that has ended, as in history
+-- KEY biographies     hash  id -> events of a task that has ended, as in history
 -- ARG worker         str   a name that no other process has
 -- ARG lease_ms       int
 -- ARG want           int   tasks to take at most; 0: report only
@@ -77,8 +77,8 @@
 local refused, reports_at = {}, abilities_at + fitting
 if #ARGV >= reports_at then settle(reports_at, #ARGV, refused) end
 local returned = 0
--- What is in `running` still was given to it in a reply that it never heard: that goes back, too.
--- A task that runs on is no such one. It is put aside meanwhile, for all of `running` is returned.
+-- Tasks that are still in `running` were given to it in a reply that got lost: they go back, too. A
+-- task that runs on does not, so it is removed while all others in `running` are returned.
 local kept_since = runs_on and redis.call('HGET', running, overran)
 if kept_since then redis.call('HDEL', running, overran) end
 if redis.call('EXISTS', running) == 1 then returned = return_running(math.huge, unknown) end
@@ -92,26 +92,26 @@ end
 if returned > 0 then wake_workers(returned) end
 if overran ~= '' then
   local kept_ms, most_kept = 24 * 3600 * 1000, 1000
-  -- Most of so many have ended long ago; of the others, each is tried once more.
+  -- Most of so many ended long ago. The others are tried once more.
   if redis.call('HLEN', too_long) >= most_kept then redis.call('DEL', too_long) end
   first_write('HSET', too_long, overran, now)
   redis.call('PEXPIRE', too_long, kept_ms)
 end
 
--- What fits: it is brief and may be run here, as Python says, and it is not for workers.
+-- Which tasks fit: those that Python says are brief and may run here, unless they are for workers.
 
 local is_fitting = {}
 for i = abilities_at, abilities_at + fitting - 1 do is_fitting[ARGV[i]] = true end
 local is_any_too_long = redis.call('EXISTS', too_long) == 1
 
--- A task that somebody died with may end this process too: workers are there to be ended.
+-- A task that a worker died with may end this process, too. Workers can be replaced.
 local function is_for_workers(id)
   if is_any_too_long and redis.call('HEXISTS', too_long, id) == 1 then return true end
   return is_odd and suspect_among({id}) and redis.call('EXISTS', members) == 1
 end
 
--- How far it looks for tasks that fit: ids that do not, and bytes of envelopes, and one
--- envelope beyond that. Others that are too large to read do not fit, and hide nothing.
+-- How far it looks for tasks that fit: past so many ids that do not, and into so many bytes of
+-- envelopes, and one larger envelope. Other large tasks do not fit, and hide none behind them.
 local most_others, may_read, may_read_more = 20, 256 * 1024, true
 local function ability_in(envelope)
   local name, version = envelope_name(envelope)
@@ -134,8 +134,8 @@ end
 
 -- Where it takes tasks from: lines, the front of inboxes, the back of a deque.
 
--- Let lines have their turns, for one task: only the first of a line was looked at. It is the
--- first of all, so that it is run, for the room of a rate that it was given does not come back.
+-- Let lines have their turns, for one task, since only the first task of a line was looked at. It
+-- is taken before all others, so that it is run: room of a rate, once used, does not come back.
 local function take_from_lines(priority)
   if room == 0 or #tasks > 0 then return end
   local others = room - 1
@@ -167,7 +167,7 @@ local function choose_first(inbox)
   return chosen, others, number
 end
 
--- Take tasks at the front of an inbox that fit; tell whether there were any, be they put aside.
+-- Take tasks at the front of an inbox that fit; tell whether there were any, even if put aside.
 local function take_first(inbox)
   local chosen, others, number = choose_first(inbox)
   if #chosen == 0 then return false end
@@ -226,7 +226,7 @@ if want > 0 and next(is_fitting) and not (is_odd and is_queue_paused()) then
   end
   if #tasks == 0 and victim ~= '' then take_from_back() end
 end
--- What a limit has room for now, by a report or by time, may be for workers.
+-- Lines whose limit has room again may be for workers.
 local unblocked = is_odd and number_unblocked() or 0
 if unblocked > 0 then wake_workers(unblocked) end
 
@@ -237,7 +237,7 @@ if kept_since or #tasks > 0 then
 else
   redis.call('ZREM', workers, worker)
 end
--- What is paused may stand before others for longer than this call may read.
+-- Paused tasks may stand before others, further than this call may read.
 if bytes_left <= 0 then wake_workers(1) end
 if #tasks == 0 then
   local wanted, most_wanted = {}, 10

@@ -33,14 +33,14 @@
 -- KEY bell              list  wake-ups for idle workers
 -- KEY uniques           hash  unique key -> id
 -- KEY unique_of         hash  id -> how long it is unique, its priority, since when, its key
--- KEY paused_tasks      hash  id -> its place in lines, if it waits there because of a pause
+-- KEY paused_tasks      hash  id -> its place among those put aside by a pause
 -- KEY aside             zset  task name, sequence, id of all that were put aside by a pause
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY followers         hash  id -> what waits for its end, or needs its outcome
 -- KEY steps             hash  id of a step that waits -> how it is put into the queue
 -- KEY groups            hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times       zset  group -> when it is forgotten, or given up if it is not all there
--- KEY biographies       hash  id -> what befell a task that has ended, as in history
+-- KEY biographies       hash  id -> events of a task that has ended, as in history
 -- ARG id            str
 -- ARG worker        str  its holder, as last read; empty: nobody
 -- ARG needs         str  the ability that it is parked for, as last read; empty: none

@@ -28,8 +28,8 @@
 --
 -- Reply: now, urgent, normal, low, all tasks, assigned, outcomes, delayed, dead, parked,
 -- waiting because of a pause, input ended, in lines, held back by limits (of two thousand
--- lines at most), steps that wait for others; then stats, upkeep, workers with leases, loads, abilities and pauses, each name,
--- value, …
+-- lines at most), steps that wait for others; then stats, upkeep, workers with leases, loads,
+-- abilities and pauses, each name, value, …
 
 local now, most_lines = now_ms(), 1000
 return {

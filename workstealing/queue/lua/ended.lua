@@ -12,7 +12,7 @@
 local place = after ~= '' and redis.call('LPOS', outcome_times, after, 'RANK', latest and -1 or 1,
   'MAXLEN', latest and far or 0)
 if not latest then
-  -- Who is no longer there has left at the front, and all who stood before it.
+  -- If it is no longer there, it has left at the front, with all that stood before it.
   local first = place and place + 1 or 0
   return redis.call('LRANGE', outcome_times, first, first + most - 1)
 end

@@ -59,7 +59,7 @@
 -- KEY steps           hash  id of a step that waits -> how it is put into the queue
 -- KEY groups          hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times     zset  group -> when it is forgotten, or given up if it is not all there
--- KEY biographies     hash  id -> what befell a task that has ended, as in history
+-- KEY biographies     hash  id -> events of a task that has ended, as in history
 -- ARG worker         str
 -- ARG incarnation    str
 -- ARG lease_ms       int
@@ -86,7 +86,7 @@ local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
   settle(first, math.min(first + slice - 1, #ARGV), refused)
 end
--- Who neither renews nor takes anything learns of a lost lease later.
+-- An exchange that neither renews nor takes tasks leaves a lost lease to a later one to notice.
 if (renews or held >= 0) and not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
 if held >= 0 then resynchronize(held) end
@@ -109,23 +109,23 @@ if may_take then
   end
 end
 if has_deque_changed then record_load(worker, redis.call('LLEN', deque)) end
--- What others wait for, and this worker has not taken.
+-- Lines that have room again, or that this worker has not served, are for others.
 local unblocked = is_odd and number_unblocked() or 0
 if (unblocked > 0 or has_lines and room > 0 and not is_alone)
     and redis.call('EXISTS', turns[1], turns[2], turns[3]) > 0 then
   wake_workers(math.max(1, unblocked))
 end
 
--- What was too much to read at once must not wait until somebody has run what was read.
+-- Tasks that were too large to read at once must not wait until those that were read have run.
 if bytes_left <= 0 then wake_workers(1) end
 
--- Those that came due together are for all who rest: only this worker knew when.
+-- Many tasks that came due together are for all resting workers: only this one knew when.
 if promoted > #tasks / 4 then wake_workers(promoted - #tasks / 4) end
 
 local victims = {}
 if may_take and #tasks == 0 then
   if has_loads then victims = redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES') end
-  -- A wake-up that is left over would only wake it again: whoever does not rest looks first.
+  -- A wake-up that is left over would only wake it again: all workers look before they rest.
   if has_bell and lists == 0 and not has_lines and not has_loads then
     redis.call('DEL', bell)
   end
@@ -138,14 +138,14 @@ if is_there(cancelling) then
 end
 local is_quiet = may_take and lists == 0 and not has_lines and not is_odd and not has_ticks
 local is_overdue = renews and claim_upkeep(is_quiet and #victims == 0) and 1 or 0
--- Who has something to do hears of it only now and then.
+-- A worker that was given tasks is told the counts only when it renews its lease.
 local is_told = renews or #tasks == 0 or is_odd
 local unfinished = not is_told and -1 or has_tasks and redis.call('HLEN', task) or 0
 local delayed, held_back, pauses = 0, 0, {}
 local limited, most_lines = 0, 10
 if is_odd then
   unfinished = unfinished - redis.call('ZCARD', dead) - redis.call('HLEN', parked)
-  -- Others count that these wait for.
+  -- Steps wait for other tasks, which are counted themselves.
   if is_there(steps) then unfinished = unfinished - redis.call('HLEN', steps) end
   delayed = redis.call('ZCARD', later)
   if is_there(paused) then
@@ -153,7 +153,7 @@ if is_odd then
   end
   if is_there(placed) then limited = count_blocked(now, most_lines) end
 end
--- Delayed tasks and rates are for those who take tasks, and they may all be at rest.
+-- Delayed tasks and rates are for workers that take tasks, and these may all be at rest.
 if is_odd and renews and want == 0 and not is_queue_paused()
     and redis.call('ZCOUNT', later, '-inf', now) + redis.call('ZCOUNT', refills, '-inf', now) > 0 then
   wake_workers(1)
@@ -162,7 +162,7 @@ local due = 0
 if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end
 local next_in = -1
 if may_take and #tasks == 0 and (is_odd or has_ticks) then
-  -- What is due already, and was left, may stay so: nobody hurries for that.
+  -- A task that was due already and was left may have to stay: that is no reason to hurry.
   local after_now = '(' .. string.format('%d', now)
   for _, key in ipairs({later, refills, ticks}) do
     local first = tonumber(redis.call('ZRANGE', key, after_now, '+inf', 'BYSCORE',
@@ -172,7 +172,7 @@ if may_take and #tasks == 0 and (is_odd or has_ticks) then
     end
   end
 end
--- To write a reply takes long, too: what mostly is nothing is left out.
+-- Writing a reply takes time, too, so values that are mostly empty are left out.
 if not is_odd and due == 0 and next_in < 0 then
   return {now, tasks, refused, to_stop, victims, unfinished, is_overdue}
 end

@@ -13,7 +13,7 @@
 -- KEY later       zset  id -> when it is due
 -- KEY control     hash  input_ended
 -- KEY bell        list  wake-ups for idle workers
--- KEY priorities  hash  id -> 0 urgent or 2 low; of tasks that wait outside of such an inbox
+-- KEY priorities  hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY inboxes[3]  list  urgent, normal, low
 -- KEY turns[3]    zset  line -> its turn; urgent, normal, low
 -- KEY ready       zset  fair key, sequence, line; lines of a fair key behind its head

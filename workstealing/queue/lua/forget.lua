@@ -9,7 +9,7 @@
 -- KEY purged         hash  id -> how often outcome_times names it that was forgotten
 -- KEY followers      hash  id -> what waits for its end, or needs its outcome
 -- KEY task           hash  id -> envelope
--- KEY biographies    hash  id -> what befell a task that has ended, as in history
+-- KEY biographies    hash  id -> events of a task that has ended, as in history
 -- ARGS ids  str
 --
 -- Reply: number of outcomes forgotten.

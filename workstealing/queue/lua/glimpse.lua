@@ -2,7 +2,7 @@
 -- Look at a shard from outside: is there something to do, and is anybody there to do it?
 --
 -- KEY inboxes[3]        list  urgent, normal, low
--- KEY turns[3]          zset  line or fair key -> its turn; urgent, normal, low
+-- KEY turns[3]          zset  line -> its turn; urgent, normal, low
 -- KEY loads             zset  worker -> length of its deque
 -- KEY later             zset  id -> when it is due
 -- KEY refills           zset  limit key, or a limit after a tab -> when it has room

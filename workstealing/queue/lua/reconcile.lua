@@ -20,7 +20,7 @@
 -- KEY permits         hash  limit key -> how many tasks hold a permit
 -- KEY permit_holders  hash  id -> limit keys that it holds permits of
 -- KEY refills         zset  limit key, or a limit after a tab -> when it has room
--- KEY biographies     hash  id -> what befell a task that has ended, as in history
+-- KEY biographies     hash  id -> events of a task that has ended, as in history
 -- KEY done            hash  id -> outcome
 -- ARG size  int  locks looked at, about
 --
@@ -42,8 +42,7 @@ for i = 1, #holders[2], 2 do
   local id = holders[2][i]
   if redis.call('HEXISTS', lock, id) == 0 then return_permits({id}) end
 end
--- Counts that nobody can give back any more, or that others have written, are set right while
--- there are few.
+-- Counts of permits that were lost, or that others have written, are corrected while there are few.
 local most_counted = 1000
 if redis.call('HLEN', permits) <= most_counted
     and redis.call('HLEN', permit_holders) <= most_counted then
@@ -68,7 +67,7 @@ for i = 1, #lives[2], 2 do
     redis.call('HDEL', biographies, lives[2][i])
   end
 end
--- Who stands behind all others is never come across.
+-- Otherwise, an entry behind all others would never be looked at.
 for priority = 0, 2 do
   repair_turns(priority, redis.call('ZRANGE', turns[priority + 1], -size, -1, 'WITHSCORES'))
 end

@@ -1,7 +1,7 @@
 --- needs: clock, first_write
 -- Record that duties were done, and by whom.
 --
--- KEY upkeep  hash  duty -> last done at; and who did how many slices
+-- KEY upkeep  hash  duty -> last done at
 -- KEY stats   hash  counts
 -- ARG by       str  who
 -- ARGS duties  str  names

@@ -20,7 +20,7 @@ if not string.find(' ' .. channels .. ' ', ' ' .. channel .. ' ', 1, true) then
   -- Only the last few are kept. The others find the outcome by asking again.
   channels = (string.match(channels, ' %S+ %S+ %S+$') or channels) .. ' ' .. channel
 end
--- Even if it is there: a primary that became a replica refuses this, and so tells a caller
--- who has waited there since.
+-- Written even if it is there: a primary that became a replica refuses to write, which tells a
+-- caller that still waits there.
 first_write('HSET', awaited, id, channels)
 return {'requested'}

@@ -1,13 +1,13 @@
 --- needs: clock, history, put_into_inbox, wake_workers
 -- Resume a task name, or all of a queue, and bring tasks of that name that were put aside
--- back to the front of their inboxes or lines. Called again while it has more: the last come first, so
--- that the order is kept. Until then its pause reads 0, and upkeep goes on with it if need be.
+-- back to the front of their inboxes or lines. Called again while it has more: the last come
+-- first, so that the order is kept. Until then its pause reads 0, and upkeep goes on if need be.
 --
 -- KEY paused        hash  task name, or * for all -> since when; 0: it is being resumed
 -- KEY paused_tasks  hash  id -> its place among those put aside by a pause
 -- KEY aside         zset  task name, sequence, id of all that were put aside by a pause
 -- KEY inboxes[3]    list  urgent, normal, low
--- KEY priorities    hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY priorities    hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY bell          list  wake-ups for idle workers
 -- KEY control       hash  token
 -- KEY turns[3]      zset  line -> its turn; urgent, normal, low

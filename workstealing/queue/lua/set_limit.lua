@@ -16,7 +16,8 @@
 -- ARG numbers  str  as limits has them; empty: those of the code
 -- ARG most     int  lines that get their turn at most
 --
--- Reply: 1 if there is such a limit, 2 if it is one of the other kind; then 1 if lines are left that wait for it.
+-- Reply: 1 if there is such a limit, 2 if it is one of the other kind; then 1 if lines are left
+-- that wait for it.
 
 local known = redis.call('HGET', limits, name)
 if not known then return {0, 0} end

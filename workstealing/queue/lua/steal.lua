@@ -13,7 +13,7 @@
 -- KEY bell     list  wake-ups for idle workers
 -- KEY task     hash  id -> envelope
 -- KEY paused   hash  task name, or * for all -> since when; 0: it is being resumed
--- KEY thefts   stream  the last ones: victim, thief, tasks moved
+-- KEY thefts   stream  the last 200 thefts: victim, thief, tasks moved
 -- ARG victim  str   name
 -- ARG thief   str   name
 -- ARG most    int   tasks moved at most
@@ -58,7 +58,7 @@ local taken = redis.call('RPOP', victim_deque, math.min(math.ceil(length / 2), m
 local holders = redis.call('HMGET', lock, unpack(taken))
 local histories = redis.call('HMGET', history, unpack(taken))
 local moved, left = {}, length - #taken
-local locks, befell = {}, {}
+local locks, noted = {}, {}
 for n = #taken, 1, -1 do
   local id, holder = taken[n], holders[n]
   if holder and string.sub(holder, 1, #victim + 1) == victim .. '#' then
@@ -66,8 +66,8 @@ for n = #taken, 1, -1 do
       local attempts, deaths, steals, failures, events = read_history(histories[n])
       events = add_events(events, stolen)
       moved[#moved + 1] = id
-      befell[#befell + 1] = id
-      befell[#befell + 1] = write_history(attempts, deaths, steals + 1, failures, events)
+      noted[#noted + 1] = id
+      noted[#noted + 1] = write_history(attempts, deaths, steals + 1, failures, events)
       locks[#locks + 1] = id
       locks[#locks + 1] = thief .. '#' .. new_token()
     else
@@ -77,7 +77,7 @@ for n = #taken, 1, -1 do
 end
 record_load(victim, left)
 if #moved > 0 then
-  redis.call('HSET', history, unpack(befell))
+  redis.call('HSET', history, unpack(noted))
   redis.call('HSET', lock, unpack(locks))
   redis.call('RPUSH', thief_deque, unpack(moved))
   redis.call('ZADD', loads, #moved, thief)

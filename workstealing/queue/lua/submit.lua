@@ -58,8 +58,7 @@ local reply, fresh, refused, is_written = {'ok'}, count, nil, false
 if is_new then
   refused = refusal(count)
 else
-  -- Outcomes are not read, but for short ones of ids that come again. That of a dead letter is
-  -- there beside its envelope.
+  -- Only short outcomes of known ids are read. A dead letter has an outcome and an envelope.
   local is_long = #ARGV[tasks_at + 1] > long
   if count == 1 then
     ended[1] = redis.call('HEXISTS', done, ids[1]) == 1
@@ -69,7 +68,7 @@ else
     ended = redis.call('HMGET', done, unpack(ids))
   end
   if count == 1 then
-    -- Mostly a task that comes alone is new: writing it tells.
+    -- A task that comes alone is mostly new, and writing it tells whether it is.
     refused = not ended[1] and refusal(1)
     if not ended[1] and not refused then
       is_written = redis.call('HSETNX', task, ids[1], ARGV[tasks_at + 1]) == 1

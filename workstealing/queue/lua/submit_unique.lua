@@ -24,7 +24,7 @@
 -- KEY parked_abilities  set      abilities that something is parked for
 -- KEY stats             hash  counts
 -- KEY awaited           hash  id -> channels to publish its outcome on
--- KEY priorities        hash  id -> 0 urgent or 2 low; of tasks that left such an inbox
+-- KEY priorities        hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY control           hash  input_ended
 -- KEY bell              list  wake-ups for idle workers
 -- KEY inboxes[3]        list  urgent, normal, low
@@ -47,7 +47,7 @@
 -- KEY steps             hash  id of a step that waits -> how it is put into the queue
 -- KEY groups            hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times       zset  group -> when it is forgotten, or given up if it is not all there
--- KEY biographies       hash  id -> what befell a task that has ended, as in history
+-- KEY biographies       hash  id -> events of a task that has ended, as in history
 -- ARG id            str
 -- ARG envelope      str
 -- ARG is_drawn      flag  nobody else can have chosen this id
@@ -119,7 +119,7 @@ local state, written = standing(id)
 if state then
   if is_drawn or written == envelope then return {'new'} end
   if state == 'live' or not again then return {'known', id, state} end
-  -- When it ended marks it: who asks twice must not forget what it submitted itself.
+  -- The mark is when it ended: a caller that asks twice must not forget its own new task.
   local mark = redis.call('ZSCORE', dead, id) or ended_mark(id)
   if mark ~= seen then return {'ended', mark} end
 end

@@ -11,7 +11,7 @@
 -- KEY inboxes[3]        list  urgent, normal, low
 -- KEY bell              list  wake-ups for idle workers
 -- KEY paused            hash  task name, or * for all -> since when; 0: it is being resumed
--- KEY turns[3]          zset  line or fair key -> its turn; urgent, normal, low
+-- KEY turns[3]          zset  line -> its turn; urgent, normal, low
 -- KEY refills           zset  limit key, or a limit after a tab -> when it has room
 -- KEY outcome_times     list  id and when its outcome expires, in the order of their ends
 -- KEY outbox            zset  id -> when its outcome expires; of former releases
@@ -54,7 +54,7 @@ duties[#duties + 1] = 'claimed'
 duties[#duties + 1] = now
 local _, oldest = read_outcome_time(redis.call('LINDEX', outcome_times, 0))
 local has_old = (oldest or math.huge) <= now and 1 or 0
--- One look at all that a queue at rest has none of.
+-- One look at all keys that a queue at rest does not have.
 if redis.call('EXISTS', loads, parked_abilities, later, ticks, inboxes[1], inboxes[2], inboxes[3],
     paused, turns[1], turns[2], turns[3], refills, dead, unique_windows, rates, group_times,
     lock, permit_holders, outbox) == 0 then

@@ -15,13 +15,13 @@
 -- KEY priorities    hash  id -> 0 urgent or 2 low; or its line and sequence
 -- KEY steps         hash  id of a step that waits -> how it is put into the queue
 -- KEY groups        hash  group -> members left, all, failed, ms it is remembered, calls
--- KEY biographies   hash  id -> what befell a task that has ended, as in history
+-- KEY biographies   hash  id -> events of a task that has ended, as in history
 -- ARG id  str
 --
 -- Reply: now, envelope, lock, outcome, due, given up, ability, history, asked to stop,
 -- how it is unique, whether a pause put it aside, pauses as name, since when, …; priority or
 -- line; whether it is a step that waits, and the group that it waits for: members left, all,
--- failed, …; what befell it, if it has ended; an empty string for each that is missing.
+-- failed, …; its events, if it has ended; an empty string for each that is missing.
 
 return {
   now_ms(),

@@ -1,5 +1,5 @@
 --- needs: clock, history, give_back, wake_workers
--- Give parked tasks back to their inboxes if a worker can run them now, or who calls it.
+-- Give parked tasks back to their inboxes if a worker, or the caller, can run them now.
 --
 -- KEY parked_for        zset  id -> since when; all that wait for this ability
 -- KEY parked_abilities  set      abilities that something is parked for
@@ -23,7 +23,7 @@
 -- KEY history           hash  id -> attempts:deaths:steals:events, then failures
 -- ARG ability  str  name@version
 -- ARG most     int  tasks given back at most
--- ARG is_able  flag  who calls it can run them, worker or not
+-- ARG is_able  flag  the caller can run them, even if no worker can
 --
 -- Reply: number of tasks given back.
 

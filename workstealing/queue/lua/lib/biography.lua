@@ -1,6 +1,6 @@
 --- needs: history
--- The biography of a task that something befell: its history gains when it was submitted and
--- taken, and is kept beside its outcome when it has ended.
+-- The biography of a task that has a history: the events of that, with those of its submission and
+-- of being taken. It is kept beside its outcome when it has ended.
 
 -- When a task was submitted and is due, as its envelope says where this library writes it.
 local function submission_events(envelope)
@@ -31,7 +31,7 @@ local function note_taken(positions, ids, envelopes, histories, now)
   redis.call('HSET', history, unpack(fields))
 end
 
--- Forget the histories of tasks that have ended, but keep what befell those that have an outcome
+-- Forget the histories of tasks that have ended, but keep the events of those that have an outcome
 -- in the list: id, outcome, id, outcome, …
 local function keep_biographies(ids, outcomes, now)
   --- uses: history, biographies

@@ -1,6 +1,6 @@
--- What befell a task, kept only for those that something befell: attempts that failed,
--- workers that died running it, thieves that took it; then the last events of its life. Behind
--- that stand the outcomes of its last failed attempts, a line each, the latest first.
+-- The history of a task, kept only if something out of the ordinary happened to it: how many
+-- attempts failed, how many workers died running it, how often it was stolen; then its last events.
+-- Behind that stand the outcomes of its last failed attempts, a line each, the latest first.
 --
 -- An event is a letter, the time and the workers that it is about; events are separated by tabs:
 --   n submitted (by the clock of the producer)   q due   t taken   e ended   ~ earlier ones went

@@ -38,7 +38,7 @@ local function ready_member(group, line)
   return group .. '\0' .. padded(new_sequence()) .. '\0' .. line
 end
 
--- Lines and turns that others have written may be anything: nil if they are none.
+-- Others may have written anything into these keys: nil if it is no turn, false if no line.
 local function finite_turn(text)
   local turn = tonumber(text)
   if turn and turn >= 0 and turn < 1e12 then return turn end

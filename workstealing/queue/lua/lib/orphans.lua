@@ -1,9 +1,9 @@
---- needs: caller, history, give_back, give_up, permits
+--- needs: caller, history, give_back, give_up, permits, envelope_name
 -- Return the tasks of a worker that is dead, leaves, or came back as a new incarnation.
 -- A task that was begun and must not run twice (a ! stands before its time) is given up
 -- instead, for nobody knows what it did.
 
--- What befalls its tasks. If it died, its lease ended some time before, or its name was taken.
+-- The events of its tasks. If it died, its lease ended some time before, or its name was taken.
 local function parting_events(has_died, lease_end)
   --- uses: worker
   if not has_died then return {event('h', now, worker)} end
@@ -38,12 +38,6 @@ local function note_parting(id, taken_at, has_died, parting)
   return deaths
 end
 
--- Return the name that an envelope has where this library writes it, or nothing.
-local function name_in(envelope)
-  envelope = string.gsub(string.sub(envelope or '', 1, 1000), '^{"sig":"[^"]*",', '{', 1)
-  return string.match(envelope, '^{"v":1,"name":"([^"\\]*)"') or ''
-end
-
 -- Return the tasks that it has taken. If it died, a task that has seen *most_deaths* is
 -- given up with the outcome *exhausted*; nil if it did not die. The results are their
 -- number, and those that were given up: id, name, id, name, …
@@ -54,7 +48,7 @@ local function return_running(most, unknown, most_deaths, exhausted, lease_end)
   local function give_up_as(id, why)
     give_up({id, why})
     lost[#lost + 1] = id
-    lost[#lost + 1] = name_in(redis.call('HGET', task, id))
+    lost[#lost + 1] = envelope_name(redis.call('HGET', task, id) or '') or ''
   end
   for n = #held - 1, 1, -2 do
     if returned >= most then break end

@@ -1,7 +1,7 @@
 --- needs: unusual, caller, envelope_name, permits
--- A task whose name is paused does not stay where others would have to get past it: whoever
--- comes across it puts it aside, behind others of its name. resume.lua brings
--- it back. While all of the queue is paused, nothing moves.
+-- A task whose name is paused must not stay where others would have to get past it: a script that
+-- comes across it puts it aside, behind others of its name. resume.lua brings it back. While all of
+-- the queue is paused, nothing moves.
 
 local function is_queue_paused()
   --- uses: paused

@@ -32,7 +32,7 @@ end
 
 local function refill()
   --- uses: inboxes, members, deque, keep
-  -- Not all that have a lease: what runs a brief task in a spare moment has no share.
+  -- Members only: a process that runs brief tasks has a lease, but no share.
   local sharers = redis.call('HLEN', members)
   if sharers < 2 then return end
   local normal, low = redis.call('LLEN', inboxes[2]), redis.call('LLEN', inboxes[3])
@@ -44,6 +44,6 @@ local function refill()
     space = space - assign(inboxes[2], math.min(space, normal, most))
   end
   if space > 0 and low > 0 then assign(inboxes[3], math.min(space, low, most)) end
-  -- Who was woken for many tasks wakes another: the bell is too short for a large crowd.
+  -- A worker that was woken for many tasks wakes another: the bell holds few wake-ups.
   if normal + low > share then wake_workers(1) end
 end

@@ -64,7 +64,7 @@ local function accept(ids, is_own, inbox, envelopes)
   local holders = is_single and {} or redis.call('HMGET', lock, unpack(ids))
   local histories = is_there(history) and redis.call('HMGET', history, unpack(ids))
   local taken_at, taken, begun, locked, gone = string.format('%d', now), {}, {}, {}, {}
-  local has_pauses, aside, names, befallen = is_odd and is_any_name_paused(), {}, {}, nil
+  local has_pauses, aside, names, with_history = is_odd and is_any_name_paused(), {}, {}, nil
   for n, id in ipairs(ids) do
     local holder, envelope = holders[n], envelopes[n]
     local is_free = is_own and is_mine(holder) or not is_own and not holder
@@ -88,8 +88,8 @@ local function accept(ids, is_own, inbox, envelopes)
       begun[#begun + 1] = taken_at
       local attempts = histories and read_history(histories[n]) or 0
       if histories and histories[n] then
-        befallen = befallen or {}
-        befallen[#befallen + 1] = n
+        with_history = with_history or {}
+        with_history[#with_history + 1] = n
       end
       tasks[#tasks + 1] = id
       tasks[#tasks + 1] = held_by
@@ -102,7 +102,7 @@ local function accept(ids, is_own, inbox, envelopes)
   end
   if #begun > 0 then redis.call('HSET', running, unpack(begun)) end
   if #locked > 0 then redis.call('HSET', lock, unpack(locked)) end
-  if befallen then note_taken(befallen, ids, envelopes, histories, now) end
+  if with_history then note_taken(with_history, ids, envelopes, histories, now) end
   if #taken > 0 and is_there(unique_of) then free_uniques(taken, 'started') end
   if inbox then record_priority(inbox, taken) end
   if #gone > 0 then redis.call('HDEL', lock, unpack(gone)) end

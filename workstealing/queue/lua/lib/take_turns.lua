@@ -24,7 +24,7 @@ local function read_line(line)
     first = last + 1
   end
   local weight = tonumber(string.sub(line, fair_end + 1, weight_end - 1))
-  -- One that is not checked where it is submitted must not put the line off for ever.
+  -- A weight that its producer did not check must not put the line off for ever.
   weight = weight and math.min(1000, math.max(0.001, weight)) or 1
   return limit_keys, weight, fair_end > 3
 end
@@ -195,8 +195,9 @@ local function pass_on(looks)
   end
 end
 
--- Let the lines of a priority have their turns. Who cannot run every task says by a function
--- whether the line whose turn it is begins with one that it can run: no line is passed over.
+-- Let the lines of a priority have their turns. A caller that cannot run every task passes
+-- is_wanted, which tells whether a line begins with a task that it can run. If the line whose turn
+-- it is does not, it takes none: no line is passed over.
 local function take_turns(priority, is_wanted)
   --- uses: turns, control
   local turns_key, reached = turns[priority + 1], nil
@@ -207,7 +208,7 @@ local function take_turns(priority, is_wanted)
     local found = redis.call('ZRANGE', turns_key, 0, most - 1, 'WITHSCORES')
     if #found == 0 or is_wanted and not is_wanted(found[1]) then break end
     local active = #found < 2 * most and #found / 2 or redis.call('ZCARD', turns_key)
-    -- Who takes many at once, of quick tasks, takes two of each line: that halves the looks.
+    -- A worker that takes many quick tasks takes two of each line, which halves the looks.
     local least, many = 1, 20
     if room >= many then least = 2 end
     local quantum = math.max(least, math.floor(room / active))
