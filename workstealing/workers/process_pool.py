@@ -253,7 +253,7 @@ class ProcessPool:
                 self._start_missing()
                 self._reload_next()
             is_over = self._phase >= Phase.STOPPING or self._error is not None
-            is_over = is_over or len(self._is_done) >= self._wanted
+            is_over = is_over or self._is_done.issuperset(range(self._wanted))
             if is_over and not self._children:
                 self._ended.set()
 
