@@ -15,16 +15,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
-from workstealing.client.bulk import (
-    DEAD_LETTERS,
-    ENDED,
-    UNFINISHED,
-    BulkChanges,
-    BulkResult,
-    OnProgress,
-    Selection,
-    States,
-)
+from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
 from workstealing.client.composed_handle import AsyncGroupHandle, async_group_handle
 from workstealing.client.handle import AsyncTaskHandle
 from workstealing.client.queue_internals import QueueInternals, internals_of
@@ -392,10 +383,8 @@ class AsyncTaskQueue:
         on_progress: OnProgress | None = None,
     ) -> int:
         """Count tasks by name, state and age; see `cancel_many`."""
-        chosen = Selection.of(
-            task, state, older_than, UNFINISHED | DEAD_LETTERS | ENDED
-        )
-        flow = BulkChanges(self._internals, on_progress).count(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.count(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     async def cancel_many(
@@ -416,8 +405,8 @@ class AsyncTaskQueue:
             on_progress: called with how many tasks were looked at, and how many there
                 are.
         """
-        chosen = Selection.of(task, state, older_than, UNFINISHED)
-        flow = BulkChanges(self._internals, on_progress).cancel(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.cancel(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     async def replay_many(
@@ -429,8 +418,8 @@ class AsyncTaskQueue:
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
         """Put dead letters, failed or dead, back into the queue; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
-        flow = BulkChanges(self._internals, on_progress).replay(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.replay(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     async def drop_many(
@@ -442,8 +431,8 @@ class AsyncTaskQueue:
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
         """Delete dead letters, failed or dead, for good; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
-        flow = BulkChanges(self._internals, on_progress).drop(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.drop(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     async def purge(
@@ -454,9 +443,9 @@ class AsyncTaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
-        """Forget outcomes of tasks that are done or cancelled; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, ENDED)
-        flow = BulkChanges(self._internals, on_progress).purge(chosen)
+        """Forget outcomes: done, cancelled or expired; see `cancel_many`."""
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.purge(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     def sync(self) -> TaskQueue:

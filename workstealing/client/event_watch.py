@@ -13,7 +13,7 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import RedisUnavailable, ResultTimeout, TaskNotFound
 from workstealing.queue.steps import Flow, Sleep
 from workstealing.tasks.context import Progress
-from workstealing.tasks.outcome import State, TaskState
+from workstealing.tasks.outcome import UNFINISHED, State, TaskState
 from workstealing.tasks.output_capture import LogRecord
 
 __all__ = ("EventWatch", "Glance", "TaskEvent", "WatchedLog", "WatchedQueue")
@@ -23,10 +23,6 @@ TaskEvent: TypeAlias = LogRecord | Progress | TaskState
 
 _LOOK_SECONDS = 0.2
 _RETURN_SECONDS = 0.1
-_UNFINISHED = (
-    *(State.WAITING, State.DELAYED, State.PAUSED, State.PARKED),
-    *(State.ASSIGNED, State.RUNNING),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ class EventWatch:
             raise TaskNotFound(
                 f"there is no task {self._task_id}, or its outcome has expired"
             )
-        is_ended = glance.state.state not in _UNFINISHED
+        is_ended = glance.state.state not in UNFINISHED
         events: list[TaskEvent] = []
         while True:
             log = self._queue.log

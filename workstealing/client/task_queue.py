@@ -20,16 +20,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
-from workstealing.client.bulk import (
-    DEAD_LETTERS,
-    ENDED,
-    UNFINISHED,
-    BulkChanges,
-    BulkResult,
-    OnProgress,
-    Selection,
-    States,
-)
+from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
 from workstealing.client.composed_handle import GroupHandle, group_handle
 from workstealing.client.handle import TaskHandle
 from workstealing.client.queue_internals import QueueInternals
@@ -416,10 +407,8 @@ class TaskQueue:
         on_progress: OnProgress | None = None,
     ) -> int:
         """Count tasks by name, state and age; see `cancel_many`."""
-        chosen = Selection.of(
-            task, state, older_than, UNFINISHED | DEAD_LETTERS | ENDED
-        )
-        flow = BulkChanges(self._internals, on_progress).count(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.count(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def cancel_many(
@@ -440,8 +429,8 @@ class TaskQueue:
             on_progress: called with how many tasks were looked at, and how many there
                 are.
         """
-        chosen = Selection.of(task, state, older_than, UNFINISHED)
-        flow = BulkChanges(self._internals, on_progress).cancel(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.cancel(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def replay_many(
@@ -453,8 +442,8 @@ class TaskQueue:
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
         """Put dead letters, failed or dead, back into the queue; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
-        flow = BulkChanges(self._internals, on_progress).replay(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.replay(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def drop_many(
@@ -466,8 +455,8 @@ class TaskQueue:
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
         """Delete dead letters, failed or dead, for good; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
-        flow = BulkChanges(self._internals, on_progress).drop(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.drop(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def purge(
@@ -478,9 +467,9 @@ class TaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
-        """Forget outcomes of tasks that are done or cancelled; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, ENDED)
-        flow = BulkChanges(self._internals, on_progress).purge(chosen)
+        """Forget outcomes: done, cancelled or expired; see `cancel_many`."""
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.purge(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def sync(self) -> TaskQueue:
