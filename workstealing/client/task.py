@@ -26,7 +26,7 @@ from workstealing.client.handle import AsyncTaskHandle, TaskHandle
 from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.errors import ConfigurationError, PayloadInvalid
 from workstealing.tasks.context import ExecutionContext
-from workstealing.tasks.definition import TaskDefinition, refuse_options
+from workstealing.tasks.definition import TaskDefinition, define, refuse_options
 from workstealing.tasks.retry import checked_restart
 from workstealing.tasks.submission import (
     NOBODY,
@@ -51,8 +51,7 @@ __all__ = (
     "check_arguments",
     "definition_of",
     "options_of",
-    "show_parameters",
-    "with_listener",
+    "task_or_decorator",
 )
 
 P = ParamSpec("P")
@@ -348,8 +347,26 @@ OnGiveUp: TypeAlias = (
 """Who is told that a task was given up: with its context, or its id; and the reason."""
 
 
-def with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Make a function of the task that is to be submitted when another is given up."""
+def task_or_decorator(
+    kind: type[_AnyTask[Any, Any]],
+    queue: TaskQueue | AsyncTaskQueue,
+    function: Callable[..., Any] | None,
+    options: Mapping[str, Any],
+) -> Any:
+    """Return what `@queue.task` makes of a function, or without one, the decorator."""
+
+    def make(function: Callable[..., Any]) -> _AnyTask[Any, Any]:
+        definition = define(function, **_with_listener(options))
+        queue.registry.add(definition)
+        task = kind(queue, definition)
+        _show_parameters(task)
+        return task
+
+    return make if function is None else make(function)
+
+
+def _with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Replace a task that is given as `on_give_up=` by a function that submits it."""
     listener = options.get("on_give_up")
     if not isinstance(listener, _AnyTask):
         return options
@@ -413,7 +430,7 @@ def options_of(task: Task[Any, Any] | AsyncTask[Any, Any]) -> SubmitOptions:
     return task._options  # noqa: SLF001 - hidden from users, not from us
 
 
-def show_parameters(task: _AnyTask[Any, Any]) -> None:
+def _show_parameters(task: _AnyTask[Any, Any]) -> None:
     """Let `help()` and editors show what submitting this very task takes.
 
     A task that `options()` returns is seldom looked at, and is spared the work.

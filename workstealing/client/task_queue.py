@@ -17,13 +17,13 @@ from collections.abc import (
 )
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
 from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
 from workstealing.client.composed_handle import GroupHandle, group_handle
 from workstealing.client.handle import TaskHandle
-from workstealing.client.queue_internals import QueueInternals
+from workstealing.client.queue_internals import QueueInternals, Source
 from workstealing.client.queue_options import (
     DEFAULTS,
     QueueOptions,
@@ -40,16 +40,15 @@ from workstealing.client.task import (
     Arguments,
     OnGiveUp,
     Task,
-    show_parameters,
-    with_listener,
+    task_or_decorator,
 )
 from workstealing.clock import SYSTEM_CLOCK, Clock
-from workstealing.drivers.connect import driver_source
-from workstealing.drivers.sync_driver import Client
+from workstealing.drivers.connect import Profile, driver_source
+from workstealing.drivers.sync_driver import Client, Driver
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.pause_calls import Pauses
-from workstealing.tasks.definition import Upgrade, define
+from workstealing.tasks.definition import Upgrade
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.hooks import Middleware, MiddlewareStack
 from workstealing.tasks.limits import KeySource, Limit, numbers_text
@@ -61,53 +60,25 @@ from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
 from workstealing.telemetry.observers import Observer
 
-__all__ = ("TaskQueue",)
+__all__ = ("AnyTaskQueue", "TaskQueue")
 
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+D_co = TypeVar("D_co", covariant=True)
+GivenClient = TypeVar("GivenClient")
 
 
-class TaskQueue:
-    """A named queue in Redis, and one run of it.
+class AnyTaskQueue(Generic[GivenClient, D_co]):
+    """What a `TaskQueue` and an `AsyncTaskQueue` have in common: all but waiting."""
 
-    Args:
-        name: the name of the queue.
-        redis: a redis-py client, a URL, or None for what the environment names, and
-            without that for the embedded server.
-        run: each run of a queue has its own tasks, outcomes and workers.
-        lease: seconds without a sign of life after which a worker counts as dead.
-        retention: seconds for which outcomes are kept; 0 keeps none.
-        max_outcomes: how many outcomes are kept at most.
-        max_dead: how many dead letters are kept at most, the latest; 10,000 by default.
-        dead_retention: seconds for which a dead letter is kept; seven days by default.
-        max_length: how many tasks may wait or run; more are refused with `QueueFull`.
-        max_payload: bytes of one payload, for those who submit and for workers.
-        max_result: bytes of one result; a task that returns more has failed.
-        replicas: how many must have a submission, or how a task ended, before it
-            counts; not on a Cluster.
-        shards: how many slots of a Cluster it is spread over, at least; those that are
-            there already stay. Give all processes the same number.
-        registry: the tasks that are known here, if queues are to share them.
-        policy: which roles may call which tasks; with a policy, a call that it does
-            not allow is refused.
-        secret: signs what is submitted here; workers with it refuse everything else.
-        keyring: the same with several secrets, or with those of a file.
-        release: a number that grows with each deploy, such as that of a build: the
-            newest release says which schedules there are.
-        middleware: what is told of each task, the outermost first; see `use`.
-        carry: context variables whose values travel with tasks; strings.
-        clock: where the time comes from.
-        observers: get an event for each task that is submitted here, and run by workers
-            of this queue; see `workstealing.telemetry`.
-
-    The attributes `name`, `run` and `registry` are these arguments.
-    """
+    _driver_source: Callable[[GivenClient | str | None, Profile], Source[D_co]]
+    """Makes the source of its driver from what the user gave to connect with."""
 
     def __init__(
         self,
         name: str,
-        redis: Client | str | None = None,
+        redis: GivenClient | str | None = None,
         *,
         run: str = "default",
         lease: Seconds = DEFAULTS.lease_ms / 1000,
@@ -155,8 +126,67 @@ class TaskQueue:
             clock=clock,
             observers=tuple(observers),
         )
-        source = driver_source(redis, "tasks")
+        source = self._driver_source(redis, "tasks")
         self._internals = QueueInternals(name, options, source)
+
+    def resource(self, function: F) -> F:
+        """Let workers open what the decorated function yields, for tasks that ask.
+
+        It is a generator function, `def` or `async def`, that yields once: what stands
+        before `yield` opens the resource, what stands after closes it. Tasks ask for
+        the type that it is annotated to yield: `db: Annotated[Database, Resource]`.
+        """
+        return self.registry.resource(function)
+
+    def use(self, middleware: Middleware) -> None:
+        """Install a middleware, inside of those that are installed already.
+
+        Do it where the queue is defined, so that each process does it: workers that
+        run already do not notice.
+        """
+        self._internals.middleware.add(middleware)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}/{self.run}>"
+
+
+class TaskQueue(AnyTaskQueue[Client, Driver]):
+    """A named queue in Redis, and one run of it.
+
+    Args:
+        name: the name of the queue.
+        redis: a redis-py client, a URL, or None for what the environment names, and
+            without that for the embedded server.
+        run: each run of a queue has its own tasks, outcomes and workers.
+        lease: seconds without a sign of life after which a worker counts as dead.
+        retention: seconds for which outcomes are kept; 0 keeps none.
+        max_outcomes: how many outcomes are kept at most.
+        max_dead: how many dead letters are kept at most, the latest; 10,000 by default.
+        dead_retention: seconds for which a dead letter is kept; seven days by default.
+        max_length: how many tasks may wait or run; more are refused with `QueueFull`.
+        max_payload: bytes of one payload, for those who submit and for workers.
+        max_result: bytes of one result; a task that returns more has failed.
+        replicas: how many must have a submission, or how a task ended, before it
+            counts; not on a Cluster.
+        shards: how many slots of a Cluster it is spread over, at least; those that are
+            there already stay. Give all processes the same number.
+        registry: the tasks that are known here, if queues are to share them.
+        policy: which roles may call which tasks; with a policy, a call that it does
+            not allow is refused.
+        secret: signs what is submitted here; workers with it refuse everything else.
+        keyring: the same with several secrets, or with those of a file.
+        release: a number that grows with each deploy, such as that of a build: the
+            newest release says which schedules there are.
+        middleware: what is told of each task, the outermost first; see `use`.
+        carry: context variables whose values travel with tasks; strings.
+        clock: where the time comes from.
+        observers: get an event for each task that is submitted here, and run by workers
+            of this queue; see `workstealing.telemetry`.
+
+    The attributes `name`, `run` and `registry` are these arguments.
+    """
+
+    _driver_source = staticmethod(driver_source)
 
     @overload
     def task(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
@@ -196,15 +226,7 @@ class TaskQueue:
                 `unique`, `expires`, `limit`, `fair_key`, `fair_weight`, `on_give_up`,
                 `formerly`, `brief`; see `workstealing.tasks.definition.define`.
         """
-
-        def make(function: Callable[P, R]) -> Task[P, R]:
-            definition = define(function, **with_listener(options))
-            self.registry.add(definition)
-            task: Task[P, R] = Task(self, definition)
-            show_parameters(task)
-            return task
-
-        return make if function is None else make(function)
+        return task_or_decorator(Task, self, function, options)
 
     def every(
         self,
@@ -284,23 +306,6 @@ class TaskQueue:
     def schedule_handle(self, name: str) -> ScheduleHandle:
         """Return the handle of a schedule, to pause, change, run or remove it."""
         return ScheduleHandle(self._internals, name)
-
-    def resource(self, function: F) -> F:
-        """Let workers open what the decorated function yields, for tasks that ask.
-
-        It is a generator function, `def` or `async def`, that yields once: what stands
-        before `yield` opens the resource, what stands after closes it. Tasks ask for
-        the type that it is annotated to yield: `db: Annotated[Database, Resource]`.
-        """
-        return self.registry.resource(function)
-
-    def use(self, middleware: Middleware) -> None:
-        """Install a middleware, inside of those that are installed already.
-
-        Do it where the queue is defined, so that each process does it: workers that
-        run already do not notice.
-        """
-        self._internals.middleware.add(middleware)
 
     def handle(self, task_id: str) -> TaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""
@@ -493,6 +498,3 @@ class TaskQueue:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}/{self.run}>"
