@@ -22,7 +22,7 @@ from typing import (
 
 from workstealing.client.composed_submission import PlannedStep, planned_step
 from workstealing.client.composition import AsyncLink, AsyncStep, Link, Step
-from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle, handles_of
 from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.errors import ConfigurationError, PayloadInvalid
 from workstealing.tasks.context import ExecutionContext
@@ -181,16 +181,8 @@ class _AnyTask(Generic[P, R]):
         ids = None if options.id is None else [options.id]
         return self._internals.submit(self._definition, [payload], options, ids)
 
-    def _handles(self, handle: type[H], done: Submission) -> list[H]:
-        internals, result_type, known = self._internals, self._result_type, done.known
-        if not known:
-            return [handle(internals, one, result_type, True) for one in done.ids]
-        return [
-            handle(
-                internals, one, result_type, place not in known, done.ended.get(place)
-            )
-            for place, one in enumerate(done.ids)
-        ]
+    def _handles(self, kind: type[H], done: Submission) -> list[H]:
+        return handles_of(kind, self._internals, self._result_type, done)
 
     def _many(
         self, tasks: Iterable[Arguments], ids: Sequence[str] | None
@@ -269,14 +261,7 @@ class Task(_AnyTask[P, R]):
         return self._handles(TaskHandle, done)
 
     def _submitted(self, flow: Flow[Submission]) -> TaskHandle[R]:
-        done = self._internals.driver.run(flow)
-        return TaskHandle(
-            self._internals,
-            done.ids[0],
-            self._result_type,
-            not done.known,
-            done.ended.get(0),
-        )
+        return self._handles(TaskHandle, self._internals.driver.run(flow))[0]
 
 
 class AsyncTask(_AnyTask[P, R]):
@@ -295,10 +280,7 @@ class AsyncTask(_AnyTask[P, R]):
         self: Callable[Concatenate[X, Q], Any], *args: Q.args, **kwargs: Q.kwargs
     ) -> AsyncLink[X, R]: ...
     def s(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the task with its arguments, for a chain or a group.
-
-        Without its first argument it takes the result of the step before it.
-        """
+        """Return the task with its arguments, for a chain or a group; see `Task.s`."""
         plan = self._planned(args, kwargs)
         return AsyncLink(plan) if plan.into else AsyncStep(plan)
 
@@ -323,20 +305,12 @@ class AsyncTask(_AnyTask[P, R]):
     async def submit_many(
         self, tasks: Iterable[Arguments], ids: Sequence[str] | None = None
     ) -> list[AsyncTaskHandle[R]]:
-        """Put many tasks into the queue, a round trip per thousand.
-
-        Args:
-            tasks: the arguments of each, as a tuple by position or a dict by name.
-            ids: their dedupe keys, if they have any.
-        """
+        """Put many tasks into the queue; see `Task.submit_many`."""
         done = await self._internals.driver.run(self._many(tasks, ids))
         return self._handles(AsyncTaskHandle, done)
 
     async def _submitted(self, flow: Flow[Submission]) -> AsyncTaskHandle[R]:
-        done, result_type = await self._internals.driver.run(flow), self._result_type
-        return AsyncTaskHandle(
-            self._internals, done.ids[0], result_type, not done.known, done.ended.get(0)
-        )
+        return self._handles(AsyncTaskHandle, await self._internals.driver.run(flow))[0]
 
 
 OnGiveUp: TypeAlias = (

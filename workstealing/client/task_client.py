@@ -203,7 +203,7 @@ class TaskClient(_AnyClient):
         result_type: type[R],
         version: int | None = None,
     ) -> TaskHandle[R]:
-        """Call a task and return its handle; arguments as of `call`."""
+        """Call a task and return its handle; arguments as for `call`."""
         run = self._internals.driver.run
         task_id = run(self._give(context, name, payload, version))
         return TaskHandle(self._internals, task_id, result_type)
@@ -234,15 +234,7 @@ class AsyncTaskClient(_AnyClient):
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
     ) -> AsyncTaskClient:
-        """Return a client that runs tasks in threads of this process.
-
-        Args:
-            registry: the tasks, implemented.
-            pool: a `workstealing.pool.Pool`, or any executor of threads.
-            policy: which roles may call which tasks.
-            max_payload: bytes of one payload.
-            max_result: bytes of one result; a task that returns more has failed.
-        """
+        """Return a client that runs tasks in threads; see `TaskClient.local`."""
         settings = _limits(max_payload, max_result)
         admission, tasks = Admission(registry, policy), LocalTasks()
         driver = AsyncLocalDriver(tasks)
@@ -275,7 +267,7 @@ class AsyncTaskClient(_AnyClient):
         result_type: type[R],
         version: int | None = None,
     ) -> AsyncTaskHandle[R]:
-        """Call a task and return its handle; arguments as of `call`."""
+        """Call a task and return its handle; arguments as for `TaskClient.call`."""
         run = self._internals.driver.run
         task_id = await run(self._give(context, name, payload, version))
         return AsyncTaskHandle(self._internals, task_id, result_type)
