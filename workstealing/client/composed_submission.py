@@ -73,7 +73,12 @@ class PlannedStep:
     options: SubmitOptions
     payload: bytes
     into: str = ""
-    """The argument that is to come from the step before; empty: none."""
+    """The argument that takes the result of the step before it; empty if none does."""
+
+    @property
+    def result_type(self) -> Any:
+        """What the task returns."""
+        return self.definition.signature.result_type
 
 
 @dataclass(frozen=True, slots=True)
