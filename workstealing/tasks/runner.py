@@ -330,7 +330,7 @@ class TaskRunner:
 
     def refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
         """Report a step whose argument is gone."""
-        return self.reports.refused(delivery, error, time.time_ns())
+        return self.reports.refused(delivery, error, self._time_ns())
 
     def cancelled(
         self, delivery: Delivery, reason: str = "before it was begun"
