@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from workstealing.client.queue_submissions import check_payloads
+from workstealing.client.queue_submissions import (
+    BYTES_PER_CALL,
+    TASKS_PER_CALL,
+    check_payloads,
+)
 from workstealing.errors import (
     ConfigurationError,
     GroupIncomplete,
@@ -59,8 +63,6 @@ __all__ = (
     "submit_composed",
 )
 
-_CHUNK = 1000
-_CHUNK_BYTES = 4 << 20
 _LONGEST_CHAIN = 500
 
 
@@ -133,8 +135,7 @@ def planned_step(
 
 def submit_alone(plan: PlannedStep) -> Flow[Submission]:
     """Submit a step that nothing goes before or follows, as the task that it is."""
-    context = plan.options.context
-    plan.internals.admission.permit(plan.definition, context.principal, context.roles)
+    plan.internals.admission.permit(plan.definition, plan.options.context)
     return plan.internals.submit(plan.definition, [plan.payload], plan.options, None)
 
 
@@ -205,10 +206,7 @@ def _check(
                 " no step before it returns one: give it to .s()"
             )
     for plan in plans:
-        context = plan.options.context
-        plan.internals.admission.permit(
-            plan.definition, context.principal, context.roles
-        )
+        plan.internals.admission.permit(plan.definition, plan.options.context)
         check_payloads(
             plan.definition.name, [plan.payload], plan.internals.settings.max_payload
         )
@@ -416,7 +414,7 @@ def _slices(
     part = list(steps)
     size = sum(len(step.envelope) for step in part)
     for step in members:
-        if part and (len(part) == _CHUNK or size > _CHUNK_BYTES):
+        if part and (len(part) == TASKS_PER_CALL or size > BYTES_PER_CALL):
             yield part
             part, size = [], 0
         part.append(step)

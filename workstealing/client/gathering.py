@@ -118,7 +118,7 @@ def _gathered(
     seconds = checked_timeout(timeout)
     ids = [one.id for one in handles]
     readers = {one.id: one._read for one in handles}  # noqa: SLF001 - of this package
-    found: dict[str, Any] = yield from _one_queue(handles).results(
+    found: dict[str, Any] = yield from _one_queue(handles).outcomes.results(
         ids, seconds, readers, is_tolerant=return_exceptions
     )
     return [found[name] for name in ids]

@@ -5,7 +5,7 @@ One body for the sync and the asyncio queue: a driver performs the steps of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 from weakref import WeakSet
@@ -155,17 +155,6 @@ class QueueInternals(Generic[D_co]):
     ) -> Flow[Any]:
         """Wait for a task to end; errors name the *whole* of the wait."""
         return self.outcomes.result(task_id, timeout, read, whole)
-
-    def results(
-        self,
-        ids: Sequence[str],
-        timeout: float | None,
-        readers: Mapping[str, Callable[[msgspec.Raw], Any]],
-        *,
-        is_tolerant: bool,
-    ) -> Flow[dict[str, Any]]:
-        """Wait for many tasks; return their results, and errors if *is_tolerant*."""
-        return self.outcomes.results(ids, timeout, readers, is_tolerant=is_tolerant)
 
     def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
         """Look at a task, and at what it showed last if it has just ended."""

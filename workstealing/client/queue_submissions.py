@@ -57,10 +57,11 @@ from workstealing.telemetry.task_observers import TaskObservers
 if TYPE_CHECKING:
     from workstealing.client.queue_internals import QueueInternals
 
-__all__ = ("QueueSubmissions", "check_payloads")
+__all__ = ("BYTES_PER_CALL", "TASKS_PER_CALL", "QueueSubmissions", "check_payloads")
 
-_CHUNK = 1000
-_CHUNK_BYTES = 4 << 20
+TASKS_PER_CALL = 1000
+BYTES_PER_CALL = 4 << 20
+"""More than this in one call would hold the server up."""
 
 
 class QueueSubmissions:
@@ -337,10 +338,10 @@ def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:
 def _parts(payloads: Sequence[bytes]) -> list[slice]:
     """Divide a submission, so that no part of it holds the server for long."""
     parts: list[slice] = []
-    for start in range(0, len(payloads), _CHUNK):
-        end = min(start + _CHUNK, len(payloads))
-        # Mostly they are short, and looking at each one would be felt.
-        if sum(map(len, payloads[start:end])) > _CHUNK_BYTES:
+    for start in range(0, len(payloads), TASKS_PER_CALL):
+        end = min(start + TASKS_PER_CALL, len(payloads))
+        # Payloads are mostly short, and a look at each one would take noticeable time.
+        if sum(map(len, payloads[start:end])) > BYTES_PER_CALL:
             parts += _short_parts(payloads, start, end)
         else:
             parts.append(slice(start, end))
@@ -351,7 +352,7 @@ def _short_parts(payloads: Sequence[bytes], start: int, end: int) -> Iterator[sl
     size = 0
     for position in range(start, end):
         size += len(payloads[position])
-        if position > start and size > _CHUNK_BYTES:
+        if position > start and size > BYTES_PER_CALL:
             yield slice(start, position)
             start, size = position, len(payloads[position])
     yield slice(start, end)

@@ -269,7 +269,7 @@ def scheduled_task(
             "a schedule submits again and again: give log=True, and a deadline or"
             " expiry in seconds"
         )
-    internals.admission.permit(known, context.principal, context.roles)
+    internals.admission.permit(known, context)
     payload = known.signature.encode(args, kwargs)
     check_payloads(known.name, [payload], internals.settings.max_payload)
     lines, limits = lines_of(known, [payload], options)

@@ -174,9 +174,7 @@ class _AnyTask(Generic[P, R]):
     def _one(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], options: SubmitOptions
     ) -> Flow[Submission]:
-        context = options.context
-        admission = self._internals.admission
-        admission.permit(self._definition, context.principal, context.roles)
+        self._internals.admission.permit(self._definition, options.context)
         payload = self._definition.signature.encode(args, kwargs)
         ids = None if options.id is None else [options.id]
         return self._internals.submit(self._definition, [payload], options, ids)
@@ -191,9 +189,7 @@ class _AnyTask(Generic[P, R]):
             raise ConfigurationError(
                 "options(id=…) names one task: submit_many() takes ids=, one per task"
             )
-        context = self._options.context
-        admission = self._internals.admission
-        admission.permit(self._definition, context.principal, context.roles)
+        self._internals.admission.permit(self._definition, self._options.context)
         encode = self._definition.signature.encode
         payloads = [
             encode(arguments, _NO_NAMES)

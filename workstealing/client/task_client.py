@@ -97,7 +97,7 @@ class _AnyClient:
         if isinstance(self._internals, LocalQueue):
             # A contract can be called, but what is run here must be implemented here.
             self._admission.registry.find(task.name, task.version)
-        self._admission.permit(task, context.principal, context.roles)
+        self._admission.permit(task, context)
         encoded = task.signature.encode_payload(payload)
         deadline_ms = None if wait is None else wait.deadline_ms(context)
         options = SubmitOptions(context=context, deadline_ms=deadline_ms)

@@ -48,9 +48,7 @@ from workstealing.tasks.context import (
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import After
 from workstealing.tasks.member_result import with_argument
-from workstealing.tasks.outcome import (
-    MAX_RESULT,
-)
+from workstealing.tasks.outcome import MAX_RESULT
 from workstealing.tasks.reports import AttemptReports, reason_of
 
 __all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
@@ -58,8 +56,6 @@ __all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
 logger = BackgroundLogger(__name__)
 
 _TOLD = ("retry", "failed", "dead")
-# A worker that ends more between two counts loses count of some.
-_MOST_ENDED = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -278,7 +274,7 @@ class TaskRunner:
                 deadline = _moment(envelope.deadline)
             definition = admission.registry.find(envelope.name, envelope.version)
             if admission.policy is not None:
-                admission.permit(definition, envelope.principal, envelope.roles)
+                admission.permit(definition, envelope)
             payload, after = envelope.payload, envelope.after
             if after is not None and after.into:
                 if delivery.argument is None:
