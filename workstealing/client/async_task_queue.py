@@ -180,11 +180,11 @@ class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
         )
 
     async def wait(self, timeout: float | None = None) -> Counts:
-        """Wait until no task is left that waits or runs; paused ones wait, too."""
+        """Wait until no task waits or runs any more; see `TaskQueue.wait`."""
         return await self._internals.driver.run(self._internals.controls.wait(timeout))
 
     async def pause(self, task: AsyncTask[Any, Any] | str | None = None) -> bool:
-        """Begin no more tasks until `resume`; see `TaskQueue.pause`."""
+        """Let no worker begin tasks until `resume`; see `TaskQueue.pause`."""
         return await self._internals.driver.run(self._internals.controls.pause(task))
 
     async def resume(self, task: AsyncTask[Any, Any] | str | None = None) -> bool:
@@ -313,7 +313,7 @@ class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
         return twin
 
     async def close(self) -> None:
-        """Release its connections; see `TaskQueue.close`."""
+        """Release the queue's connections; see `TaskQueue.close`."""
         await self._internals.source.close()
 
     async def __aenter__(self) -> AsyncTaskQueue:

@@ -1,4 +1,4 @@
-"""The handle of a schedule: its state, pausing, changing, running it now; `@every`."""
+"""Handles of schedules, and the decorator `@queue.every`, which declares one."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class AsyncScheduleHandle(_AnyScheduleHandle):
 
 
 class _AnyEvery(Generic[Q]):
-    """What `queue.every(…)` returns: it makes a task a scheduled one."""
+    """The decorator that `queue.every(…)` returns: it adds a schedule of a task."""
 
     def __init__(
         self,
@@ -254,7 +254,7 @@ def scheduled_task(
     context = options.context
     if (options.id, options.delay, options.at) != (None, None, None):
         raise ConfigurationError(
-            "a schedule names its tasks and says when they are due: leave out id=,"
+            "a schedule sets the id of its tasks and when they are due: leave out id=,"
             " delay= and at= of options()"
         )
     unique = known.unique
@@ -266,8 +266,8 @@ def scheduled_task(
     times_given = (context.deadline, options.expires)
     if context.logging is not None or any(isinstance(t, datetime) for t in times_given):
         raise ConfigurationError(
-            "a schedule submits again and again: give log=True, and a deadline or"
-            " expiry in seconds"
+            "a schedule submits its task many times: use log=True in place of logging=,"
+            " and give deadline= and expires= in seconds, not as a time"
         )
     internals.admission.permit(known, context)
     payload = known.signature.encode(args, kwargs)
@@ -293,7 +293,7 @@ def scheduled_task(
 
 
 def _latest_start_ms(task: TaskDefinition, options: SubmitOptions) -> int | None:
-    """Return how long after its tick a task may be begun."""
+    """Return for how many milliseconds after its tick a task may start."""
     limits = (options.expiry_ms(0, task.expires), options.context.deadline_ms(0))
     return min((limit for limit in limits if limit is not None), default=None)
 
