@@ -186,7 +186,7 @@ class QueueSubmissions:
             unique = UniqueSubmission(
                 internals, keys, task, options, carried, is_drawn=is_drawn
             )
-            return (yield from unique.submit(names, payloads))
+            return (yield from unique.submit(names, payloads, before, whole))
         signer = internals.admission.signer
         envelope = envelope_without_payload(
             task,

@@ -95,9 +95,12 @@ class UniqueSubmission:
         self._options = options
 
     def submit(
-        self, names: Sequence[str], payloads: Sequence[bytes]
+        self, names: Sequence[str], payloads: Sequence[bytes], before: int, whole: int
     ) -> Flow[Submission]:
-        """Submit tasks; on a conflict, the id is that of the earlier task."""
+        """Submit tasks, after *before* tasks of the *whole* went to other shards.
+
+        On a conflict, the id is that of the earlier task.
+        """
         internals, requests = self._internals, list(self._requests(names, payloads))
         answers: list[UniqueVerdict | None] = [None] * len(requests)
         settings = internals.shards.settings
@@ -114,7 +117,7 @@ class UniqueSubmission:
                 if answer.state != "live":
                     ended[at] = answer.state
             elif answer.verdict != "new":
-                internals.submissions.refuse(answer.verdict, at, len(requests))
+                internals.submissions.refuse(answer.verdict, before + at, whole)
         warn_of_ended(ids, ended)
         return Submission(ids, frozenset(known), ended)
 
