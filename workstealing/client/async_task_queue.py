@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Callable,
-    Collection,
-    Coroutine,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -17,21 +11,14 @@ from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
 from workstealing.client.composed_handle import AsyncGroupHandle, async_group_handle
 from workstealing.client.handle import AsyncTaskHandle
 from workstealing.client.queue_internals import internals_of
-from workstealing.client.queue_options import (
-    Seconds,
-)
+from workstealing.client.queue_options import Seconds
 from workstealing.client.queue_schedules import ScheduleState
 from workstealing.client.schedule_handle import (
     AsyncEvery,
     AsyncScheduleHandle,
     scheduled_task,
 )
-from workstealing.client.task import (
-    Arguments,
-    AsyncTask,
-    OnGiveUp,
-    task_or_decorator,
-)
+from workstealing.client.task import Arguments, AsyncTask, OnGiveUp, task_or_decorator
 from workstealing.client.task_queue import AnyTaskQueue, TaskQueue
 from workstealing.drivers.async_driver import AsyncClient, AsyncDriver
 from workstealing.drivers.connect import async_driver_source
@@ -50,7 +37,6 @@ __all__ = ("AsyncTaskQueue",)
 
 P = ParamSpec("P")
 R = TypeVar("R")
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
