@@ -107,7 +107,7 @@ def test_what_cannot_be_submitted_is_refused_at_once(
         submit_on_commit(session, welcome, "ann")
     with pytest.raises(ConfigurationError, match="a task of a TaskQueue"):
         submit_on_commit(session, awaited)
-    with pytest.raises(ConfigurationError, match="a step, chain or group is submitted"):
+    with pytest.raises(ConfigurationError, match="submit a step, chain or group after"):
         submit_on_commit(session, welcome.s(1))
     with pytest.raises(ConfigurationError, match="session must be a Session"):
         submit_on_commit(object(), welcome, 1)

@@ -24,11 +24,11 @@ from workstealing.cli.options import (
     queue_options,
 )
 from workstealing.cli.unknown_queue import warn_of_unknown
-from workstealing.client.bulk import DEAD_LETTERS, ENDED, UNFINISHED, BulkResult
+from workstealing.client.bulk import DEAD_LETTERS, ENDED, BulkResult
 from workstealing.client.bulk import OnProgress as Tell
 from workstealing.client.task_queue import TaskQueue
 from workstealing.inspecting.formatting import plural
-from workstealing.tasks.outcome import State
+from workstealing.tasks.outcome import UNFINISHED, State
 
 __all__ = (
     "change_in_bulk",

@@ -30,13 +30,13 @@ from workstealing.cli.queue_bulk import (
 from workstealing.cli.queue_tables import task_table
 from workstealing.cli.tables import print_page
 from workstealing.cli.worker_output import log_options
-from workstealing.client.bulk import DEAD_LETTERS, UNFINISHED
+from workstealing.client.bulk import DEAD_LETTERS
 from workstealing.client.handle import TaskHandle
 from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import NotUnique
 from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
-from workstealing.tasks.outcome import State
+from workstealing.tasks.outcome import UNFINISHED, State
 
 __all__ = (
     "cancel_command",

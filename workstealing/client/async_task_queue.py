@@ -2,138 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Callable,
-    Collection,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from contextvars import ContextVar
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
-from workstealing._checks import checked_id, checked_queue_name
-from workstealing.client.bulk import (
-    DEAD_LETTERS,
-    ENDED,
-    UNFINISHED,
-    BulkChanges,
-    BulkResult,
-    OnProgress,
-    Selection,
-    States,
-)
+from workstealing._checks import checked_id
+from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
 from workstealing.client.composed_handle import AsyncGroupHandle, async_group_handle
 from workstealing.client.handle import AsyncTaskHandle
-from workstealing.client.queue_internals import QueueInternals, internals_of
-from workstealing.client.queue_options import (
-    DEFAULTS,
-    QueueOptions,
-    Seconds,
-    one_keyring,
-)
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.queue_options import Seconds
 from workstealing.client.queue_schedules import ScheduleState
 from workstealing.client.schedule_handle import (
     AsyncEvery,
     AsyncScheduleHandle,
     scheduled_task,
 )
-from workstealing.client.task import (
-    Arguments,
-    AsyncTask,
-    OnGiveUp,
-    show_parameters,
-    with_listener,
-)
-from workstealing.client.task_queue import TaskQueue
-from workstealing.clock import SYSTEM_CLOCK, Clock
-from workstealing.drivers.async_driver import AsyncClient
+from workstealing.client.task import Arguments, AsyncTask, OnGiveUp, task_or_decorator
+from workstealing.client.task_queue import AnyTaskQueue, TaskQueue
+from workstealing.drivers.async_driver import AsyncClient, AsyncDriver
 from workstealing.drivers.connect import async_driver_source
 from workstealing.errors import ConfigurationError
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.pause_calls import Pauses
-from workstealing.tasks.definition import Upgrade, define
+from workstealing.tasks.definition import Upgrade
 from workstealing.tasks.envelope import NORMAL
-from workstealing.tasks.hooks import Middleware, MiddlewareStack
 from workstealing.tasks.limits import KeySource, Limit, numbers_text
-from workstealing.tasks.policy import AccessPolicy
-from workstealing.tasks.registry import Registry
 from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.schedule import Missed
-from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
-from workstealing.telemetry.observers import Observer
 
 __all__ = ("AsyncTaskQueue",)
 
 P = ParamSpec("P")
 R = TypeVar("R")
-F = TypeVar("F", bound=Callable[..., Any])
 
 
-class AsyncTaskQueue:
+class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
     """A named queue in Redis, and one run of it; the asyncio twin of `TaskQueue`.
 
     It has the same arguments and attributes. Each event loop that uses it gets a client
     of its own, unless a client was given.
     """
 
-    def __init__(
-        self,
-        name: str,
-        redis: AsyncClient | str | None = None,
-        *,
-        run: str = "default",
-        lease: Seconds = DEFAULTS.lease_ms / 1000,
-        retention: Seconds = DEFAULTS.retention_ms / 1000,
-        max_outcomes: int = DEFAULTS.outcomes,
-        max_dead: int = DEFAULTS.dead_letters,
-        dead_retention: Seconds = DEFAULTS.dead_retention_ms / 1000,
-        max_length: int | None = None,
-        max_payload: int = DEFAULTS.max_payload,
-        max_result: int = DEFAULTS.max_result,
-        replicas: int = DEFAULTS.replicas,
-        shards: int = 1,
-        registry: Registry | None = None,
-        policy: AccessPolicy | None = None,
-        secret: str | bytes | None = None,
-        keyring: Keyring | None = None,
-        release: int | None = None,
-        middleware: Iterable[Middleware] = (),
-        carry: Iterable[ContextVar[Any]] = (),
-        clock: Clock = SYSTEM_CLOCK,
-        observers: Iterable[Observer] = (),
-    ) -> None:
-        self.name = checked_queue_name(name)
-        self.run = run
-        # An empty registry is false, and may be filled later.
-        self.registry = Registry() if registry is None else registry
-        options = QueueOptions(
-            run=run,
-            lease=lease,
-            retention=retention,
-            max_outcomes=max_outcomes,
-            max_dead=max_dead,
-            dead_retention=dead_retention,
-            max_length=max_length,
-            max_payload=max_payload,
-            max_result=max_result,
-            replicas=replicas,
-            shards=shards,
-            registry=self.registry,
-            policy=policy,
-            keyring=one_keyring(secret, keyring),
-            release=0 if release is None else release,
-            middleware=MiddlewareStack.of(middleware),
-            carry=tuple(carry),
-            clock=clock,
-            observers=tuple(observers),
-        )
-        source = async_driver_source(redis, "tasks")
-        self._internals = QueueInternals(name, options, source)
+    _driver_source = staticmethod(async_driver_source)
 
     @overload
     def task(
@@ -166,24 +79,8 @@ class AsyncTaskQueue:
         brief: bool = False,
     ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
     def task(self, function: Any = None, **options: Any) -> Any:
-        """Make a task of the decorated function: `@queue.task` or with options.
-
-        Args:
-            function: what the task runs; its signature is the type of the payload.
-            options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
-                `priority`, `permission`, `accepts`, `restart`, `idempotent`,
-                `unique`, `expires`, `limit`, `fair_key`, `fair_weight`, `on_give_up`,
-                `formerly`, `brief`; see `workstealing.tasks.definition.define`.
-        """
-
-        def make(function: Callable[P, R]) -> AsyncTask[P, R]:
-            definition = define(function, **with_listener(options))
-            self.registry.add(definition)
-            task: AsyncTask[P, R] = AsyncTask(self, definition)
-            show_parameters(task)
-            return task
-
-        return make if function is None else make(function)
+        """Make a task of the decorated function; see `TaskQueue.task`."""
+        return task_or_decorator(AsyncTask, self, function, options)
 
     def every(
         self,
@@ -197,21 +94,7 @@ class AsyncTaskQueue:
         jitter: Seconds = 0.0,
         keep: bool = False,
     ) -> AsyncEvery:
-        """Submit the decorated task again and again: a schedule of the code.
-
-        It is put above `@queue.task`, or on a function, which becomes a task. Workers
-        and recruits make it known when they begin.
-
-        Args:
-            every: a cron expression, such as `"*/5 * * * *"`, or an interval.
-            timezone: of the cron expression; UTC unless it is given.
-            name: of the schedule; the name of the task unless it is given.
-            arguments: of each call, as a tuple by position or a dict by name.
-            missed: what becomes of ticks while nothing runs: "skip" leaves them out,
-                "once" makes up for the latest, "all" for the newest hundred.
-            jitter: seconds over which tasks are spread, the same for all processes.
-            keep: it stays when a newer release no longer has it.
-        """
+        """Submit the decorated task again and again; see `TaskQueue.every`."""
         return AsyncEvery(
             self,
             name,
@@ -234,11 +117,7 @@ class AsyncTaskQueue:
         jitter: Seconds = 0.0,
         **kwargs: Any,
     ) -> AsyncScheduleHandle:
-        """Submit a task again and again, from now on: a schedule that comes from data.
-
-        One of the same name is replaced. `task.submit` takes the same arguments; one
-        that is called like a keyword of ours is given in `@queue.every` instead.
-        """
+        """Submit a task again and again from now on; see `TaskQueue.schedule`."""
         handle = AsyncScheduleHandle(self._internals, name)
         definition = scheduled_task(
             self,
@@ -264,33 +143,12 @@ class AsyncTaskQueue:
         """Return the handle of a schedule, to pause, change, run or remove it."""
         return AsyncScheduleHandle(self._internals, name)
 
-    def resource(self, function: F) -> F:
-        """Let workers open what the decorated function yields, for tasks that ask.
-
-        It is a generator function, `def` or `async def`, that yields once: what stands
-        before `yield` opens the resource, what stands after closes it. Tasks ask for
-        the type that it is annotated to yield: `db: Annotated[Database, Resource]`.
-        """
-        return self.registry.resource(function)
-
-    def use(self, middleware: Middleware) -> None:
-        """Install a middleware, inside of those that are installed already.
-
-        Do it where the queue is defined, so that each process does it: workers that
-        run already do not notice.
-        """
-        self._internals.middleware.add(middleware)
-
     def handle(self, task_id: str) -> AsyncTaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""
         return AsyncTaskHandle(self._internals, checked_id(task_id), Any)
 
     async def group_handle(self, group_id: str) -> AsyncGroupHandle[Any]:
-        """Return the handle of a group that was submitted earlier or elsewhere.
-
-        Raises:
-            TaskNotFound: there is no such group, or it was forgotten since its end.
-        """
+        """Return the handle of a group; see `TaskQueue.group_handle`."""
         return await async_group_handle(self._internals, group_id)
 
     async def counts(self) -> Counts:
@@ -308,30 +166,15 @@ class AsyncTaskQueue:
         )
 
     async def wait(self, timeout: float | None = None) -> Counts:
-        """Wait until no task is left that waits or runs; paused ones wait, too."""
+        """Wait until no task waits or runs any more; see `TaskQueue.wait`."""
         return await self._internals.driver.run(self._internals.controls.wait(timeout))
 
     async def pause(self, task: AsyncTask[Any, Any] | str | None = None) -> bool:
-        """Begin no more tasks, of any worker, until `resume`; what runs ends.
-
-        Args:
-            task: pause only tasks of this name; all of the queue if it is not given.
-
-        Returns:
-            False if it was paused already.
-        """
+        """Let no worker begin tasks until `resume`; see `TaskQueue.pause`."""
         return await self._internals.driver.run(self._internals.controls.pause(task))
 
     async def resume(self, task: AsyncTask[Any, Any] | str | None = None) -> bool:
-        """Begin tasks again, in the order in which they waited.
-
-        Args:
-            task: resume tasks of this name; the whole queue if it is not given, but not
-                the names that were paused by themselves.
-
-        Returns:
-            False if it was not paused.
-        """
+        """Begin tasks again; see `TaskQueue.resume`."""
         return await self._internals.driver.run(self._internals.controls.resume(task))
 
     async def paused(self) -> Pauses:
@@ -351,13 +194,7 @@ class AsyncTaskQueue:
     async def limits(
         self, name: str | None = None, *, key: Any = None
     ) -> tuple[LimitState, ...]:
-        """Return the limits in force, and which keys hold tasks back.
-
-        Args:
-            name: only this limit.
-            key: how much of them this key uses, instead; a text or a number, as in the
-                argument that the limit is per.
-        """
+        """Return the limits in force; see `TaskQueue.limits`."""
         return await self._internals.driver.run(
             self._internals.controls.limits(name, key)
         )
@@ -370,10 +207,7 @@ class AsyncTaskQueue:
         rate: int | None = None,
         period: Seconds | None = None,
     ) -> None:
-        """Set other numbers for a limit than the code has, at once and for all.
-
-        They stay in force until `reset_limit`, whatever is deployed.
-        """
+        """Set other numbers for a limit; see `TaskQueue.set_limit`."""
         numbers = numbers_text(concurrency, rate, period)
         await self._internals.driver.run(
             self._internals.controls.set_limit(name, numbers)
@@ -391,11 +225,9 @@ class AsyncTaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> int:
-        """Count tasks by name, state and age; see `cancel_many`."""
-        chosen = Selection.of(
-            task, state, older_than, UNFINISHED | DEAD_LETTERS | ENDED
-        )
-        flow = BulkChanges(self._internals, on_progress).count(chosen)
+        """Count tasks by name, state and age; see `TaskQueue.count`."""
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.count(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     async def cancel_many(
@@ -406,18 +238,9 @@ class AsyncTaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
-        """Cancel tasks by name, state and age: all that are not over if none is given.
-
-        Args:
-            task: the name of the task, or `name@version`.
-            state: one or more of waiting, delayed, paused, parked, assigned, running.
-            older_than: seconds since the task was submitted; of a dead letter since it
-                was given up, of an outcome since the task ended.
-            on_progress: called with how many tasks were looked at, and how many there
-                are.
-        """
-        chosen = Selection.of(task, state, older_than, UNFINISHED)
-        flow = BulkChanges(self._internals, on_progress).cancel(chosen)
+        """Cancel tasks by name, state and age; see `TaskQueue.cancel_many`."""
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.cancel(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     async def replay_many(
@@ -428,9 +251,9 @@ class AsyncTaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
-        """Put dead letters, failed or dead, back into the queue; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
-        flow = BulkChanges(self._internals, on_progress).replay(chosen)
+        """Put dead letters back into the queue; see `TaskQueue.replay_many`."""
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.replay(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     async def drop_many(
@@ -441,9 +264,9 @@ class AsyncTaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
-        """Delete dead letters, failed or dead, for good; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
-        flow = BulkChanges(self._internals, on_progress).drop(chosen)
+        """Delete dead letters for good; see `TaskQueue.drop_many`."""
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.drop(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     async def purge(
@@ -454,9 +277,9 @@ class AsyncTaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
-        """Forget outcomes of tasks that are done or cancelled; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, ENDED)
-        flow = BulkChanges(self._internals, on_progress).purge(chosen)
+        """Forget outcomes; see `TaskQueue.purge`."""
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.purge(task, state, older_than)
         return await self._internals.driver.run(flow)
 
     def sync(self) -> TaskQueue:
@@ -476,10 +299,7 @@ class AsyncTaskQueue:
         return twin
 
     async def close(self) -> None:
-        """Release its connections; it connects again if it is used afterwards.
-
-        A client that was given stays open. Nothing changes in Redis.
-        """
+        """Release the queue's connections; see `TaskQueue.close`."""
         await self._internals.source.close()
 
     async def __aenter__(self) -> AsyncTaskQueue:
@@ -492,6 +312,3 @@ class AsyncTaskQueue:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}/{self.run}>"

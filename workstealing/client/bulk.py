@@ -1,8 +1,8 @@
 """Counts tasks by name, state and age, and changes them in bulk.
 
-The server is never held up: it looks at a stretch of tasks at a time, of about a
-megabyte, and changes some hundred. So tasks come and go meanwhile: one that is there
-from the beginning to the end is met, and each is changed at most once.
+No call holds the server up: it scans about a megabyte of tasks, or changes a few
+hundred. Other tasks come and go between two calls. A task that is there from beginning
+to end is found, and no task is changed twice.
 """
 
 from __future__ import annotations
@@ -21,37 +21,29 @@ from workstealing.queue.listing_calls import CHUNK, ScannedTask, TaskSummary
 from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.producer_calls import Cancelled
 from workstealing.queue.steps import Call, Flow, Pipeline, ask
-from workstealing.tasks.outcome import State, TaskOutcome
+from workstealing.tasks.outcome import UNFINISHED, State, TaskOutcome
 from workstealing.tasks.previews import preview_envelope, preview_outcome
 
 __all__ = (
     "DEAD_LETTERS",
     "ENDED",
-    "UNFINISHED",
     "BulkChanges",
     "BulkResult",
     "OnProgress",
-    "Selection",
     "States",
 )
-
-UNFINISHED = frozenset(
-    {
-        *(State.WAITING, State.DELAYED, State.PAUSED, State.PARKED),
-        *(State.ASSIGNED, State.RUNNING),
-    }
-)
-"""What can be cancelled."""
-DEAD_LETTERS = frozenset({State.FAILED, State.DEAD})
-"""What can be replayed and dropped."""
-ENDED = frozenset(State) - UNFINISHED - DEAD_LETTERS - {State.UNKNOWN}
-"""What can be purged."""
 
 States: TypeAlias = State | str | Collection[State | str] | None
 OnProgress: TypeAlias = Callable[[int, int], Any]
 """Called with how many tasks were looked at, and about how many there are."""
 
-# One script looks at about as many bytes.
+DEAD_LETTERS = frozenset({State.FAILED, State.DEAD})
+"""The states of tasks that can be replayed and dropped."""
+ENDED = frozenset(State) - UNFINISHED - DEAD_LETTERS - {State.UNKNOWN}
+"""The states of tasks that can be purged."""
+
+_Age: TypeAlias = float | timedelta | None
+# About how much one script scans.
 _STRETCH_BYTES = 1 << 20
 _HELD = frozenset({State.ASSIGNED, State.RUNNING})
 # Replaces bytes that are not UTF-8; the server knows no task by such an id.
@@ -73,24 +65,25 @@ class BulkResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Which tasks are meant."""
+class _Selection:
+    """Which tasks to count or change."""
 
     task: str | None
-    """Its name, or `name@version`."""
+    """The name of the task, or `name@version`."""
     states: frozenset[State]
     older_ms: float | None
-    """Submitted so long ago; dead letters: given up; others that are over: ended."""
+    """The least age: since submission, since a dead letter was given up, or since any
+    other task ended."""
 
     @classmethod
     def of(
         cls,
         task: str | None,
         state: States,
-        older_than: float | timedelta | None,
+        older_than: _Age,
         among: frozenset[State],
-    ) -> Selection:
-        """Check what the user says."""
+    ) -> _Selection:
+        """Check the keywords that a user gave; *among* are the states allowed."""
         if task is not None:
             checked_name(task, "task")
         older_ms = None
@@ -99,7 +92,7 @@ class Selection:
         return cls(task, _checked_states(state, among), older_ms)
 
     def has(self, task: str, at_ms: int, now_ms: int) -> bool:
-        """Tell whether a task is meant, by its `name@version` and its time."""
+        """Return whether a task is selected, given its `name@version` and its time."""
         if self.task is not None and self.task not in (task, task.rpartition("@")[0]):
             return False
         return self.older_ms is None or 0 < at_ms <= now_ms - self.older_ms
@@ -115,39 +108,59 @@ class _Found:
 
 
 _Act: TypeAlias = Callable[[Sequence[_Found]], Flow[int]]
-"""Does something to tasks, and returns how many are gone from where they were."""
+"""Changes tasks; returns how many of them left the list that they were found in."""
 
 
 class BulkChanges:
-    """The flows of bulk operations on one queue."""
+    """The flow of one bulk operation on a queue.
+
+    All methods but `end_letters` take what users select tasks by, and refuse what is
+    wrong with it before the flow begins.
+    """
 
     def __init__(
         self, internals: QueueInternals[Any], on_progress: OnProgress | None = None
     ) -> None:
         self._internals = internals
         self._keys = internals.keys
-        """Those of the shard that it is at."""
+        """The keys of the shard that is being walked."""
         self._tell = on_progress
         self._seen = self._total = 0
         self._matched = self._changed = self._asked = 0
         self._refused: list[NotUnique] = []
 
-    def count(self, chosen: Selection) -> Flow[int]:
-        """Count the tasks that are chosen."""
-        yield from self._walk(chosen, self._leave)
-        return self._matched
+    def count(self, task: str | None, state: States, older_than: _Age) -> Flow[int]:
+        """Count the tasks that are selected."""
+        every = UNFINISHED | DEAD_LETTERS | ENDED
+        return self._count(_Selection.of(task, state, older_than, every))
 
-    def cancel(self, chosen: Selection) -> Flow[BulkResult]:
-        """Cancel them: at once if they wait, by asking if they run."""
-        return (yield from self._change(chosen, self._cancel))
+    def cancel(
+        self, task: str | None, state: States, older_than: _Age
+    ) -> Flow[BulkResult]:
+        """Cancel tasks: at once if they wait, by asking if they run."""
+        chosen = _Selection.of(task, state, older_than, UNFINISHED)
+        return self._change(chosen, self._cancel)
 
-    def replay(self, chosen: Selection) -> Flow[BulkResult]:
+    def replay(
+        self, task: str | None, state: States, older_than: _Age
+    ) -> Flow[BulkResult]:
         """Put dead letters back into the queue, with a clean slate."""
-        return (yield from self._change(chosen, self._replay))
+        chosen = _Selection.of(task, state, older_than, DEAD_LETTERS)
+        return self._change(chosen, self._replay)
 
-    def drop(self, chosen: Selection) -> Flow[BulkResult]:
+    def drop(
+        self, task: str | None, state: States, older_than: _Age
+    ) -> Flow[BulkResult]:
         """Delete dead letters for good."""
-        return (yield from self._change(chosen, self._drop))
+        chosen = _Selection.of(task, state, older_than, DEAD_LETTERS)
+        return self._change(chosen, self._drop)
+
+    def purge(
+        self, task: str | None, state: States, older_than: _Age
+    ) -> Flow[BulkResult]:
+        """Forget the outcomes of tasks that are done, cancelled or expired."""
+        chosen = _Selection.of(task, state, older_than, ENDED)
+        return self._change(chosen, self._forget)
 
     def end_letters(self, ids: Sequence[str], *, drop: bool) -> Flow[BulkResult]:
         """Put dead letters back into the queue by their ids, or delete them."""
@@ -158,22 +171,22 @@ class BulkChanges:
             yield from self._met(found, act)
         return BulkResult(self._matched, self._changed, refused=tuple(self._refused))
 
-    def purge(self, chosen: Selection) -> Flow[BulkResult]:
-        """Forget the outcomes of tasks that have ended."""
-        return (yield from self._change(chosen, self._forget))
+    def _count(self, chosen: _Selection) -> Flow[int]:
+        yield from self._walk(chosen, self._leave)
+        return self._matched
 
-    def _change(self, chosen: Selection, act: _Act) -> Flow[BulkResult]:
+    def _change(self, chosen: _Selection, act: _Act) -> Flow[BulkResult]:
         yield from self._walk(chosen, act)
         return BulkResult(
             self._matched, self._changed, self._asked, tuple(self._refused)
         )
 
-    def _walk(self, chosen: Selection, act: _Act) -> Flow[None]:
+    def _walk(self, chosen: _Selection, act: _Act) -> Flow[None]:
         for keys in (yield from self._internals.shards.known()):
             self._keys = keys
             yield from self._walk_shard(chosen, act)
 
-    def _walk_shard(self, chosen: Selection, act: _Act) -> Flow[None]:
+    def _walk_shard(self, chosen: _Selection, act: _Act) -> Flow[None]:
         keys = self._keys
         seen = yield from ask(inspection_calls.counts(keys))
         if chosen.states & UNFINISHED:
@@ -188,11 +201,11 @@ class BulkChanges:
             yield from self._walk_ranked(chosen, act, keys.dead, seen.now_ms)
         if chosen.states & ENDED:
             yield from self._walk_outcomes(chosen, act, seen.now_ms)
-            # What releases before this one have written.
+            # Earlier releases kept their outcomes in this sorted set.
             yield from self._walk_ranked(chosen, act, keys.outbox, seen.now_ms)
 
     def _walk_unfinished(
-        self, chosen: Selection, act: _Act, pauses: Pauses
+        self, chosen: _Selection, act: _Act, pauses: Pauses
     ) -> Flow[None]:
         cursor, count = "0", 100
         while True:
@@ -219,13 +232,15 @@ class BulkChanges:
             average = stretch.size / max(1, len(stretch.tasks))
             count = int(max(10, min(CHUNK, _STRETCH_BYTES / max(1.0, average))))
 
-    def _walk_outcomes(self, chosen: Selection, act: _Act, began_ms: int) -> Flow[None]:
-        """Walk through the list of outcomes, each page behind the one before."""
+    def _walk_outcomes(
+        self, chosen: _Selection, act: _Act, began_ms: int
+    ) -> Flow[None]:
+        """Walk through the list of outcomes, page by page."""
         key, after, seen = self._keys.outcome_times, b"", set[str]()
         while True:
             call = listing_calls.ended(key, most=CHUNK, after=after)
             page = yield from ask(call)
-            # An id that was purged and used again stands there twice.
+            # An id that was purged and used again is in the list twice.
             times = {one.id: 0 for one in page if one.id not in seen}
             seen.update(times)
             if not page:
@@ -235,15 +250,15 @@ class BulkChanges:
             after = page[-1].written
 
     def _walk_ranked(
-        self, chosen: Selection, act: _Act, key: str, began_ms: int
+        self, chosen: _Selection, act: _Act, key: str, began_ms: int
     ) -> Flow[None]:
-        """Walk through a sorted set, whose ranks move up with what is gone."""
+        """Walk through a sorted set; ranks move up when members are removed."""
         first = 0
         while True:
             call = listing_calls.ranked(key, most=CHUNK, first=first)
             times = dict((yield from ask(call)))
             if key == self._keys.dead:
-                # A letter that is replayed may be given up again: it is not met twice.
+                # A replayed task may be given up again: it must not be changed twice.
                 times = {name: at for name, at in times.items() if at <= began_ms}
             else:
                 times = dict.fromkeys(times, 0)
@@ -252,11 +267,11 @@ class BulkChanges:
             first += len(times) - (yield from self._look(chosen, act, times, began_ms))
 
     def _look(
-        self, chosen: Selection, act: _Act, times: dict[str, int], began_ms: int
+        self, chosen: _Selection, act: _Act, times: dict[str, int], began_ms: int
     ) -> Flow[int]:
-        """Do something to those that are chosen; return how many are gone.
+        """Change the selected ones of these tasks; return how many left the list.
 
-        *times* has the ids, and of dead letters when they were given up.
+        *times* maps ids to when the task was given up; 0 if it is not a dead letter.
         """
         tasks = yield from ask(
             listing_calls.summarize(self._keys, tuple(times), most=512)
@@ -284,7 +299,7 @@ class BulkChanges:
     def _looked(self, number: int) -> None:
         self._seen += number
         if self._tell is not None:
-            # A scan may meet a task twice.
+            # A scan may return a task twice.
             self._tell(min(self._seen, self._total), self._total)
 
     def _tell_running(self, found: Sequence[_Found]) -> Flow[list[_Found]]:
@@ -353,12 +368,12 @@ class BulkChanges:
         ids = [one.id for one in found]
         forgotten = yield from ask(producer_calls.forget(self._keys, ids))
         self._changed += forgotten
-        # What a step still needs stays, and is not met again.
+        # The outcome that a waiting step needs stays, and is not looked at again.
         return forgotten
 
 
 def _not_raising(call: Call[bool]) -> Call[bool | NotUnique]:
-    """Return a call that answers with the error of one task, for others go on."""
+    """Return a call that returns `NotUnique` as its answer, so that others go on."""
 
     def parse(reply: Any) -> bool | NotUnique:
         try:
@@ -391,7 +406,7 @@ def _place(one: ScannedTask, ability: str, pauses: Pauses) -> State:
     if one.is_delayed:
         return State.DELAYED
     if one.worker:
-        # Or assigned: that is seen in the worker's own keys, if it matters.
+        # Or assigned; `_tell_running` asks the worker's own keys if it matters.
         return State.RUNNING
     is_paused = pauses.since_ms(ability.rpartition("@")[0]) is not None
     return State.PAUSED if one.is_aside or is_paused else State.WAITING

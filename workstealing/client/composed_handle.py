@@ -45,7 +45,7 @@ _NO_PROGRESS = GroupProgress(0, 0, 0)
 
 
 class _AnyGroupHandle(Generic[R]):
-    """What both kinds of handles hold."""
+    """What a `GroupHandle` and an `AsyncGroupHandle` have in common."""
 
     __slots__ = ("_internals", "_types", "id", "members")
 
@@ -99,11 +99,11 @@ class GroupHandle(_AnyGroupHandle[R]):
         return self._internals.driver.run(flow)
 
     def results(self, timeout: float | None = None) -> list[MemberResult[R]]:
-        """Wait for all members to end; return what came of each, in their order.
+        """Wait for all members to end; return the result or error of each, in order.
 
         Raises:
-            ResultTimeout: some did not end in time.
-            ResultInvalid: one returned something else than its type says.
+            ResultTimeout: some members did not end in time.
+            ResultInvalid: a result does not match its task's return type.
         """
         seconds = checked_timeout(timeout)
         flow = _results(self._internals, self.id, self._ids, seconds)
@@ -126,30 +126,18 @@ class AsyncGroupHandle(_AnyGroupHandle[R]):
     members: Sequence[AsyncTaskHandle[R]]
 
     async def progress(self) -> GroupProgress:
-        """Return how many members have ended, and how many have failed.
-
-        Raises:
-            TaskNotFound: the group ended so long ago that it was forgotten.
-        """
+        """Return how many members have ended; see `GroupHandle.progress`."""
         flow = _progress(self._internals, self.id, self._ids)
         return await self._internals.driver.run(flow)
 
     async def results(self, timeout: float | None = None) -> list[MemberResult[R]]:
-        """Wait for all members to end; return what came of each, in their order.
-
-        Raises:
-            ResultTimeout: some did not end in time.
-            ResultInvalid: one returned something else than its type says.
-        """
+        """Wait for all members to end; see `GroupHandle.results`."""
         seconds = checked_timeout(timeout)
         flow = _results(self._internals, self.id, self._ids, seconds)
         return _decoded(await self._internals.driver.run(flow), self._types)
 
     async def cancel(self) -> int:
-        """Cancel the members that have not ended; return how many that were.
-
-        The step after the group, if there is one, is begun all the same.
-        """
+        """Cancel the members that have not ended; see `GroupHandle.cancel`."""
         flow = _cancel_members(self._internals, self._ids)
         return _number_live(await self._internals.driver.run(flow))
 
@@ -175,7 +163,9 @@ class ChainHandle(TaskHandle[R]):
     def cancel(self) -> Cancelled:
         """Cancel all steps that have not ended.
 
-        `asked`: one still runs, and was asked to stop; `cancelled`: none does.
+        Returns:
+            "asked" if one still runs and was asked to stop, else "cancelled", or
+            "ended" if all had ended.
         """
         return self._internals.driver.run(_cancel_all(self._internals, self.steps))
 
@@ -195,10 +185,7 @@ class AsyncChainHandle(AsyncTaskHandle[R]):
         self.steps = steps
 
     async def cancel(self) -> Cancelled:
-        """Cancel all steps that have not ended.
-
-        `asked`: one still runs, and was asked to stop; `cancelled`: none does.
-        """
+        """Cancel all steps that have not ended; see `ChainHandle.cancel`."""
         flow = _cancel_all(self._internals, self.steps)
         return await self._internals.driver.run(flow)
 
@@ -226,7 +213,9 @@ class GroupChainHandle(ChainHandle[R], Generic[M, R]):
     def cancel(self) -> Cancelled:
         """Cancel all steps and members that have not ended.
 
-        `asked`: one still runs, and was asked to stop; `cancelled`: none does.
+        Returns:
+            "asked" if one still runs and was asked to stop, else "cancelled", or
+            "ended" if all had ended.
         """
         flow = _cancel_all(self._internals, self.steps, self.group.members)
         return self._internals.driver.run(flow)
@@ -248,10 +237,7 @@ class AsyncGroupChainHandle(AsyncChainHandle[R], Generic[M, R]):
         self.group = group
 
     async def cancel(self) -> Cancelled:
-        """Cancel all steps and members that have not ended.
-
-        `asked`: one still runs, and was asked to stop; `cancelled`: none does.
-        """
+        """Cancel all steps and members; see `GroupChainHandle.cancel`."""
         flow = _cancel_all(self._internals, self.steps, self.group.members)
         return await self._internals.driver.run(flow)
 

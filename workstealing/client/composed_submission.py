@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from workstealing.client.queue_submissions import check_payloads
+from workstealing.client.queue_submissions import (
+    BYTES_PER_CALL,
+    TASKS_PER_CALL,
+    check_payloads,
+)
 from workstealing.errors import (
     ConfigurationError,
     GroupIncomplete,
@@ -59,8 +63,6 @@ __all__ = (
     "submit_composed",
 )
 
-_CHUNK = 1000
-_CHUNK_BYTES = 4 << 20
 _LONGEST_CHAIN = 500
 
 
@@ -73,7 +75,12 @@ class PlannedStep:
     options: SubmitOptions
     payload: bytes
     into: str = ""
-    """The argument that is to come from the step before; empty: none."""
+    """The argument that takes the result of the step before it; empty if none does."""
+
+    @property
+    def result_type(self) -> Any:
+        """What the task returns."""
+        return self.definition.signature.result_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,8 @@ def planned_step(
     try:
         payload = signature.encode(args, kwargs)
     except PayloadInvalid as error:
-        # What is given decides, not its types: or else a mistake would be a link.
+        # A link lacks its first argument. If all arguments are there, but of a wrong
+        # type, it is a mistake.
         first = next(iter(signature.positional), "")
         if not first or first in kwargs:
             raise
@@ -127,9 +135,8 @@ def planned_step(
 
 
 def submit_alone(plan: PlannedStep) -> Flow[Submission]:
-    """Submit a step that nothing goes before or follows, as the task that it is."""
-    context = plan.options.context
-    plan.internals.admission.permit(plan.definition, context.principal, context.roles)
+    """Submit a step that is not part of a chain or group, as an ordinary task."""
+    plan.internals.admission.permit(plan.definition, plan.options.context)
     return plan.internals.submit(plan.definition, [plan.payload], plan.options, None)
 
 
@@ -156,7 +163,7 @@ def submit_composed(
         for plan, task_id in zip(plans, [*ids.members, *ids.steps], strict=True):
             read: Any = plan.definition.signature.decode
             if plan.into:
-                # The rest of its arguments: what it lacks, nobody knows yet.
+                # Without its first argument, which is not known yet.
                 read = msgspec.json.decode
             name, version = plan.definition.name, plan.definition.version
             call = TaskCall(name, version, task_id, partial(read, plan.payload))
@@ -200,17 +207,14 @@ def _check(
                 " no step before it returns one: give it to .s()"
             )
     for plan in plans:
-        context = plan.options.context
-        plan.internals.admission.permit(
-            plan.definition, context.principal, context.roles
-        )
+        plan.internals.admission.permit(plan.definition, plan.options.context)
         check_payloads(
             plan.definition.name, [plan.payload], plan.internals.settings.max_payload
         )
 
 
 def _one_shard(plans: Sequence[PlannedStep]) -> Flow[QueueKeys | None]:
-    """Choose where all of a composition is; None if there is nothing to submit."""
+    """Choose the shard of a whole composition; None if there is nothing to submit."""
     if not plans:
         return None
     shards = plans[0].internals.shards
@@ -229,7 +233,7 @@ def _draw_ids(
     steps: Sequence[PlannedStep],
     keys: QueueKeys | None,
 ) -> ComposedIds:
-    """Draw ids; a group has that of the step after it, if there is one."""
+    """Draw ids; a group shares the id of the step after it, if there is one."""
     drawn = new_ids(max(1, len(steps)))
     plan = next(iter((*(members or ()), *steps)), None)
     if keys is not None and plan is not None and plan.internals.shards.are_several:
@@ -243,7 +247,7 @@ def _draw_ids(
 def _begin_spans(
     internals: QueueInternals[Any], plans: Sequence[PlannedStep]
 ) -> dict[str, tuple[int, SubmitSpans]]:
-    """Begin the span of a submit for each task that is named, if any are wanted."""
+    """Begin a span for each name of a task, if there are observers."""
     observers = internals.observers
     if observers is None:
         return {}
@@ -298,7 +302,7 @@ class _Submission:
             try:
                 verdict = yield from ask(call)
             except NotReplicated as error:
-                # The rest follows all the same: a part of a group is of no use.
+                # Submit the rest all the same: a part of a group is of no use.
                 confirmed, verdict = error.confirmed, cast("Any", error.answer)
                 refusal = error.__cause__
             if verdict == "over":
@@ -342,7 +346,7 @@ class _Submission:
         is_member: bool,
     ) -> NewStep:
         if after is None:
-            # Members of a group are mostly of one task.
+            # The members of a group are mostly of the same task.
             same = (id(plan.definition), id(plan.options))
             template = self._templates.get(same)
             if template is None:
@@ -404,14 +408,14 @@ class _Submission:
 def _slices(
     steps: Sequence[NewStep], members: Sequence[NewStep]
 ) -> Iterator[Sequence[NewStep]]:
-    """Divide a submission, so that no part of it holds the server for long.
+    """Divide a submission, so that no call holds the server up.
 
     All steps are in the first part: a chain is submitted whole, or not at all.
     """
     part = list(steps)
     size = sum(len(step.envelope) for step in part)
     for step in members:
-        if part and (len(part) == _CHUNK or size > _CHUNK_BYTES):
+        if part and (len(part) == TASKS_PER_CALL or size > BYTES_PER_CALL):
             yield part
             part, size = [], 0
         part.append(step)

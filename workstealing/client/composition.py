@@ -1,14 +1,14 @@
 """Chains and groups of tasks: `chain(a.s(1), b.s())`, `group(a.s(1), a.s(2)) | c.s()`.
 
 `task.s(…)` is a task with its arguments, to be submitted later: a `Step` if it has all
-of them, a `Link` if it lacks its first one, which it takes from the step before it.
-What follows a group takes a list of `MemberResult`. Nothing is sent before `.submit()`.
+of them, a `Link` if it lacks the first, which is the result of the step before it. The
+step after a group takes a list of `MemberResult`. Nothing is sent before `.submit()`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from workstealing.client.composed_handle import (
     AsyncChainHandle,
@@ -56,10 +56,12 @@ C = TypeVar("C")
 D = TypeVar("D")
 E = TypeVar("E")
 F = TypeVar("F")
+H = TypeVar("H", bound=TaskHandle[Any] | AsyncTaskHandle[Any])
+G = TypeVar("G", bound=GroupHandle[Any] | AsyncGroupHandle[Any])
 
 
 class _AnyStep:
-    """What steps and links hold."""
+    """What steps and links have in common."""
 
     __slots__ = ("_plan",)
 
@@ -79,7 +81,7 @@ class _AnyLink(_AnyStep):
     if not TYPE_CHECKING:  # type checkers refuse it themselves
 
         def submit(self) -> None:
-            """Refuse to be submitted without what it lacks."""
+            """Refuse to be submitted without the first argument."""
             name, into = self._plan.definition.name, self._plan.into
             raise ConfigurationError(
                 f"task '{name}' lacks its argument '{into}', which it takes from the"
@@ -88,7 +90,7 @@ class _AnyLink(_AnyStep):
 
 
 class _Composed:
-    """What chains and groups hold: members, if there is a group, and steps."""
+    """What chains and groups have in common: members, if it has a group, and steps."""
 
     __slots__ = ("_members", "_steps")
 
@@ -100,25 +102,27 @@ class _Composed:
 
     @property
     def _internals(self) -> QueueInternals[Any]:
-        return (*(self._members or ()), *self._steps)[0].internals
+        for plan in (*(self._members or ()), *self._steps):
+            return plan.internals
+        raise ConfigurationError(
+            "a group without members has nothing to submit: only a group with a step"
+            " after it may be empty"
+        )
 
     def _flow(self) -> Flow[ComposedIds]:
         return submit_composed(self._members, self._steps)
 
-    def _handles(self, handle: Any, ids: list[str], plans: Any) -> list[Any]:
-        return [
-            handle(plan.internals, one, plan.definition.signature.result_type, True)
-            for one, plan in zip(ids, plans, strict=True)
-        ]
+    def _step_handles(self, kind: type[H], ids: ComposedIds) -> list[H]:
+        return _handles(kind, ids.steps, self._steps)
 
-    def _group(self, handle: Any, member: Any, ids: ComposedIds) -> Any:
+    def _group_handle(self, group: type[G], member: type[H], ids: ComposedIds) -> G:
         plans = self._members or ()
-        types = [plan.definition.signature.result_type for plan in plans]
-        members = self._handles(member, ids.members, plans)
-        return handle(self._internals, ids.group, members, types)
+        members = _handles(member, ids.members, plans)
+        types = [plan.result_type for plan in plans]
+        return group(self._internals, ids.group, members, types)
 
     def _last_type(self) -> Any:
-        return self._steps[-1].definition.signature.result_type
+        return self._steps[-1].result_type
 
     def __repr__(self) -> str:
         names = [step.definition.name for step in self._steps]
@@ -132,16 +136,15 @@ class Step(_AnyStep, Generic[R_co]):
 
     __slots__ = ()
 
-    def __or__(self, then: Link[R_co, B] | Step[B]) -> Chain[B]:
-        """Return a chain: *then* is begun when this is done, and takes its result."""
+    def __or__(self, then: Then[R_co, B]) -> Chain[B]:
+        """Return a chain: *then* runs when this step is done, and takes its result."""
         return Chain(None, (self._plan, _next(then, Step, Link)))
 
     def submit(self) -> TaskHandle[R_co]:
-        """Put the task into the queue, alone."""
+        """Put the task into the queue, without a chain or group."""
         plan, internals = self._plan, self._plan.internals
         done = internals.driver.run(submit_alone(plan))
-        result_type = plan.definition.signature.result_type
-        return TaskHandle(internals, done.ids[0], result_type, True)
+        return TaskHandle(internals, done.ids[0], plan.result_type, True)
 
 
 class Link(_AnyLink, Generic[X_contra, R_co]):
@@ -150,51 +153,47 @@ class Link(_AnyLink, Generic[X_contra, R_co]):
     __slots__ = ()
 
 
+Then: TypeAlias = Link[A, B] | Step[B]
+"""What may follow a step that returns A: it takes that, or has all of its arguments."""
+
+
 class Chain(_Composed, Generic[R_co]):
-    """Tasks that are run one after the other; each takes the result of the last."""
+    """Tasks that run one after the other; each takes the result of the one before."""
 
     __slots__ = ()
 
-    def __or__(self, then: Link[R_co, B] | Step[B]) -> Chain[B]:
+    def __or__(self, then: Then[R_co, B]) -> Chain[B]:
         """Return a chain with one more step."""
         return Chain(None, (*self._steps, _next(then, Step, Link)))
 
     def submit(self) -> ChainHandle[R_co]:
         """Put all steps into the queue; return the handle of the last one."""
         ids = self._internals.driver.run(self._flow())
-        steps = self._handles(TaskHandle, ids.steps, self._steps)
+        steps = self._step_handles(TaskHandle, ids)
         return ChainHandle(self._internals, steps, self._last_type())
 
 
 class Group(_Composed, Generic[R_co]):
-    """Tasks that are run beside each other. It ends although some of them fail."""
+    """Tasks that run side by side; it ends when all have ended, failed or not."""
 
     __slots__ = ()
 
-    def __or__(
-        self, then: Link[list[MemberResult[R_co]], B] | Step[B]
-    ) -> GroupChain[R_co, B]:
-        """Return it with a step that is begun when all members have ended."""
+    def __or__(self, then: Then[list[MemberResult[R_co]], B]) -> GroupChain[R_co, B]:
+        """Return the group with a step that runs when all members have ended."""
         return GroupChain(self._members, (_after_group(then, Step, Link),))
 
     def submit(self) -> GroupHandle[R_co]:
         """Put all members into the queue, a thousand at a time."""
-        if not self._members:
-            raise ConfigurationError(
-                "a group without members has nothing to submit: only one with a step"
-                " after it may be empty"
-            )
         ids = self._internals.driver.run(self._flow())
-        handle: GroupHandle[R_co] = self._group(GroupHandle, TaskHandle, ids)
-        return handle
+        return self._group_handle(GroupHandle[R_co], TaskHandle[Any], ids)
 
 
 class GroupChain(_Composed, Generic[M_co, R_co]):
-    """A group, and the steps that are run after it."""
+    """A group and the steps that run after it."""
 
     __slots__ = ()
 
-    def __or__(self, then: Link[R_co, B] | Step[B]) -> GroupChain[M_co, B]:
+    def __or__(self, then: Then[R_co, B]) -> GroupChain[M_co, B]:
         """Return it with one more step."""
         steps = (*self._steps, _next(then, Step, Link))
         return GroupChain(self._members, steps)
@@ -202,84 +201,77 @@ class GroupChain(_Composed, Generic[M_co, R_co]):
     def submit(self) -> GroupChainHandle[M_co, R_co]:
         """Put all of it into the queue; return the handle of the last step."""
         ids = self._internals.driver.run(self._flow())
-        steps = self._handles(TaskHandle, ids.steps, self._steps)
-        group: GroupHandle[M_co] = self._group(GroupHandle, TaskHandle, ids)
+        steps = self._step_handles(TaskHandle, ids)
+        group = self._group_handle(GroupHandle[M_co], TaskHandle[Any], ids)
         return GroupChainHandle(self._internals, group, steps, self._last_type())
 
 
 class AsyncStep(_AnyStep, Generic[R_co]):
-    """A task with all of its arguments, to be submitted later, of an asyncio queue."""
+    """A task with all of its arguments; the asyncio twin of `Step`."""
 
     __slots__ = ()
 
-    def __or__(self, then: AsyncLink[R_co, B] | AsyncStep[B]) -> AsyncChain[B]:
-        """Return a chain: *then* is begun when this is done, and takes its result."""
+    def __or__(self, then: AsyncThen[R_co, B]) -> AsyncChain[B]:
+        """Return a chain: *then* runs when this step is done, and takes its result."""
         return AsyncChain(None, (self._plan, _next(then, AsyncStep, AsyncLink)))
 
     async def submit(self) -> AsyncTaskHandle[R_co]:
-        """Put the task into the queue, alone."""
+        """Put the task into the queue, without a chain or group."""
         plan, internals = self._plan, self._plan.internals
         done = await internals.driver.run(submit_alone(plan))
-        result_type = plan.definition.signature.result_type
-        return AsyncTaskHandle(internals, done.ids[0], result_type, True)
+        return AsyncTaskHandle(internals, done.ids[0], plan.result_type, True)
 
 
 class AsyncLink(_AnyLink, Generic[X_contra, R_co]):
-    """A task that lacks its first argument: the result of the step before it."""
+    """A task that lacks its first argument; the asyncio twin of `Link`."""
 
     __slots__ = ()
+
+
+AsyncThen: TypeAlias = AsyncLink[A, B] | AsyncStep[B]
+"""What may follow a step that returns A: it takes that, or has all of its arguments."""
 
 
 class AsyncChain(_Composed, Generic[R_co]):
-    """Tasks that are run one after the other; each takes the result of the last."""
+    """Tasks that run one after the other; the asyncio twin of `Chain`."""
 
     __slots__ = ()
 
-    def __or__(self, then: AsyncLink[R_co, B] | AsyncStep[B]) -> AsyncChain[B]:
+    def __or__(self, then: AsyncThen[R_co, B]) -> AsyncChain[B]:
         """Return a chain with one more step."""
         return AsyncChain(None, (*self._steps, _next(then, AsyncStep, AsyncLink)))
 
     async def submit(self) -> AsyncChainHandle[R_co]:
         """Put all steps into the queue; return the handle of the last one."""
         ids = await self._internals.driver.run(self._flow())
-        steps = self._handles(AsyncTaskHandle, ids.steps, self._steps)
+        steps = self._step_handles(AsyncTaskHandle, ids)
         return AsyncChainHandle(self._internals, steps, self._last_type())
 
 
 class AsyncGroup(_Composed, Generic[R_co]):
-    """Tasks that are run beside each other. It ends although some of them fail."""
+    """Tasks that run side by side; the asyncio twin of `Group`."""
 
     __slots__ = ()
 
     def __or__(
-        self, then: AsyncLink[list[MemberResult[R_co]], B] | AsyncStep[B]
+        self, then: AsyncThen[list[MemberResult[R_co]], B]
     ) -> AsyncGroupChain[R_co, B]:
-        """Return it with a step that is begun when all members have ended."""
+        """Return the group with a step that runs when all members have ended."""
         step = _after_group(then, AsyncStep, AsyncLink)
         return AsyncGroupChain(self._members, (step,))
 
     async def submit(self) -> AsyncGroupHandle[R_co]:
         """Put all members into the queue, a thousand at a time."""
-        if not self._members:
-            raise ConfigurationError(
-                "a group without members has nothing to submit: only one with a step"
-                " after it may be empty"
-            )
         ids = await self._internals.driver.run(self._flow())
-        handle: AsyncGroupHandle[R_co] = self._group(
-            AsyncGroupHandle, AsyncTaskHandle, ids
-        )
-        return handle
+        return self._group_handle(AsyncGroupHandle[R_co], AsyncTaskHandle[Any], ids)
 
 
 class AsyncGroupChain(_Composed, Generic[M_co, R_co]):
-    """A group, and the steps that are run after it."""
+    """A group and the steps that run after it; the asyncio twin of `GroupChain`."""
 
     __slots__ = ()
 
-    def __or__(
-        self, then: AsyncLink[R_co, B] | AsyncStep[B]
-    ) -> AsyncGroupChain[M_co, B]:
+    def __or__(self, then: AsyncThen[R_co, B]) -> AsyncGroupChain[M_co, B]:
         """Return it with one more step."""
         steps = (*self._steps, _next(then, AsyncStep, AsyncLink))
         return AsyncGroupChain(self._members, steps)
@@ -287,109 +279,81 @@ class AsyncGroupChain(_Composed, Generic[M_co, R_co]):
     async def submit(self) -> AsyncGroupChainHandle[M_co, R_co]:
         """Put all of it into the queue; return the handle of the last step."""
         ids = await self._internals.driver.run(self._flow())
-        steps = self._handles(AsyncTaskHandle, ids.steps, self._steps)
-        group: AsyncGroupHandle[M_co] = self._group(
-            AsyncGroupHandle, AsyncTaskHandle, ids
-        )
+        steps = self._step_handles(AsyncTaskHandle, ids)
+        group = self._group_handle(AsyncGroupHandle[M_co], AsyncTaskHandle[Any], ids)
         return AsyncGroupChainHandle(self._internals, group, steps, self._last_type())
 
 
 @overload
-def chain(
-    first: Step[A],
-    /,
-) -> Chain[A]: ...
+def chain(first: Step[A], /) -> Chain[A]: ...
+@overload
+def chain(first: Step[A], second: Then[A, B], /) -> Chain[B]: ...
+@overload
+def chain(first: Step[A], second: Then[A, B], third: Then[B, C], /) -> Chain[C]: ...
 @overload
 def chain(
-    first: Step[A],
-    second: Link[A, B] | Step[B],
-    /,
-) -> Chain[B]: ...
-@overload
-def chain(
-    first: Step[A],
-    second: Link[A, B] | Step[B],
-    third: Link[B, C] | Step[C],
-    /,
-) -> Chain[C]: ...
-@overload
-def chain(
-    first: Step[A],
-    second: Link[A, B] | Step[B],
-    third: Link[B, C] | Step[C],
-    fourth: Link[C, D] | Step[D],
-    /,
+    first: Step[A], second: Then[A, B], third: Then[B, C], fourth: Then[C, D], /
 ) -> Chain[D]: ...
 @overload
 def chain(
     first: Step[A],
-    second: Link[A, B] | Step[B],
-    third: Link[B, C] | Step[C],
-    fourth: Link[C, D] | Step[D],
-    fifth: Link[D, E] | Step[E],
+    second: Then[A, B],
+    third: Then[B, C],
+    fourth: Then[C, D],
+    fifth: Then[D, E],
     /,
 ) -> Chain[E]: ...
 @overload
 def chain(
     first: Step[A],
-    second: Link[A, B] | Step[B],
-    third: Link[B, C] | Step[C],
-    fourth: Link[C, D] | Step[D],
-    fifth: Link[D, E] | Step[E],
-    sixth: Link[E, F] | Step[F],
+    second: Then[A, B],
+    third: Then[B, C],
+    fourth: Then[C, D],
+    fifth: Then[D, E],
+    sixth: Then[E, F],
     /,
 ) -> Chain[F]: ...
 @overload
-def chain(
-    first: AsyncStep[A],
-    /,
-) -> AsyncChain[A]: ...
+def chain(first: AsyncStep[A], /) -> AsyncChain[A]: ...
+@overload
+def chain(first: AsyncStep[A], second: AsyncThen[A, B], /) -> AsyncChain[B]: ...
 @overload
 def chain(
-    first: AsyncStep[A],
-    second: AsyncLink[A, B] | AsyncStep[B],
-    /,
-) -> AsyncChain[B]: ...
-@overload
-def chain(
-    first: AsyncStep[A],
-    second: AsyncLink[A, B] | AsyncStep[B],
-    third: AsyncLink[B, C] | AsyncStep[C],
-    /,
+    first: AsyncStep[A], second: AsyncThen[A, B], third: AsyncThen[B, C], /
 ) -> AsyncChain[C]: ...
 @overload
 def chain(
     first: AsyncStep[A],
-    second: AsyncLink[A, B] | AsyncStep[B],
-    third: AsyncLink[B, C] | AsyncStep[C],
-    fourth: AsyncLink[C, D] | AsyncStep[D],
+    second: AsyncThen[A, B],
+    third: AsyncThen[B, C],
+    fourth: AsyncThen[C, D],
     /,
 ) -> AsyncChain[D]: ...
 @overload
 def chain(
     first: AsyncStep[A],
-    second: AsyncLink[A, B] | AsyncStep[B],
-    third: AsyncLink[B, C] | AsyncStep[C],
-    fourth: AsyncLink[C, D] | AsyncStep[D],
-    fifth: AsyncLink[D, E] | AsyncStep[E],
+    second: AsyncThen[A, B],
+    third: AsyncThen[B, C],
+    fourth: AsyncThen[C, D],
+    fifth: AsyncThen[D, E],
     /,
 ) -> AsyncChain[E]: ...
 @overload
 def chain(
     first: AsyncStep[A],
-    second: AsyncLink[A, B] | AsyncStep[B],
-    third: AsyncLink[B, C] | AsyncStep[C],
-    fourth: AsyncLink[C, D] | AsyncStep[D],
-    fifth: AsyncLink[D, E] | AsyncStep[E],
-    sixth: AsyncLink[E, F] | AsyncStep[F],
+    second: AsyncThen[A, B],
+    third: AsyncThen[B, C],
+    fourth: AsyncThen[C, D],
+    fifth: AsyncThen[D, E],
+    sixth: AsyncThen[E, F],
     /,
 ) -> AsyncChain[F]: ...
 def chain(first: Any, /, *more: Any) -> Any:
     """Return a chain of up to six steps; `a.s(1) | b.s() | …` has any number.
 
-    A step is begun when the one before it is done, and takes its result as its first
+    A step runs when the one before it is done, and takes its result as its first
     argument, unless it has all of its arguments already. If a step fails, is given up,
-    cancelled or expires, those after it are cancelled.
+    is cancelled or expires, the steps after it are cancelled.
     """
     is_sync = isinstance(first, Step)
     step, link = (Step, Link) if is_sync else (AsyncStep, AsyncLink)
@@ -413,8 +377,8 @@ def group(*members: AsyncStep[A]) -> AsyncGroup[A]: ...
 def group(*members: Any) -> Any:
     """Return a group of steps, given one by one or as an iterable.
 
-    It ends when all of its members have ended, however they did. What follows it, as in
-    `group(…) | task.s()`, takes a list with a `MemberResult` of each.
+    It ends when all members have ended, in whatever way. The step after it, as in
+    `group(…) | task.s()`, takes a list with a `MemberResult` for each.
     """
     steps = members
     if len(members) == 1 and not isinstance(members[0], _AnyStep):
@@ -434,6 +398,15 @@ def group(*members: Any) -> Any:
             )
     plans = tuple(one._plan for one in steps)  # noqa: SLF001 - the same file
     return Group(plans, ()) if is_sync else AsyncGroup(plans, ())
+
+
+def _handles(
+    kind: type[H], ids: Sequence[str], plans: Sequence[PlannedStep]
+) -> list[H]:
+    return [
+        kind(plan.internals, task_id, plan.result_type, True)
+        for task_id, plan in zip(ids, plans, strict=True)
+    ]
 
 
 def _after_group(then: Any, *kinds: type[_AnyStep]) -> PlannedStep:

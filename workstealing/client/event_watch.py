@@ -1,7 +1,7 @@
-"""What happens to a task, one thing after the other, until it has ended.
+"""Watches a task until it ends: log records, progress, and its end.
 
-Logs and progress are looked at a few times a second, the end is pushed. A server that
-is away meanwhile may come back: only the timeout ends the watch.
+Logs and progress are read a few times a second; the end is published. If the server
+cannot be reached meanwhile, the watch goes on until its timeout.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import RedisUnavailable, ResultTimeout, TaskNotFound
 from workstealing.queue.steps import Flow, Sleep
 from workstealing.tasks.context import Progress
-from workstealing.tasks.outcome import State, TaskState
+from workstealing.tasks.outcome import UNFINISHED, State, TaskState
 from workstealing.tasks.output_capture import LogRecord
 
 __all__ = ("EventWatch", "Glance", "TaskEvent", "WatchedLog", "WatchedQueue")
@@ -23,10 +23,6 @@ TaskEvent: TypeAlias = LogRecord | Progress | TaskState
 
 _LOOK_SECONDS = 0.2
 _RETURN_SECONDS = 0.1
-_UNFINISHED = (
-    *(State.WAITING, State.DELAYED, State.PAUSED, State.PARKED),
-    *(State.ASSIGNED, State.RUNNING),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +50,10 @@ class WatchedQueue(Protocol):
         """The logs of its tasks."""
 
     def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
-        """Look at a task; *envelope* is what was seen of it before."""
+        """Return its state and progress; *envelope* is its envelope, if known."""
 
     def linger(self, task_id: str, seconds: float) -> Flow[None]:
-        """Let some time pass, or less if the task ends."""
+        """Wait until the task ends, for so many seconds at most."""
 
 
 class EventWatch:
@@ -79,11 +75,11 @@ class EventWatch:
         self._envelope = b""
         self._shown: Progress | None = None
         self.is_over = False
-        """The task has ended, and that was said."""
+        """Whether the task has ended and `look` has returned its last event."""
 
     def look(self) -> Flow[list[TaskEvent]]:
-        """Wait for something to happen, and return what it was; nothing at times."""
-        state: TaskState | str = "where nobody can tell: the server is away"
+        """Wait a moment for new events and return them; there may be none."""
+        state: TaskState | str = "unknown where, because the server cannot be reached"
         try:
             # Before the log is read: what a task wrote comes before its end.
             glance = yield from self._queue.glance(self._task_id, self._envelope)
@@ -106,7 +102,7 @@ class EventWatch:
             raise TaskNotFound(
                 f"there is no task {self._task_id}, or its outcome has expired"
             )
-        is_ended = glance.state.state not in _UNFINISHED
+        is_ended = glance.state.state not in UNFINISHED
         events: list[TaskEvent] = []
         while True:
             log = self._queue.log

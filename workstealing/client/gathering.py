@@ -1,7 +1,7 @@
 """Waits for the results of many tasks at once, with few round trips.
 
-One task is awaited by push, the last one, and when it ends all others are looked at
-together: tasks that were submitted together end together, more or less.
+It waits for the message that the last task has ended, and then reads the outcomes of
+all others at once: tasks that were submitted together mostly end together.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def gather_results(
     Args:
         handles: what `submit` and `submit_many` returned.
         timeout: seconds for all of them together.
-        return_exceptions: return errors in the place of results; else the first error
-            that is seen is raised. A task that did not end in time has a
-            `ResultTimeout`.
+        return_exceptions: return errors in the place of results, a `ResultTimeout` for
+            a task that did not end in time. Otherwise the first error that is found is
+            raised.
     """
     tasks = tuple(handles)
     if not tasks:
@@ -98,16 +98,17 @@ def _one_queue(handles: Sequence[Any]) -> Any:
     queues = {id(one._internals): one._internals for one in handles}  # noqa: SLF001
     if len(queues) > 1:
         raise ConfigurationError(
-            "the handles are of several queues: gather the results of each"
+            "the handles are of several queues: gather the results of each queue"
         )
     (internals,) = queues.values()
     if not isinstance(internals, QueueInternals):
         raise ConfigurationError(
-            "tasks that run in this process are not gathered: call result() of each"
+            "tasks that run in this process cannot be gathered: call result() of each"
         )
     if not internals.settings.retention_ms:
         raise ConfigurationError(
-            "results are gathered where they are kept, and this queue has retention=0"
+            "this queue has retention=0, so it keeps no results to gather: call"
+            " result() of each handle, or give the queue a retention"
         )
     return internals
 
@@ -118,7 +119,7 @@ def _gathered(
     seconds = checked_timeout(timeout)
     ids = [one.id for one in handles]
     readers = {one.id: one._read for one in handles}  # noqa: SLF001 - of this package
-    found: dict[str, Any] = yield from _one_queue(handles).results(
+    found: dict[str, Any] = yield from _one_queue(handles).outcomes.results(
         ids, seconds, readers, is_tolerant=return_exceptions
     )
     return [found[name] for name in ids]

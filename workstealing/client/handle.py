@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from workstealing.drivers.async_driver import AsyncDriver
     from workstealing.drivers.sync_driver import Driver
     from workstealing.queue.producer_calls import Cancelled
+    from workstealing.tasks.submission import Submission
 
-__all__ = ("AsyncTaskHandle", "TaskHandle")
+__all__ = ("AsyncTaskHandle", "TaskHandle", "handles_of")
 
 R = TypeVar("R")
+H = TypeVar("H", bound="TaskHandle[Any] | AsyncTaskHandle[Any]")
 
 
 class _AnyHandle(Generic[R]):
-    """What both kinds of handles hold."""
+    """What a `TaskHandle` and an `AsyncTaskHandle` have in common."""
 
-    # A thousand are made at a time.
+    # With slots, since `submit_many` makes one for each task.
     __slots__ = ("_internals", "_result_type", "found_ended", "id", "is_new")
 
     def __init__(
@@ -58,12 +60,11 @@ class TaskHandle(_AnyHandle[R]):
 
     Attributes:
         id: of the task.
-        is_new: whether this submission put the task into the queue. False means that
-            the id was known already, or that the task is unique and there was one:
-            nothing was submitted, and this is the handle of the earlier task. None for
-            a handle that `queue.handle()` returned.
-        found_ended: if it is not new, and the earlier task had ended already: how. Then
-            nothing will be run, unless it is submitted with `options(again=True)`.
+        is_new: whether this submission put the task into the queue. False if a task
+            with the same id or unique key was there: nothing was submitted, and this is
+            the handle of that earlier task. None for a handle from `queue.handle()`.
+        found_ended: how the earlier task ended, if it had ended by then. In that case
+            nothing will run; submit with `options(again=True)` to run it again.
     """
 
     __slots__ = ()
@@ -90,9 +91,9 @@ class TaskHandle(_AnyHandle[R]):
         return following(self._internals.driver, self._internals.log, self.id, channel)
 
     def events(self, timeout: float | None = None) -> Iterator[TaskEvent]:
-        """Iterate over what the task logs, how far it is, and at last how it ended.
+        """Iterate over what happens to the task: log records, progress, and its end.
 
-        Log records are there if they are kept (`log=True`). The last event is the
+        Log records appear only if they are kept (`log=True`). The last event is the
         `TaskState` with which the task ended.
 
         Raises:
@@ -106,16 +107,16 @@ class TaskHandle(_AnyHandle[R]):
     def result(self, timeout: float | None = None) -> R:
         """Wait for the task to end, and return what it returned.
 
-        A server that is away meanwhile may come back: only the timeout ends the wait.
+        If the server cannot be reached meanwhile, the wait goes on until the timeout.
 
         Raises:
             TaskFailed: it raised an error and is not tried again.
-            TaskDead: it was given up.
+            TaskDead: it was given up for another reason, which the message names.
             TaskCancelled: it was cancelled.
             TaskExpired: it was not begun in time.
             TaskNotFound: there is no such task, or its outcome has expired.
             ResultTimeout: it did not end in time, or the server was away until then.
-            ResultInvalid: it returned something else than its type says.
+            ResultInvalid: the result does not match the task's return type.
         """
         flow = self._internals.result(self.id, timeout, self._read)
         result: R = self._internals.driver.run(flow)
@@ -154,34 +155,14 @@ class AsyncTaskHandle(_AnyHandle[R]):
         )
 
     async def events(self, timeout: float | None = None) -> AsyncIterator[TaskEvent]:
-        """Iterate over what the task logs, how far it is, and at last how it ended.
-
-        Log records are there if they are kept (`log=True`). The last event is the
-        `TaskState` with which the task ended.
-
-        Raises:
-            TaskNotFound: there is no such task, or its outcome has expired.
-            ResultTimeout: it did not end in time.
-        """
+        """Iterate over what happens to the task; see `TaskHandle.events`."""
         watch = EventWatch(self._internals, self.id, checked_timeout(timeout))
         while not watch.is_over:
             for event in await self._internals.driver.run(watch.look()):
                 yield event
 
     async def result(self, timeout: float | None = None) -> R:
-        """Wait for the task to end, and return what it returned.
-
-        A server that is away meanwhile may come back: only the timeout ends the wait.
-
-        Raises:
-            TaskFailed: it raised an error and is not tried again.
-            TaskDead: it was given up.
-            TaskCancelled: it was cancelled.
-            TaskExpired: it was not begun in time.
-            TaskNotFound: there is no such task, or its outcome has expired.
-            ResultTimeout: it did not end in time, or the server was away until then.
-            ResultInvalid: it returned something else than its type says.
-        """
+        """Wait for the task to end; see `TaskHandle.result`."""
         flow = self._internals.result(self.id, timeout, self._read)
         result: R = await self._internals.driver.run(flow)
         return result
@@ -191,9 +172,22 @@ class AsyncTaskHandle(_AnyHandle[R]):
         return await self._internals.driver.run(self._internals.cancel(self.id))
 
 
+def handles_of(
+    kind: type[H], internals: Any, result_type: Any, done: Submission
+) -> list[H]:
+    """Return the handles of the tasks of a submission, in order."""
+    known, ended = done.known, done.ended
+    if not known:
+        return [kind(internals, task_id, result_type, True) for task_id in done.ids]
+    return [
+        kind(internals, task_id, result_type, place not in known, ended.get(place))
+        for place, task_id in enumerate(done.ids)
+    ]
+
+
 def _state(found: str) -> State:
     try:
         return State(found)
     except ValueError:
-        # Another release may know more ways to end.
+        # A newer release may have states that this one does not know.
         return State.UNKNOWN

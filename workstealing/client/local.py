@@ -1,13 +1,13 @@
 """Runs the tasks of a `TaskClient` in threads of this process, without Redis.
 
-It takes the place of a queue and does with a request what a queue and a worker do:
+It takes the place of a queue and treats a request as a queue and a worker would:
 writes its envelope, checks it, runs it, writes its outcome and reads that. So what
-works here works there; only nothing outlives the process, and nothing is shared. The
-last 10,000 outcomes are kept.
+works here works with Redis; but tasks end with the process, and no other process sees
+them. The last 10,000 outcomes are kept.
 
-A task whose time is over is interrupted; one that is cancelled while it runs is asked
-to stop by its context. If it goes on, its thread stays busy, and there is no outcome,
-until it ends; a caller waits for as long as its own timeout.
+A task that runs into its timeout is interrupted; one that is cancelled while it runs is
+asked to stop through its context. If it goes on, it keeps its thread, and has no
+outcome, until it ends; callers wait no longer than their own timeout.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _LOOK_SECONDS = 0.05
 
 
 class LocalQueue(Generic[D]):
-    """Runs, looks, waits and cancels, as flows: `QueueInternals` in this process.
+    """Stands in for `QueueInternals`: runs tasks in this process, as flows.
 
     Args:
         admission: which tasks are implemented here, and who may call them.
         settings: how large a payload and a result may be.
-        threads: what runs the tasks.
-        tasks: where they are kept.
-        driver: what performs the flows; it looks at the same tasks.
+        threads: the executor that runs the tasks.
+        tasks: keeps the tasks.
+        driver: performs the flows, on the same tasks.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class LocalQueue(Generic[D]):
         read: Callable[[msgspec.Raw], Any],
         whole: float | None = None,
     ) -> Flow[Any]:
-        """Wait for a task to end; an error names the *whole* timeout of the caller."""
+        """Wait for a task to end; a timeout error names *whole* as the time waited."""
         self._tasks.found(task_id)
         seconds = TIMEOUT_MAX if timeout is None else min(timeout, TIMEOUT_MAX)
         found = yield AwaitOutcome("local", task_id, seconds)
@@ -126,13 +126,13 @@ class LocalQueue(Generic[D]):
         return read(outcome.result)
 
     def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
-        """Look at a task, and at what it showed last."""
+        """Return the state and progress of a task."""
         state = yield from self.state(task_id)
         task = self._tasks.get(task_id)
         return Glance(state, None if task is None else task.shown, envelope)
 
     def linger(self, task_id: str, seconds: float) -> Flow[None]:
-        """Let some time pass, or less if the task ends."""
+        """Wait until the task ends, for so many seconds at most."""
         yield AwaitOutcome("local", task_id, seconds)
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
@@ -179,7 +179,7 @@ class LocalLog:
         sink: LogSink,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> Flow[None]:
-        """Pass on what a task logs and prints, until it has ended or nobody listens."""
+        """Pass on what a task logs until it ends, or *is_wanted* returns False."""
         task, seen = self._tasks.found(task_id), 0
         while True:
             is_last = task.ended.done() or not is_wanted()
@@ -192,7 +192,7 @@ class LocalLog:
 
 
 class LocalTasks:
-    """The tasks of this process, by id; of those that have ended only the last."""
+    """The tasks of this process, by id; only the newest of those that have ended."""
 
     def __init__(self) -> None:
         self._tasks: OrderedDict[str, LocalTask] = OrderedDict()

@@ -57,7 +57,7 @@ class LocalTask:
 
     @property
     def shown(self) -> Progress | None:
-        """How far it said last that it is."""
+        """The progress that it showed last."""
         return self._notes.shown
 
     def start(self) -> None:
@@ -65,7 +65,7 @@ class LocalTask:
         self._threads.submit(self._work).add_done_callback(self._dropped)
 
     def state(self) -> TaskState:
-        """Return where it is."""
+        """Return the state of the task."""
         attempt, due_ms, begun_ms = self._task.attempt, self._due_ms, self._begun_ms
         if self.ended.done():
             return TaskOutcome.read(self.ended.result()).as_state()

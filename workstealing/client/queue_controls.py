@@ -1,7 +1,7 @@
-"""What is said of a queue as a whole: counts, pauses, limits, waiting for its end.
+"""Counts, pauses and limits of a queue, and waiting until it is empty.
 
-With shards, all of them are asked. Limits are those of the first: what is limited is
-counted in one slot, so tasks with limits are all there.
+With shards, all of them are asked. Only limits are asked of the first alone: they are
+counted in one slot of a Cluster, so all tasks with limits are there.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ __all__ = ("QueueControls",)
 logger = BackgroundLogger(__name__)
 
 _ROUGHLY_DONE_SECONDS = 0.05
-# Lines that wait for a limit are told of new numbers a thousand at a time. Those that
-# find no room come back to wait, so there may always be some.
+# One call tells a thousand lines that wait for a limit of its new numbers. Lines that
+# find no room wait again, so there may always be more.
 _MOST_SLICES = 1000
 
 
@@ -118,11 +118,11 @@ class QueueControls:
     def _unknown_limit(self, name: str) -> ConfigurationError:
         return ConfigurationError(
             f"queue '{self._internals.full_name}' has no limit {name}: a limit is known"
-            " once a task with it was submitted"
+            " once a task that has it was submitted; limits() lists all"
         )
 
     def wait(self, timeout: float | None) -> Flow[Counts]:
-        """Wait until no task is left that waits or runs."""
+        """Wait until no task waits or runs any more."""
         end = None if timeout is None else self._internals.clock.monotonic() + timeout
         name = self._internals.full_name
         before: Counts | None = None
@@ -155,7 +155,7 @@ class QueueControls:
 
 
 def _paused_name(task: Any) -> str | None:
-    """Return the name of a task, given as such or by its name; None: all of them."""
+    """Return the name of a task, or of what is given by name; None means all tasks."""
     if task is None:
         return None
     name = checked_task_name(getattr(task, "name", task))

@@ -1,11 +1,11 @@
-"""What is inside of a queue: its keys, settings and driver; and what it does, as flows.
+"""The inside of a queue: its keys, settings and driver, and its operations as flows.
 
-One body for the sync and the asyncio queue: a driver performs the steps of the flows.
+The sync and the asyncio queue share it; their drivers perform the steps of the flows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 from weakref import WeakSet
@@ -44,7 +44,7 @@ D_co = TypeVar("D_co", covariant=True)
 
 
 class Source(Protocol[D_co]):
-    """Where a queue has its driver from."""
+    """Where a queue gets its driver from."""
 
     redis: Any
 
@@ -53,23 +53,23 @@ class Source(Protocol[D_co]):
         """Return the driver; connect if there is none."""
 
     def close(self) -> Any:
-        """Release what it has connected; awaited under asyncio."""
+        """Release its connections; awaited under asyncio."""
 
 
 class QueueInternals(Generic[D_co]):
-    """What a queue consists of; `internals_of(queue)` returns it."""
+    """The inside of a queue; `internals_of(queue)` returns it."""
 
     def __init__(self, name: str, options: QueueOptions, source: Source[D_co]) -> None:
         self.source = source
-        """What connects; it also has what the user gave to connect with."""
+        """Makes the driver, and keeps the client or URL that the user gave."""
         self.options = options
-        """What the user said of the queue: another one like it is made of that."""
+        """The options that the user gave; `AsyncTaskQueue.sync()` passes them on."""
         self.settings = options.settings()
         self.shards = Shards(
             name, options.run, options.shards, self.settings, options.clock
         )
         self.keys = self.shards.all[0]
-        """Those of the first shard, and mostly the only one."""
+        """The keys of the first shard, which is mostly the only one."""
         self.admission = options.admission(name)
         self.middleware = options.middleware
         self.carried = CarriedContext(options.carry) if options.carry else None
@@ -87,22 +87,22 @@ class QueueInternals(Generic[D_co]):
         self.time_ns = time_of_day(options.clock)
         """Tells the time of day, also to the workers of the queue."""
         self.twins: WeakSet[QueueInternals[Any]] = WeakSet()
-        """Those of the sync queues that were made of an asyncio queue."""
+        """The internals of the sync queues that an asyncio queue has made."""
         self.observers = task_observers(name, options.observers, options.clock)
-        """Who is told what happens; None if nobody is."""
+        """The observers of this queue; None if there are none."""
         self.submissions = QueueSubmissions(self)
         self.outcomes = QueueOutcomes(self)
         self.controls = QueueControls(self)
 
     def become_twin_of(self, other: QueueInternals[Any]) -> None:
-        """Be what is inside of the sync queue that an asyncio queue has made."""
+        """Belong to the sync queue that an asyncio queue, the *other*, has made."""
         self.schedules = other.schedules
         self.clock, self.time_ns = other.clock, other.time_ns
         other.twins.add(self)
 
     @contextmanager
     def moved_to(self, source: Source[Any], clock: Clock) -> Iterator[None]:
-        """Work elsewhere and by another clock while the context lasts."""
+        """Use another server and clock while the context lasts."""
         before = self.source, self.clock, self.time_ns, self.shards
         self.source, self.clock = source, clock
         self.time_ns = time_of_day(clock)
@@ -114,14 +114,15 @@ class QueueInternals(Generic[D_co]):
 
     def keys_of(self, task_id: str) -> Flow[QueueKeys]:
         """Return the keys of the shard that has a task."""
-        # An id that was drawn for a shard has a dot, also if they are not known yet.
+        # An id that was drawn for a shard has a dot, even if this process does not know
+        # yet that there are shards.
         if not self.shards.are_several and "." not in task_id:
             return self.keys
         return (yield from self.shards.find(task_id))
 
     @property
     def driver(self) -> D_co:
-        """What performs calls and flows; connected when first used."""
+        """The driver that performs calls and flows; it connects when first used."""
         return self.source.driver
 
     @property
@@ -130,7 +131,7 @@ class QueueInternals(Generic[D_co]):
         driver: Any = self.driver
         return target_of(driver.client)
 
-    # What tasks, handles and clients ask, of this or of what runs in their process.
+    # Tasks, handles and clients use these methods, here or of a `LocalQueue`.
 
     def submit(
         self,
@@ -153,30 +154,19 @@ class QueueInternals(Generic[D_co]):
         read: Callable[[msgspec.Raw], Any],
         whole: float | None = None,
     ) -> Flow[Any]:
-        """Wait for a task to end; errors name the *whole* of the wait."""
+        """Wait for a task to end; a timeout error names *whole* as the time waited."""
         return self.outcomes.result(task_id, timeout, read, whole)
 
-    def results(
-        self,
-        ids: Sequence[str],
-        timeout: float | None,
-        readers: Mapping[str, Callable[[msgspec.Raw], Any]],
-        *,
-        is_tolerant: bool,
-    ) -> Flow[dict[str, Any]]:
-        """Wait for many tasks; return their results, and errors if *is_tolerant*."""
-        return self.outcomes.results(ids, timeout, readers, is_tolerant=is_tolerant)
-
     def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
-        """Look at a task, and at what it showed last if it has just ended."""
+        """Return the state and progress of a task, even if it has just ended."""
         return self.outcomes.glance(task_id, envelope)
 
     def linger(self, task_id: str, seconds: float) -> Flow[None]:
-        """Let some time pass, or less if the task ends."""
+        """Wait until the task ends, for so many seconds at most."""
         return self.outcomes.linger(task_id, seconds)
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
-        """Cancel a task; follow it if it moves from worker to worker meanwhile."""
+        """Cancel a task, even if it moves from worker to worker meanwhile."""
         return self.outcomes.cancel(task_id)
 
 
@@ -185,7 +175,7 @@ def internals_of(queue: TaskQueue) -> QueueInternals[Driver]: ...
 @overload
 def internals_of(queue: AsyncTaskQueue) -> QueueInternals[AsyncDriver]: ...
 def internals_of(queue: TaskQueue | AsyncTaskQueue) -> QueueInternals[Any]:
-    """Return what is inside of a queue, for code of this package."""
+    """Return the internals of a queue, for code of this package."""
     try:
         return queue._internals  # noqa: SLF001 - hidden from users, not from us
     except AttributeError:

@@ -1,8 +1,7 @@
-"""What users say of a queue, kept as they said it.
+"""The options of a queue, as the user gave them.
 
-Both queues take these options as keywords. Every field is required: a keyword that a
-queue forgets to pass on is an error at once, and `AsyncTaskQueue.sync()` hands all of
-them to its twin.
+Both queues take them as keywords, and `AsyncTaskQueue.sync()` passes them to its twin.
+Every field is required, so a keyword that a queue forgets to pass on is an error.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ class QueueOptions:
         checked_whole(self.shards, "shards", 1, MOST_SHARDS)
 
     def keywords(self) -> dict[str, Any]:
-        """Return what makes another queue of the same options."""
+        """Return the keywords for another queue with the same options."""
         return dict(vars(self))
 
     def settings(self) -> QueueSettings:
-        """Return the numbers that the scripts must know."""
+        """Return the numbers that scripts need."""
         keep_ms = round(checked_seconds(self.retention, "retention", zero=True) * 1000)
         dead_seconds = checked_seconds(self.dead_retention, "dead_retention", zero=True)
         max_length = self.max_length
@@ -84,18 +83,21 @@ class QueueOptions:
         )
 
     def admission(self, queue: str) -> Admission:
-        """Return what is known and permitted in a queue, and what signs for it."""
+        """Return the checks of tasks, and the signer, of a queue of this name."""
         keyring = self.keyring
         signer = None if keyring is None else keyring.signer(queue, self.run)
         return Admission(self.registry, self.policy, signer, self.max_payload)
 
 
 def one_keyring(secret: str | bytes | None, keyring: Any) -> Keyring | None:
-    """Return what `secret=` or `keyring=` say; at most one of them is given."""
+    """Return the keyring of `secret=` or `keyring=`; refuse both together."""
     if secret is not None:
         if keyring is not None:
             raise ConfigurationError("give secret= or keyring=, not both")
         return Keyring(secret)
     if keyring is None or isinstance(keyring, Keyring):
         return keyring
-    raise ConfigurationError("keyring must be a Keyring; one secret is secret=")
+    raise ConfigurationError(
+        f"keyring must be a Keyring, not a {type(keyring).__name__}: give one secret as"
+        " secret="
+    )

@@ -1,6 +1,7 @@
-"""Where tasks are, and what came of them: states, results, cancellations.
+"""States, results and cancellations of tasks.
 
-Outcomes are published to those who wait, with a look now and then as the safety net.
+Outcomes are published to whoever waits for them; since a message can be lost, waiters
+also look now and then.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ __all__ = ("QueueOutcomes",)
 
 logger = BackgroundLogger(__name__)
 
-# Outcomes are published; this is how often we look all the same.
+# How often waiters look, in case the message with the outcome was lost.
 _LOOK_SECONDS = 1.0
 # How soon a server that is away is tried again.
 _RETURN_SECONDS = 0.1
-# Outcomes that are read at once, and what waits for one more look at one of them.
+# Outcomes per call, and how long to wait between two looks for each that is missing.
 _OUTCOMES = 100
 _LOOK_COST_SECONDS = 0.00002
 
@@ -86,10 +87,10 @@ class QueueOutcomes:
         read: Callable[[msgspec.Raw], Any],
         whole: float | None = None,
     ) -> Flow[Any]:
-        """Wait for a task to end, by push with a look as the safety net.
+        """Wait for a task to end; return its result as *read* reads it.
 
-        A server that is away may come back: only the timeout ends the wait. Errors name
-        the *whole* of it, if the caller has spent some already.
+        If the server cannot be reached, the wait goes on until the timeout. A timeout
+        error names *whole*, if the caller spent a part of its time before.
         """
         end = None if timeout is None else self._internals.clock.monotonic() + timeout
         prefix = self._internals.keys.channel("")
@@ -130,7 +131,7 @@ class QueueOutcomes:
     def _overdue(
         self, task_id: str, waited: str, absence: RedisUnavailable | None
     ) -> Flow[ResultTimeout]:
-        """Return the error that says where a task is, or that nobody can tell."""
+        """Return the error that says where a task is, or why that is not known."""
         if absence is None:
             try:
                 keys = yield from self._internals.keys_of(task_id)
@@ -161,7 +162,7 @@ class QueueOutcomes:
         return living
 
     def _look(self, task_id: str, channel: str) -> Flow[bytes]:
-        """Return an outcome if there is one; else have it published on a channel."""
+        """Return an outcome if there is one; else ask for it on a channel."""
         shards = self._internals.shards
         keys = yield from self._internals.keys_of(task_id)
         seen = yield from ask(producer_calls.request_outcome(keys, task_id, channel))
@@ -204,7 +205,7 @@ class QueueOutcomes:
                     words = f"task {task_id} did not end within {waited}"
                     found[task_id] = ResultTimeout(words)
                 return found
-            # Many looks in a row would cost the server more than the waiters gain.
+            # To look at all of them without a pause would cost the server too much.
             yield Sleep(max(0.0, self._left(end, len(waiting) * _LOOK_COST_SECONDS)))
             yield from self.linger(waiting[-1], self._left(end, _LOOK_SECONDS))
 
@@ -229,7 +230,7 @@ class QueueOutcomes:
         return {name: one for name, one in seen if one.verdict != "pending"}
 
     def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
-        """Look at a task, and at what it showed last if it has just ended."""
+        """Return the state and progress of a task, even if it has just ended."""
         keys = yield from self._internals.keys_of(task_id)
         found = yield from locate(keys, task_id)
         progress, envelope = found.progress, found.trace.envelope or envelope
@@ -240,7 +241,7 @@ class QueueOutcomes:
         return Glance(_state(found), progress, envelope)
 
     def linger(self, task_id: str, seconds: float) -> Flow[None]:
-        """Let some time pass, or less if the task ends."""
+        """Wait until the task ends, for so many seconds at most."""
         prefix = self._internals.keys.channel("")
         try:
             keys = yield from self._internals.keys_of(task_id)
@@ -253,7 +254,7 @@ class QueueOutcomes:
             yield Sleep(max(0.0, min(seconds, _RETURN_SECONDS)))
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
-        """Cancel a task; follow it if it moves from worker to worker meanwhile."""
+        """Cancel a task, even if it moves from worker to worker meanwhile."""
         keys = yield from self._internals.keys_of(task_id)
         while True:
             seen = yield from ask(inspection_calls.trace(keys, task_id))
@@ -294,7 +295,10 @@ def _decoded(task_id: str, found: bytes, read: Callable[[msgspec.Raw], Any]) -> 
 
 
 def _may_be_replayed(found: bytes) -> bool:
-    """Whether an outcome that was published before the wait may be out of date."""
+    """Whether an outcome that was published before the wait may be out of date.
+
+    A dead letter may have been replayed since.
+    """
     return TaskOutcome.read(found).state in ("dead", "failed")
 
 

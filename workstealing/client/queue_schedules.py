@@ -1,8 +1,8 @@
-"""The schedules of a queue: those of the code, and what is done with them, as flows.
+"""The schedules of a queue: declaring, firing, listing and changing them, as flows.
 
-Schedules live in Redis. A process makes those of its code known when it begins to work
-for the queue, as a worker or as a recruit, and from then on any of them fires what is
-due: by what Redis says of a schedule, and by the clock of the server.
+Schedules live in Redis. A process declares those of its code when it begins to work for
+the queue, as a worker or as a recruit. From then on any such process fires what is due,
+by the definition that is in Redis and by the clock of the server.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ __all__ = ("QueueSchedules", "ScheduleState", "schedule_definition")
 
 logger = BackgroundLogger(__name__)
 
-# What one look fires at most; another look finds the rest.
+# The most that one round fires; the next round finds the rest.
 _SCHEDULES_AT_ONCE = 20
 _MOST_FIRINGS = 200
-# How soon a schedule that cannot be read is looked at again.
+# How long until a schedule that cannot be read is tried again.
 _SPOILT_MS = 60_000
 _PAGE = 100
 
@@ -69,7 +69,7 @@ class ScheduleState:
 
     name: str
     task: str
-    """Which task it submits, as `name@version`."""
+    """The task that it submits, as `name@version`."""
     every: str | timedelta
     """A cron expression, or an interval."""
     timezone: str
@@ -78,17 +78,17 @@ class ScheduleState:
     next: datetime | None
     """Its next tick; None while it is paused."""
     last: datetime | None
-    """The last tick that was fired, and not passed over."""
+    """The last tick that was fired."""
     last_at: datetime | None
-    """When that was done, by the clock of the server."""
+    """When it was fired, by the clock of the server."""
     last_id: str
-    """The id of the task of that tick; empty if there was none."""
+    """The id of the task of that tick; empty before the first one."""
     fired: int
     """Ticks that were fired."""
     passed: int
     """Ticks that were missed and not made up for."""
     paused: datetime | None
-    """Since when it is paused."""
+    """Since when it is paused; None if it is not."""
     origin: Literal["code", "data"]
     """Declared by `@queue.every`, or made by `queue.schedule()`."""
     problem: str = ""
@@ -120,10 +120,10 @@ class QueueSchedules:
         self._code: dict[str, _CodeSchedule] = {}
         self._doubted: set[str] = set()
         self.has_code = release > 0
-        """Whether there is something to declare: schedules, or that some have left."""
+        """Whether to declare anything: schedules, or that a release dropped some."""
 
     def add(self, name: str, definition: ScheduleDefinition, *, keep: bool) -> None:
-        """Add a schedule of the code; it is declared when a process works."""
+        """Add a schedule of the code; it is declared when this process works."""
         schedule = _CodeSchedule(definition, keep)
         if self._code.setdefault(name, schedule) is not schedule:
             raise DuplicateSchedule(
@@ -154,9 +154,9 @@ class QueueSchedules:
             )
 
     def fire_due(self) -> Flow[int]:
-        """Fire the ticks that have come; return how many this process has handled."""
+        """Fire the ticks that are due; return how many this process dealt with."""
         seen = yield from ask(
-            # Those that it may not fire are not to stand before others.
+            # Ask for more, so that schedules it cannot sign for do not hide others.
             schedule_calls.due_schedules(
                 self._keys,
                 most=_SCHEDULES_AT_ONCE + min(len(self._doubted), _MOST_FIRINGS),
@@ -167,7 +167,7 @@ class QueueSchedules:
             try:
                 calls += self._firings(due, seen.now_ms)
             except BadSignature as error:
-                # Another process may have the secret that it lacks.
+                # Another process may have the secret for it.
                 if due.name not in self._doubted:
                     self._doubted = {*self._doubted, due.name}
                     logger.warning("schedule %s is not fired here: %s", due.name, error)
@@ -187,7 +187,7 @@ class QueueSchedules:
         return sum(answer != "moved" for answer in answers)
 
     def put(self, name: str, definition: ScheduleDefinition) -> Flow[None]:
-        """Write a schedule that came at run time, in the place of an earlier one."""
+        """Write a schedule that was made at run time; it replaces an earlier one."""
         if name in self._code:
             raise _declared(name)
         seen = yield from ask(schedule_calls.due_schedules(self._keys, most=0))
@@ -220,16 +220,16 @@ class QueueSchedules:
         return self._state(row)
 
     def pause(self, name: str) -> Flow[bool]:
-        """Let it rest; False if it did already."""
+        """Pause a schedule; return False if it was paused already."""
         verdict = yield from ask(schedule_calls.pause_schedule(self._keys, name))
         if verdict in ("unknown", "removed"):
             raise ScheduleNotFound(name)
         return verdict == "ok"
 
     def resume(self, name: str) -> Flow[bool]:
-        """Let it go on from its next tick; False if it was not paused.
+        """Resume a schedule from its next tick; return False if it was not paused.
 
-        After it was removed, the code may declare it again.
+        If it was removed, its code may declare it again.
         """
         try:
             now_ms, row = yield from self._row(name)
@@ -242,11 +242,11 @@ class QueueSchedules:
         return verdict != "already"
 
     def remove(self, name: str) -> Flow[bool]:
-        """Remove it, for the code that declares it now and for all older code."""
+        """Remove a schedule; code that declares it does not bring it back."""
         return (yield from ask(schedule_calls.remove_schedule(self._keys, name)))
 
     def change(self, name: str, changes: Mapping[str, Any]) -> Flow[None]:
-        """Change when it ticks, or what becomes of missed ticks."""
+        """Change when a schedule ticks, or what happens to missed ticks."""
         verdict = "moved"
         while verdict == "moved":
             now_ms, row = yield from self._row(name)
@@ -264,10 +264,10 @@ class QueueSchedules:
             )
 
     def run(self, name: str) -> Flow[Submission]:
-        """Submit its task at once, beside its ticks, unless it is unique and there."""
+        """Submit its task now, in addition to its ticks; a unique task may be there."""
         now_ms, row = yield from self._row(name)
         definition = self._read(name, row.definition)
-        # Of two runs in one millisecond, neither is a repetition of the other.
+        # Two runs within one millisecond must have different ids.
         task_id = f"{tick_id(name, now_ms)}-{new_ids(1)[0][:8]}"
         firing = self._firing(name, definition, now_ms, now_ms, run_as=task_id)
         request = UniqueRequest(
@@ -388,7 +388,7 @@ class QueueSchedules:
         return self._signer.sign(_signed_as(name), written)
 
     def _read(self, name: str, written: bytes) -> ScheduleDefinition:
-        """Read a definition, if it is genuine: who fires it signs its tasks."""
+        """Read a definition, if it is genuine: to fire it is to sign its tasks."""
         if self._signer is not None:
             self._signer.verify(_signed_as(name), written)
         definition = ScheduleDefinition.read(written)
@@ -442,7 +442,7 @@ def schedule_definition(
     jitter: Any,
     **envelope: Any,
 ) -> ScheduleDefinition:
-    """Make a definition of what a user says; *envelope* are fields of its tasks."""
+    """Make a definition from a user's arguments; *envelope* has fields of its tasks."""
     timing = checked_timing(every, timezone)
     return ScheduleDefinition(
         v=1,
@@ -486,7 +486,7 @@ def _declared(name: str) -> DuplicateSchedule:
 
 
 def _signed_as(name: str) -> str:
-    # With a space, which no id of a task has: neither can pass for the other.
+    # No id of a task has a space, so neither signature can pass for the other.
     return f"schedule {name}"
 
 

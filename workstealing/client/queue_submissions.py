@@ -1,7 +1,6 @@
-"""Puts tasks into a queue, and tells observers and middlewares of it.
+"""Puts tasks into a queue, and tells observers and middleware about it.
 
-A thousand tasks go with each call, and a call is made while the server works on the one
-before.
+Each call takes a thousand tasks, and is sent while the server works on the one before.
 """
 
 from __future__ import annotations
@@ -57,10 +56,11 @@ from workstealing.telemetry.task_observers import TaskObservers
 if TYPE_CHECKING:
     from workstealing.client.queue_internals import QueueInternals
 
-__all__ = ("QueueSubmissions", "check_payloads")
+__all__ = ("BYTES_PER_CALL", "TASKS_PER_CALL", "QueueSubmissions", "check_payloads")
 
-_CHUNK = 1000
-_CHUNK_BYTES = 4 << 20
+TASKS_PER_CALL = 1000
+BYTES_PER_CALL = 4 << 20
+"""More than this in one call would hold the server up."""
 
 
 class QueueSubmissions:
@@ -91,7 +91,7 @@ class QueueSubmissions:
         options: SubmitOptions,
         ids: Sequence[str] | None,
     ) -> Flow[Submission]:
-        """Submit inside of a span, whose context travels with the tasks."""
+        """Submit within a span, whose context travels with the tasks."""
         context, began_at = options.context, self._internals.clock.monotonic()
         spans = observers.submitting(task.name, len(payloads), context.trace)
         if spans.trace != context.trace:
@@ -180,13 +180,13 @@ class QueueSubmissions:
         whole: int,
         before: int = 0,
     ) -> Flow[Submission]:
-        """Submit what goes to one shard, after some of the whole went to others."""
+        """Submit to one shard, after *before* tasks of the *whole* went to others."""
         internals, settings = self._internals, self._internals.shards.settings
         if options.again or task.unique is not None:
             unique = UniqueSubmission(
                 internals, keys, task, options, carried, is_drawn=is_drawn
             )
-            return (yield from unique.submit(names, payloads))
+            return (yield from unique.submit(names, payloads, before, whole))
         signer = internals.admission.signer
         envelope = envelope_without_payload(
             task,
@@ -197,10 +197,10 @@ class QueueSubmissions:
         )
         around = EnvelopeTemplate.of(envelope).around
         lines, limits = lines_of(task, payloads, options)
-        # One subscription is for all shards: what is published reaches every node.
+        # One subscription serves all shards: messages reach every node.
         prefix, outcome_channel, refusals = internals.keys.channel(""), "", -1
         driver: Any = internals.driver
-        # What is sent again, by a client that does so, may be known by then.
+        # A client that repeats a call may find its own tasks there.
         is_new = is_drawn and driver.sends_once
         if len(names) == 1:
             guess: Subscription = yield Subscribe(prefix, names[0], is_guess=True)
@@ -234,7 +234,7 @@ class QueueSubmissions:
             for some, submitted in zip(parts, answers, strict=True):
                 self.refuse(submitted.verdict, before + some.start, whole)
             return _joined(names, parts, answers)
-        # One by one: none is to be taken after others were not replicated.
+        # One by one: if some were not replicated, no more must be submitted.
         answers = []
         for some in parts:
             try:
@@ -246,7 +246,7 @@ class QueueSubmissions:
                     raise missing from error.__cause__
             answers.append(submitted)
             if outcome_channel and submitted.known:
-                # It was there before, so its outcome is not published here.
+                # The task was there before, so its outcome is not published to us.
                 yield _stop_expecting(prefix, names[0])
             self.refuse(submitted.verdict, before + some.start, whole)
         return _joined(names, parts, answers)
@@ -254,7 +254,7 @@ class QueueSubmissions:
     def _told(
         self, task: TaskInterface, payloads: Sequence[bytes], submission: Submission
     ) -> Flow[Submission]:
-        """Return a submission, of which middlewares were told."""
+        """Tell middleware of a submission, and return it."""
         if self._internals.middleware.all:
             yield from self._tell(task, payloads, submission.ids, submission.known)
         return submission
@@ -266,7 +266,7 @@ class QueueSubmissions:
         ids: Sequence[str],
         known: frozenset[int],
     ) -> Flow[None]:
-        """Tell middlewares of tasks that are in the queue now."""
+        """Tell middleware of the tasks that were put into the queue."""
         decode = task.signature.decode
         for place, (name, payload) in enumerate(zip(ids, payloads, strict=True)):
             if place not in known:
@@ -274,18 +274,18 @@ class QueueSubmissions:
                 yield from self.tell(TaskCall(task.name, task.version, name, arguments))
 
     def tell(self, call: TaskCall) -> Flow[None]:
-        """Tell middlewares of a task that is in the queue now."""
+        """Tell middleware of one task that was put into the queue."""
         for one in self._internals.middleware.all:
             try:
                 answer = yield Invoke(one.submitted, (call,))
                 if inspect.isawaitable(answer):
-                    # Only a queue that cannot await leaves it to us.
+                    # An asyncio driver has awaited it; a sync one cannot.
                     _complete_aside(answer)
             except Exception as error:  # noqa: BLE001 - the task is submitted
                 self._internals.middleware.log_failure(one, "submitted", error)
 
     def refuse(self, verdict: str, submitted: int, tasks: int) -> None:
-        """Raise what a verdict means, after so many of all tasks were submitted."""
+        """Raise the error of a verdict; *submitted* of all tasks are in the queue."""
         if verdict == "full":
             raise QueueFull(
                 f"queue '{self._internals.full_name}' is full: max_length="
@@ -304,9 +304,9 @@ def check_payloads(task: str, payloads: Sequence[bytes], most: int) -> None:
 
 
 def _complete_aside(hook: Awaitable[None]) -> None:
-    """Run a coroutine to its end where none can be awaited, in a thread of its own.
+    """Run an awaitable to its end in a thread of its own, and wait for it.
 
-    The caller's thread may have an event loop that runs, and has to wait all the same.
+    The calling thread cannot await it, and may have a running event loop.
     """
     errors: list[BaseException] = []
 
@@ -330,17 +330,17 @@ def _complete_aside(hook: Awaitable[None]) -> None:
 
 
 def _stop_expecting(prefix: str, task_id: str) -> AwaitOutcome:
-    """Return the step that takes back a guess: a wait that is over at once."""
+    """Return a wait that ends at once, so that the outcome is not expected any more."""
     return AwaitOutcome(prefix, task_id, 0.0)
 
 
 def _parts(payloads: Sequence[bytes]) -> list[slice]:
-    """Divide a submission, so that no part of it holds the server for long."""
+    """Divide a submission, so that no call holds the server up."""
     parts: list[slice] = []
-    for start in range(0, len(payloads), _CHUNK):
-        end = min(start + _CHUNK, len(payloads))
-        # Mostly they are short, and looking at each one would be felt.
-        if sum(map(len, payloads[start:end])) > _CHUNK_BYTES:
+    for start in range(0, len(payloads), TASKS_PER_CALL):
+        end = min(start + TASKS_PER_CALL, len(payloads))
+        # Payloads are mostly short, and a look at each one would take noticeable time.
+        if sum(map(len, payloads[start:end])) > BYTES_PER_CALL:
             parts += _short_parts(payloads, start, end)
         else:
             parts.append(slice(start, end))
@@ -351,7 +351,7 @@ def _short_parts(payloads: Sequence[bytes], start: int, end: int) -> Iterator[sl
     size = 0
     for position in range(start, end):
         size += len(payloads[position])
-        if position > start and size > _CHUNK_BYTES:
+        if position > start and size > BYTES_PER_CALL:
             yield slice(start, position)
             start, size = position, len(payloads[position])
     yield slice(start, end)
@@ -360,7 +360,7 @@ def _short_parts(payloads: Sequence[bytes], start: int, end: int) -> Iterator[sl
 def _joined(
     names: list[str], parts: Sequence[slice], answers: Sequence[Submitted]
 ) -> Submission:
-    """Return a whole submission of the answers to its parts."""
+    """Join the answers to the parts of a submission."""
     known: set[int] = set()
     ended: dict[int, str] = {}
     for part, answer in zip(parts, answers, strict=True):

@@ -1,4 +1,4 @@
-"""The handle of a schedule: its state, pausing, changing, running it now; `@every`."""
+"""Handles of schedules, and the decorator `@queue.every`, which declares one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle, handles_of
 from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.queue_schedules import ScheduleState, schedule_definition
 from workstealing.client.queue_submissions import check_payloads
@@ -61,7 +61,7 @@ class _AnyScheduleHandle:
 
 
 class ScheduleHandle(_AnyScheduleHandle):
-    """A schedule of a `TaskQueue`; `name` is the name that it has."""
+    """A schedule of a `TaskQueue`, by its `name`."""
 
     __slots__ = ()
     _internals: QueueInternals[Driver]
@@ -72,14 +72,21 @@ class ScheduleHandle(_AnyScheduleHandle):
         return self._internals.driver.run(flow)
 
     def pause(self) -> bool:
-        """Let it rest, from any process; False if it did already."""
+        """Stop submitting its task until `resume`, from any process.
+
+        Returns:
+            False if it was paused already.
+        """
         flow = self._internals.schedules.pause(self.name)
         return self._internals.driver.run(flow)
 
     def resume(self) -> bool:
-        """Let it go on, from its next tick; False if it was not paused.
+        """Submit its task again, from its next tick on.
 
-        If it was removed, its code may declare it again.
+        A schedule that was removed may be declared by its code again.
+
+        Returns:
+            False if it was not paused.
         """
         flow = self._internals.schedules.resume(self.name)
         return self._internals.driver.run(flow)
@@ -94,31 +101,33 @@ class ScheduleHandle(_AnyScheduleHandle):
     ) -> None:
         """Change when it ticks, without a deploy.
 
-        What the code says of it stands again once that has changed.
+        The change lasts until the schedule's declaration in the code changes.
         """
         changes = _given(every=every, timezone=timezone, missed=missed, jitter=jitter)
         flow = self._internals.schedules.change(self.name, changes)
         self._internals.driver.run(flow)
 
     def run(self) -> TaskHandle[Any]:
-        """Submit its task now, beside its ticks.
+        """Submit its task now, in addition to its ticks.
 
-        If it is unique and another has its key, that one is kept: the handle is that of
-        the other, and `is_new` is False.
+        If the task is unique and another task has its key, nothing is submitted: the
+        handle is that of the other task, and its `is_new` is False.
         """
         done = self._internals.driver.run(self._internals.schedules.run(self.name))
-        return TaskHandle(
-            self._internals, done.ids[0], Any, not done.known, done.ended.get(0)
-        )
+        return handles_of(TaskHandle, self._internals, Any, done)[0]
 
     def remove(self) -> bool:
-        """Remove it, for the code of now and all older code; False if there is none."""
+        """Remove it; code that declares it, now or before, does not bring it back.
+
+        Returns:
+            False if there was none.
+        """
         flow = self._internals.schedules.remove(self.name)
         return self._internals.driver.run(flow)
 
 
 class AsyncScheduleHandle(_AnyScheduleHandle):
-    """A schedule of an `AsyncTaskQueue`; `name` is the name that it has."""
+    """A schedule of an `AsyncTaskQueue`; the asyncio twin of `ScheduleHandle`."""
 
     __slots__ = ()
     _internals: QueueInternals[AsyncDriver]
@@ -129,15 +138,12 @@ class AsyncScheduleHandle(_AnyScheduleHandle):
         return await self._internals.driver.run(flow)
 
     async def pause(self) -> bool:
-        """Let it rest, from any process; False if it did already."""
+        """Stop submitting its task; see `ScheduleHandle.pause`."""
         flow = self._internals.schedules.pause(self.name)
         return await self._internals.driver.run(flow)
 
     async def resume(self) -> bool:
-        """Let it go on, from its next tick; False if it was not paused.
-
-        If it was removed, its code may declare it again.
-        """
+        """Submit its task again; see `ScheduleHandle.resume`."""
         flow = self._internals.schedules.resume(self.name)
         return await self._internals.driver.run(flow)
 
@@ -149,34 +155,25 @@ class AsyncScheduleHandle(_AnyScheduleHandle):
         missed: Missed = _UNCHANGED,
         jitter: float | timedelta = _UNCHANGED,
     ) -> None:
-        """Change when it ticks, without a deploy.
-
-        What the code says of it stands again once that has changed.
-        """
+        """Change when it ticks; see `ScheduleHandle.change`."""
         changes = _given(every=every, timezone=timezone, missed=missed, jitter=jitter)
         flow = self._internals.schedules.change(self.name, changes)
         await self._internals.driver.run(flow)
 
     async def run(self) -> AsyncTaskHandle[Any]:
-        """Submit its task now, beside its ticks.
-
-        If it is unique and another has its key, that one is kept: the handle is that of
-        the other, and `is_new` is False.
-        """
+        """Submit its task now; see `ScheduleHandle.run`."""
         flow = self._internals.schedules.run(self.name)
         done = await self._internals.driver.run(flow)
-        return AsyncTaskHandle(
-            self._internals, done.ids[0], Any, not done.known, done.ended.get(0)
-        )
+        return handles_of(AsyncTaskHandle, self._internals, Any, done)[0]
 
     async def remove(self) -> bool:
-        """Remove it, for the code of now and all older code; False if there is none."""
+        """Remove it; see `ScheduleHandle.remove`."""
         flow = self._internals.schedules.remove(self.name)
         return await self._internals.driver.run(flow)
 
 
 class _AnyEvery(Generic[Q]):
-    """What `queue.every(…)` returns: it makes a task a scheduled one."""
+    """The decorator that `queue.every(…)` returns: it adds a schedule of a task."""
 
     def __init__(
         self,
@@ -257,7 +254,7 @@ def scheduled_task(
     context = options.context
     if (options.id, options.delay, options.at) != (None, None, None):
         raise ConfigurationError(
-            "a schedule names its tasks and says when they are due: leave out id=,"
+            "a schedule sets the id of its tasks and when they are due: leave out id=,"
             " delay= and at= of options()"
         )
     unique = known.unique
@@ -269,10 +266,10 @@ def scheduled_task(
     times_given = (context.deadline, options.expires)
     if context.logging is not None or any(isinstance(t, datetime) for t in times_given):
         raise ConfigurationError(
-            "a schedule submits again and again: give log=True, and a deadline or"
-            " expiry in seconds"
+            "a schedule submits its task many times: use log=True in place of logging=,"
+            " and give deadline= and expires= in seconds, not as a time"
         )
-    internals.admission.permit(known, context.principal, context.roles)
+    internals.admission.permit(known, context)
     payload = known.signature.encode(args, kwargs)
     check_payloads(known.name, [payload], internals.settings.max_payload)
     lines, limits = lines_of(known, [payload], options)
@@ -296,7 +293,7 @@ def scheduled_task(
 
 
 def _latest_start_ms(task: TaskDefinition, options: SubmitOptions) -> int | None:
-    """Return how long after its tick a task may be begun."""
+    """Return for how many milliseconds after its tick a task may start."""
     limits = (options.expiry_ms(0, task.expires), options.context.deadline_ms(0))
     return min((limit for limit in limits if limit is not None), default=None)
 

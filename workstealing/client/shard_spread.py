@@ -1,10 +1,10 @@
 """Which tasks of a submission go to which shard.
 
-- Tasks with a limit go to the first shard: what is limited is counted in one slot.
-- A unique task goes by its unique key, a named one by its shard key or its id. An id
-  that was drawn, or looks like it, names its shard.
-- What was named when there were fewer shards goes where it was.
-- What is left goes to each shard in its turn, some hundred at a time.
+- Tasks with a limit go to the first shard: limits are counted in one slot.
+- A unique task goes by its unique key, a task with an id by its shard key or its id. An
+  id that was drawn, or looks like one, names its shard.
+- A task that was there when there were fewer shards stays where it was.
+- All other tasks go to each shard in turn, a few hundred at a time.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ __all__ = ("ShardPart", "joined_parts", "spread_over_shards")
 
 @dataclass(frozen=True, slots=True)
 class ShardPart:
-    """What of a submission goes to one shard."""
+    """The tasks of a submission that go to one shard."""
 
     keys: QueueKeys
     positions: Sequence[int]
-    """In the whole submission."""
+    """Their positions in the whole submission."""
     ids: list[str]
 
 
@@ -51,7 +51,7 @@ def spread_over_shards(
     options: SubmitOptions,
     names: Sequence[str] | None,
 ) -> Flow[list[ShardPart]]:
-    """Choose the shard of each task, and draw the ids of those that have no names."""
+    """Choose the shard of each task; draw ids if the caller gave none."""
     yield from shards.known()
     ids = new_ids(len(payloads)) if names is None else names
     if has_limits(task):
@@ -86,7 +86,7 @@ def spread_over_shards(
 
 
 def _check_names(names: Sequence[str], places: Sequence[int], shards: int) -> None:
-    """Refuse ids that would be looked for in another shard than they are put into."""
+    """Refuse ids that name another shard than the one that their tasks go to."""
     for name, place in zip(names, places, strict=False):
         named = shard_in_id(name)
         if named is not None and named < shards and named != place:
@@ -100,7 +100,7 @@ def _check_names(names: Sequence[str], places: Sequence[int], shards: int) -> No
 def joined_parts(
     parts: Sequence[ShardPart], submissions: Sequence[Submission]
 ) -> Submission:
-    """Return a whole submission of those of its parts."""
+    """Join the submissions to several shards, in the order of the tasks."""
     ids: dict[int, str] = {}
     known: set[int] = set()
     ended: dict[int, str] = {}

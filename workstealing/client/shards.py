@@ -1,9 +1,9 @@
 """The shards of a queue, as one process knows them: how many, and what is where.
 
-Each shard is a queue of its own in Redis, in a slot of its own. Their number is written
-down in the first one and only grows. A process that was told fewer learns the number
-when it needs it: when it looks at the queue as a whole, when a worker joins, and every
-few seconds while it submits, unless it was told that there is only one.
+Each shard is a queue of its own in Redis, in a slot of its own. Their number is kept in
+the first shard and only grows. A process with a smaller `shards=` learns the number
+when it looks at the queue as a whole, when a worker joins, and every few seconds while
+it submits; one with `shards=1` does not ask while it submits.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Shards:
     Args:
         name: of the queue.
         run: of the queue.
-        wanted: how many there are to be, at least.
-        settings: of the queue; each shard takes its part of `max_length`.
-        clock: when the number was asked for.
+        wanted: how many shards there must be at least.
+        settings: of the queue; each shard gets its part of `max_length`.
+        clock: tells when to ask for the number again.
     """
 
     def __init__(
@@ -71,30 +71,30 @@ class Shards:
         self._before: tuple[int, ...] = ()
         self._has_told = False
         self.all: tuple[QueueKeys, ...] = ()
-        """The keys of each; all that this process knows of."""
+        """The keys of each shard that this process knows of."""
         self.settings = settings
-        """What each of them is told."""
+        """The settings of each shard."""
         self.are_several = False
         """Whether there is more than one."""
         self._grow(wanted)
 
     def anew(self, clock: Clock) -> Shards:
-        """Return the same for another server, of which nothing is known."""
+        """Return the shards of the same queue on another server."""
         return Shards(self._name, self._run, self._wanted, self._whole, clock)
 
     def known(self, *, is_fresh: bool = False) -> Flow[tuple[QueueKeys, ...]]:
-        """Return the keys of all, after a look at how many there are."""
+        """Return the keys of all shards, after asking how many there are."""
         now = self._clock.monotonic()
         if is_fresh or now - self._asked_at >= _ASK_SECONDS:
             try:
                 yield from self._ask()
                 self._asked_at = now
             except RedisError as error:
-                # The node of the first shard may be away, and those of others not.
+                # The node of the first shard may be down while others are up.
                 if not self.are_several:
                     raise
                 logger.debug("cannot tell how many shards there are: %r", error)
-                # Each look may have to wait for a node that does not answer.
+                # Each attempt may have to wait for a node that does not answer.
                 self._asked_at = self._clock.monotonic() + _AWAY_SECONDS
         return self.all
 
@@ -110,7 +110,7 @@ class Shards:
         home = shard_of_key(task_id, len(self.all))
         if not self.are_several:
             return self.all[home]
-        # It may have been put elsewhere by a key, or when there were fewer shards.
+        # A shard key may have placed it elsewhere, or a smaller number of shards.
         for keys in (self.all[home], *self.all[:home], *self.all[home + 1 :]):
             (is_there,) = yield from has_ids(keys, [task_id])
             if is_there:
@@ -118,7 +118,7 @@ class Shards:
         return self.all[home]
 
     def found(self, ids: Sequence[str]) -> Flow[list[tuple[QueueKeys, list[str]]]]:
-        """Return tasks by the shards that have them."""
+        """Group tasks by the shard that has them."""
         if not self.are_several:
             return [(self.all[0], list(ids))]
         places: list[int] = []
@@ -131,15 +131,15 @@ class Shards:
         ]
 
     def next_turn(self) -> int:
-        """Return the shard for what may go anywhere: each in its turn."""
+        """Return the shard for tasks that may go anywhere: each in turn."""
         return next(self._turns) % len(self.all)
 
     def of_key(self, key: str) -> int:
         """Return the shard of tasks with a shard key."""
         return shard_of_key(key, len(self.all))
 
-    # Where names are, or are to be. What was named when there were fewer shards is
-    # where it was: that is only asked if there ever were fewer.
+    # Where to submit tasks that have an id or a unique key. One that was submitted when
+    # there were fewer shards stays where it was; only then must Redis be asked.
 
     def homes_of_ids(self, ids: Sequence[str]) -> Flow[list[int]]:
         """Return the shards of tasks that have ids and nothing else."""
@@ -153,7 +153,7 @@ class Shards:
             [one] * number for (one,) in self._over_time([key], shard_of_key)
         )
         for at, task_id in enumerate(ids):
-            # It is looked for where it says, and may have been drawn for that shard.
+            # `find` looks in the shard that an id names, so the task must be there.
             named = shard_in_id(task_id)
             if named is not None and named < len(self.all):
                 now[at] = named
@@ -170,18 +170,18 @@ class Shards:
         now, *former = self._over_time(unique, shard_of_key)
         homes = yield from self._homes(unique, has_unique_keys, now, former)
         if ids is not None:
-            # The key of one that has ended is free, and its id is known all the same.
+            # When a task has ended its unique key is free, but its id is still known.
             homes = yield from self._homes(ids, has_ids, homes, former)
         return homes
 
     def _own(self, ids: Sequence[str]) -> list[list[int]]:
-        """Return where ids were put that had nothing else, if that is to be asked."""
+        """Return where ids without a key were put, now and by each former number."""
         return self._over_time(ids, shard_of_id) if self._before else []
 
     def _over_time(
         self, names: Sequence[str], place: Callable[[str, int], int]
     ) -> list[list[int]]:
-        """Return where names are put today, and where by each former number."""
+        """Return where names are put now, and where by each former number of shards."""
         numbers = (len(self.all), *self._before)
         return [[place(name, number) for name in names] for number in numbers]
 
@@ -192,7 +192,7 @@ class Shards:
         now: Sequence[int],
         former: Sequence[Sequence[int]],
     ) -> Flow[list[int]]:
-        """Return where names are to be *now*, or a *former* place that has them."""
+        """Return the shard of each name: *now*, unless a *former* place has it."""
         homes, doubtful = list(now), set(range(len(names)))
         for places in former:
             for shard, positions in grouped(places).items():
@@ -216,20 +216,20 @@ class Shards:
         if number > self._wanted > 1 and not self._has_told:
             self._has_told = True
             logger.info(
-                "queue %s/%s has %d shards, so shards=%d is not heeded here",
+                "queue %s/%s has %d shards already, so shards=%d has no effect here",
                 *(self._name, self._run, number, self._wanted),
             )
         self._before = tuple(before)
         self._grow(number)
 
     def _prepare(self, number: int) -> Flow[None]:
-        """Have new shards paused and closed as the first one is, before they count."""
+        """Pause and close new shards as the first one is, before they are declared."""
         first = self.all[0]
         paused = _names_in((yield from ask(read_pauses(first))))
         is_ended = yield from ask(is_input_ended(first))
         for shard in range(number, self._wanted):
             keys = self.all[shard]
-            # Whoever prepared it before may have failed to let it count.
+            # Another process may have prepared it, and failed before it was declared.
             former = _names_in((yield from ask(read_pauses(keys))))
             for name in former:
                 if name not in paused:
@@ -240,7 +240,7 @@ class Shards:
             yield from ask(end_input(keys, ended=is_ended))
 
     def _grow(self, number: int) -> None:
-        # From what was seen: another thread may do the same meanwhile.
+        # From one reading of `all`: another thread may do the same meanwhile.
         known = self.all
         shards = range(len(known), number)
         self.all = known + tuple(

@@ -1,4 +1,4 @@
-"""A function that is a task: call it as ever, or submit it."""
+"""A task: a function that can be called as before, or submitted to a queue."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from typing import (
 
 from workstealing.client.composed_submission import PlannedStep, planned_step
 from workstealing.client.composition import AsyncLink, AsyncStep, Link, Step
-from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.handle import AsyncTaskHandle, TaskHandle, handles_of
 from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.errors import ConfigurationError, PayloadInvalid
 from workstealing.tasks.context import ExecutionContext
-from workstealing.tasks.definition import TaskDefinition, refuse_options
+from workstealing.tasks.definition import TaskDefinition, define, refuse_options
 from workstealing.tasks.retry import checked_restart
 from workstealing.tasks.submission import (
     NOBODY,
@@ -51,8 +51,7 @@ __all__ = (
     "check_arguments",
     "definition_of",
     "options_of",
-    "show_parameters",
-    "with_listener",
+    "task_or_decorator",
 )
 
 P = ParamSpec("P")
@@ -74,7 +73,7 @@ _OPTIONS = (
 
 
 class _AnyTask(Generic[P, R]):
-    """What both kinds of tasks hold."""
+    """What a `Task` and an `AsyncTask` have in common."""
 
     def __init__(
         self, queue: Any, definition: TaskDefinition, options: SubmitOptions = _PLAIN
@@ -95,11 +94,11 @@ class _AnyTask(Generic[P, R]):
 
     @property
     def version(self) -> int:
-        """The version of the task: what its payload means."""
+        """The version of the task, which says what its payload means."""
         return self._definition.version
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """Call the function itself, here and now."""
+        """Call the function itself, in this process, without the queue."""
         return self._definition.function(*args, **kwargs)
 
     def options(
@@ -120,25 +119,27 @@ class _AnyTask(Generic[P, R]):
         shard_key: str | None = None,
         **unknown: NoReturn,
     ) -> Self:
-        """Return the same task, to be submitted otherwise.
+        """Return the same task with other options for its submission.
 
         Args:
-            id: the dedupe key: while a task of this id is kept, it is not submitted
-                again, and `handle.is_new` is False.
+            id: a dedupe key: while the queue has a task with this id, it is not
+                submitted again, and `handle.is_new` is False.
             priority: 0 is urgent, 2 is whenever.
             delay: seconds until it is due.
-            at: or else when it is due, with a time zone.
-            expires: not begun later: seconds after it is due, or a time with a zone.
+            at: when it is due, with a time zone; instead of `delay`.
+            expires: the latest start: seconds after it is due, or a time with a zone.
             context: on whose behalf it is called, and how.
             log: keep what it logs and prints, for `handle.logs()`.
-            again: forget a task of this id, or unique key, that has ended, however it
-                did, and submit it anew; one that waits or runs is kept.
-            fair_key: takes turns with tasks of other keys; the key itself.
+            again: submit it even if a task with this id or unique key has ended, in
+                whatever way, which is then forgotten; a task that waits or runs is
+                kept.
+            fair_key: tasks with different keys take turns; instead of the key that
+                the task is defined with.
             fair_weight: how many turns its key gets.
-            retries: how often it is tried again, if not as often as the task says.
-            timeout: seconds that an attempt may last, if not as many as the task says.
-            shard_key: of a queue with shards: tasks of one key are in one shard.
-            unknown: refused by name; no type checker lets it pass either.
+            retries: how often it is tried again, instead of what the task says.
+            timeout: seconds that an attempt may last, instead of what the task says.
+            shard_key: on a queue with shards, tasks with one key are in one shard.
+            unknown: refused by name; type checkers refuse it, too.
         """
         if unknown:
             refuse_options(".options()", unknown, _OPTIONS)
@@ -175,23 +176,13 @@ class _AnyTask(Generic[P, R]):
     def _one(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], options: SubmitOptions
     ) -> Flow[Submission]:
-        context = options.context
-        admission = self._internals.admission
-        admission.permit(self._definition, context.principal, context.roles)
+        self._internals.admission.permit(self._definition, options.context)
         payload = self._definition.signature.encode(args, kwargs)
         ids = None if options.id is None else [options.id]
         return self._internals.submit(self._definition, [payload], options, ids)
 
-    def _handles(self, handle: type[H], done: Submission) -> list[H]:
-        internals, result_type, known = self._internals, self._result_type, done.known
-        if not known:
-            return [handle(internals, one, result_type, True) for one in done.ids]
-        return [
-            handle(
-                internals, one, result_type, place not in known, done.ended.get(place)
-            )
-            for place, one in enumerate(done.ids)
-        ]
+    def _handles(self, kind: type[H], done: Submission) -> list[H]:
+        return handles_of(kind, self._internals, self._result_type, done)
 
     def _many(
         self, tasks: Iterable[Arguments], ids: Sequence[str] | None
@@ -200,9 +191,7 @@ class _AnyTask(Generic[P, R]):
             raise ConfigurationError(
                 "options(id=…) names one task: submit_many() takes ids=, one per task"
             )
-        context = self._options.context
-        admission = self._internals.admission
-        admission.permit(self._definition, context.principal, context.roles)
+        self._internals.admission.permit(self._definition, self._options.context)
         encode = self._definition.signature.encode
         payloads = [
             encode(arguments, _NO_NAMES)
@@ -222,7 +211,7 @@ class Task(_AnyTask[P, R]):
     queue: TaskQueue
     _internals: QueueInternals[Driver]
 
-    # A function whose arguments have defaults fits both: then it is complete.
+    # A function whose arguments all have defaults fits both: it becomes a Step.
     @overload
     def s(  # type: ignore[overload-overlap]
         self, *args: P.args, **kwargs: P.kwargs
@@ -234,7 +223,7 @@ class Task(_AnyTask[P, R]):
     def s(self, *args: Any, **kwargs: Any) -> Any:
         """Return the task with its arguments, for a chain or a group.
 
-        Without its first argument it takes the result of the step before it.
+        If the first argument is left out, it is the result of the step before.
         """
         plan = self._planned(args, kwargs)
         return Link(plan) if plan.into else Step(plan)
@@ -246,14 +235,14 @@ class Task(_AnyTask[P, R]):
     def submit_in(
         self, delay: float | timedelta, *args: P.args, **kwargs: P.kwargs
     ) -> TaskHandle[R]:
-        """Put the task into the queue, due in so many seconds."""
+        """Put the task into the queue, due in *delay* seconds."""
         options = replace(self._options, delay=delay, at=None)
         return self._submitted(self._one(args, kwargs, options))
 
     def submit_at(
         self, at: datetime, *args: P.args, **kwargs: P.kwargs
     ) -> TaskHandle[R]:
-        """Put the task into the queue, due at a time."""
+        """Put the task into the queue, due at the time *at*, with a time zone."""
         options = replace(self._options, at=at, delay=None)
         return self._submitted(self._one(args, kwargs, options))
 
@@ -264,20 +253,13 @@ class Task(_AnyTask[P, R]):
 
         Args:
             tasks: the arguments of each, as a tuple by position or a dict by name.
-            ids: their dedupe keys, if they have any.
+            ids: a dedupe key for each; see `options`.
         """
         done = self._internals.driver.run(self._many(tasks, ids))
         return self._handles(TaskHandle, done)
 
     def _submitted(self, flow: Flow[Submission]) -> TaskHandle[R]:
-        done = self._internals.driver.run(flow)
-        return TaskHandle(
-            self._internals,
-            done.ids[0],
-            self._result_type,
-            not done.known,
-            done.ended.get(0),
-        )
+        return self._handles(TaskHandle, self._internals.driver.run(flow))[0]
 
 
 class AsyncTask(_AnyTask[P, R]):
@@ -286,7 +268,7 @@ class AsyncTask(_AnyTask[P, R]):
     queue: AsyncTaskQueue
     _internals: QueueInternals[AsyncDriver]
 
-    # A function whose arguments have defaults fits both: then it is complete.
+    # A function whose arguments all have defaults fits both: it becomes a Step.
     @overload
     def s(  # type: ignore[overload-overlap]
         self, *args: P.args, **kwargs: P.kwargs
@@ -296,10 +278,7 @@ class AsyncTask(_AnyTask[P, R]):
         self: Callable[Concatenate[X, Q], Any], *args: Q.args, **kwargs: Q.kwargs
     ) -> AsyncLink[X, R]: ...
     def s(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the task with its arguments, for a chain or a group.
-
-        Without its first argument it takes the result of the step before it.
-        """
+        """Return the task with its arguments, for a chain or a group; see `Task.s`."""
         plan = self._planned(args, kwargs)
         return AsyncLink(plan) if plan.into else AsyncStep(plan)
 
@@ -310,34 +289,26 @@ class AsyncTask(_AnyTask[P, R]):
     async def submit_in(
         self, delay: float | timedelta, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncTaskHandle[R]:
-        """Put the task into the queue, due in so many seconds."""
+        """Put the task into the queue, due in *delay* seconds."""
         options = replace(self._options, delay=delay, at=None)
         return await self._submitted(self._one(args, kwargs, options))
 
     async def submit_at(
         self, at: datetime, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncTaskHandle[R]:
-        """Put the task into the queue, due at a time."""
+        """Put the task into the queue, due at the time *at*, with a time zone."""
         options = replace(self._options, at=at, delay=None)
         return await self._submitted(self._one(args, kwargs, options))
 
     async def submit_many(
         self, tasks: Iterable[Arguments], ids: Sequence[str] | None = None
     ) -> list[AsyncTaskHandle[R]]:
-        """Put many tasks into the queue, a round trip per thousand.
-
-        Args:
-            tasks: the arguments of each, as a tuple by position or a dict by name.
-            ids: their dedupe keys, if they have any.
-        """
+        """Put many tasks into the queue; see `Task.submit_many`."""
         done = await self._internals.driver.run(self._many(tasks, ids))
         return self._handles(AsyncTaskHandle, done)
 
     async def _submitted(self, flow: Flow[Submission]) -> AsyncTaskHandle[R]:
-        done, result_type = await self._internals.driver.run(flow), self._result_type
-        return AsyncTaskHandle(
-            self._internals, done.ids[0], result_type, not done.known, done.ended.get(0)
-        )
+        return self._handles(AsyncTaskHandle, await self._internals.driver.run(flow))[0]
 
 
 OnGiveUp: TypeAlias = (
@@ -345,11 +316,29 @@ OnGiveUp: TypeAlias = (
     | Task[[str, str], Any]
     | AsyncTask[[str, str], Any]
 )
-"""Who is told that a task was given up: with its context, or its id; and the reason."""
+"""Called, or submitted, when a task is given up: with its context, or id, and why."""
 
 
-def with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Make a function of the task that is to be submitted when another is given up."""
+def task_or_decorator(
+    kind: type[_AnyTask[Any, Any]],
+    queue: TaskQueue | AsyncTaskQueue,
+    function: Callable[..., Any] | None,
+    options: Mapping[str, Any],
+) -> Any:
+    """Return what `@queue.task` makes of a function, or without one, the decorator."""
+
+    def make(function: Callable[..., Any]) -> _AnyTask[Any, Any]:
+        definition = define(function, **_with_listener(options))
+        queue.registry.add(definition)
+        task = kind(queue, definition)
+        _show_parameters(task)
+        return task
+
+    return make if function is None else make(function)
+
+
+def _with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Replace a task that is given as `on_give_up=` by a function that submits it."""
     listener = options.get("on_give_up")
     if not isinstance(listener, _AnyTask):
         return options
@@ -361,7 +350,7 @@ def with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
             f"on_give_up={listener!r} must take the id of the task that was given up"
             f" and the reason, both strings: {error}"
         ) from error
-    # A worker's threads submit it, also if it is a task of an asyncio queue.
+    # Threads of a worker submit it, even if it is a task of an asyncio queue.
     task: Task[[str, str], Any] = Task(
         listener.queue.sync(),
         definition,
@@ -375,7 +364,7 @@ def with_listener(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def args_and_kwargs(arguments: Arguments) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """Return the arguments of one task by position, and by name: one is empty."""
+    """Return the arguments of one task by position and by name; one is empty."""
     if isinstance(arguments, Mapping):
         return (), arguments
     # A string is a sequence too, of letters.
@@ -388,17 +377,16 @@ def args_and_kwargs(arguments: Arguments) -> tuple[Sequence[Any], Mapping[str, A
 
 
 def check_arguments(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse what `submit` would refuse, before it is the time to submit."""
+    """Refuse, before a commit, what `submit` would refuse after it."""
     if isinstance(task, AsyncTask):
         raise ConfigurationError(
-            f"task must be a task of a TaskQueue, not {task!r}: what is committed"
-            " cannot await"
+            f"task must be a task of a TaskQueue, not {task!r}: nothing can be awaited"
+            " after a commit"
         )
     if not isinstance(task, Task):
         raise ConfigurationError(
-            f"task must be a task, followed by its arguments, not {task!r}: a step,"
-            " chain or group is submitted after the commit, or by a task that is"
-            " submitted on commit"
+            f"give a task and its arguments, not {task!r}: submit a step, chain or"
+            " group after the commit, or from a task that is submitted on commit"
         )
     definition_of(task).signature.encode(args, kwargs)
 
@@ -409,14 +397,14 @@ def definition_of(task: _AnyTask[Any, Any]) -> TaskDefinition:
 
 
 def options_of(task: Task[Any, Any] | AsyncTask[Any, Any]) -> SubmitOptions:
-    """Return how a task is to be submitted, for code of this package."""
+    """Return the options of a task, for code of this package."""
     return task._options  # noqa: SLF001 - hidden from users, not from us
 
 
-def show_parameters(task: _AnyTask[Any, Any]) -> None:
-    """Let `help()` and editors show what submitting this very task takes.
+def _show_parameters(task: _AnyTask[Any, Any]) -> None:
+    """Let `help()` and editors show the parameters of this task in `submit`.
 
-    A task that `options()` returns is seldom looked at, and is spared the work.
+    Not for tasks that `options()` returns: it would cost time at each call.
     """
     definition = task._definition  # noqa: SLF001 - the same file
     own = inspect.signature(definition.function).parameters
@@ -428,7 +416,7 @@ def show_parameters(task: _AnyTask[Any, Any]) -> None:
             for name, one in shown.parameters.items()
             if one.kind is one.POSITIONAL_OR_KEYWORD
         }
-        # A parameter of its own that is called like one of ours cannot be shown.
+        # A parameter with the same name as one of ours cannot be shown.
         if parameters.keys().isdisjoint(own):
             parameters.update(own)
             for filled_in in (
@@ -436,7 +424,7 @@ def show_parameters(task: _AnyTask[Any, Any]) -> None:
                 *definition.signature.resources,
             ):
                 parameters.pop(filled_in, None)
-            # A copy that costs a call nothing, unlike a function around the method.
+            # Not a function around the method: that would slow each call down.
             copy: Any = update_wrapper(partial(method), method)
             copy.__signature__ = shown.replace(parameters=list(parameters.values()))
             vars(task)[name] = MethodType(copy, task)

@@ -3,14 +3,15 @@
     client = TaskClient(queue)
     client.call(ClientContext("ann"), "images.resize", {…}, str, timeout=10)
 
-It needs contracts, not implementations. A request is checked before it is sent, and
-again where it is run; each refusal is an error of its own. A caller that waits gets an
-answer or an error in time, whatever fails: see `call`.
+A client needs contracts of tasks, not implementations. A request is checked before it
+is sent, and again where it runs; each refusal has its own class of error. A caller that
+waits gets a result or an error in time, whatever fails: see `call`.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor as Threads
 from contextlib import (
     AbstractAsyncContextManager,
@@ -45,9 +46,10 @@ from workstealing.tasks.submission import ClientContext, Submission, SubmitOptio
 
 __all__ = ("AsyncTaskClient", "TaskClient")
 
+D = TypeVar("D")
 R = TypeVar("R")
 
-# A lock cannot be waited for much longer; it is a century and more.
+# Threads cannot wait for a lock much longer than this, which is over a century.
 _LONGEST_SECONDS = TIMEOUT_MAX / 2
 
 
@@ -66,13 +68,13 @@ class _Wait:
         return max(0.0, self._end - time.monotonic())
 
     def deadline_ms(self, context: ClientContext) -> int:
-        """When nobody waits for it any longer, it need not be begun any more."""
+        """Return when the caller stops waiting: the task must not start later."""
         own = context.deadline_ms(self._begun_ms)
         return self._end_ms if own is None else min(own, self._end_ms)
 
 
 class _AnyClient:
-    """What both clients do: check a request, send it, wait for what comes of it."""
+    """What both clients share: they check a request, send it, and wait for its end."""
 
     def __init__(self, queue: Any) -> None:
         self._queue = queue
@@ -97,7 +99,7 @@ class _AnyClient:
         if isinstance(self._internals, LocalQueue):
             # A contract can be called, but what is run here must be implemented here.
             self._admission.registry.find(task.name, task.version)
-        self._admission.permit(task, context.principal, context.roles)
+        self._admission.permit(task, context)
         encoded = task.signature.encode_payload(payload)
         deadline_ms = None if wait is None else wait.deadline_ms(context)
         options = SubmitOptions(context=context, deadline_ms=deadline_ms)
@@ -123,8 +125,8 @@ class TaskClient(_AnyClient):
     """Calls tasks by name.
 
     Args:
-        queue: where the requests go. Its registry says which tasks there are; give it
-            `registry=` with contracts if the implementations live elsewhere.
+        queue: takes the requests. Its registry says which tasks there are; give it
+            `registry=` with contracts if the implementations are elsewhere.
     """
 
     def __init__(self, queue: TaskQueue | LocalQueue[LocalDriver]) -> None:
@@ -149,10 +151,8 @@ class TaskClient(_AnyClient):
             max_payload: bytes of one payload.
             max_result: bytes of one result; a task that returns more has failed.
         """
-        settings = _limits(max_payload, max_result)
-        admission, tasks = Admission(registry, policy), LocalTasks()
-        driver = LocalDriver(tasks)
-        return cls(LocalQueue(admission, settings, pool, tasks, driver))
+        limits = max_payload, max_result
+        return cls(_local_queue(LocalDriver, registry, pool, policy, *limits))
 
     def call(
         self,
@@ -165,29 +165,29 @@ class TaskClient(_AnyClient):
     ) -> R:
         """Call a task and wait for its result.
 
-        It ends within `timeout` seconds, and what the connection itself may take for
-        a reply. A task that was not begun by then is not begun any more. A server that
-        is out of reach when the request is made raises at once; when it is lost
-        afterwards, the wait goes on.
+        It ends within `timeout` seconds, plus the time that the connection may wait for
+        a reply. A task that has not started by then will not run. If the server cannot
+        be reached when the request is made, that is raised at once; if it is lost
+        later, the wait goes on.
 
         Args:
-            context: on whose behalf.
-            name: of the task.
+            context: on whose behalf the task is called.
+            name: the name of the task.
             payload: a dict, argument name to value; or an object of the payload's type.
-            result_type: what the result is read as.
+            result_type: the type to read the result as.
             timeout: seconds to wait.
-            version: of the task; the newest that is known here unless given.
+            version: the version of the task; by default the newest in the registry.
 
         Raises:
             UnknownTask: there is no such task.
             NotPermitted: this principal may not call it.
-            PayloadInvalid: the payload does not match.
-            TaskFailed: it raised, and is not tried again.
-            TaskDead: it was given up.
+            PayloadInvalid: the payload does not match the task.
+            TaskFailed: the task raised an error and is not tried again.
+            TaskDead: it was given up for another reason.
             TaskCancelled: it was cancelled.
-            ResultInvalid: the result is of another type.
-            ResultTimeout: it did not end in time; says where it is.
-            RedisUnavailable: the server is out of reach.
+            ResultInvalid: the result is not of this type.
+            ResultTimeout: it did not end in time; the message says where it is.
+            RedisUnavailable: the server cannot be reached.
         """
         wait, run = _Wait(timeout), self._internals.driver.run
         task_id = run(self._give(context, name, payload, version, wait))
@@ -203,7 +203,7 @@ class TaskClient(_AnyClient):
         result_type: type[R],
         version: int | None = None,
     ) -> TaskHandle[R]:
-        """Call a task and return its handle; arguments as of `call`."""
+        """Call a task and return its handle; arguments as for `call`."""
         run = self._internals.driver.run
         task_id = run(self._give(context, name, payload, version))
         return TaskHandle(self._internals, task_id, result_type)
@@ -234,19 +234,9 @@ class AsyncTaskClient(_AnyClient):
         max_payload: int = DEFAULTS.max_payload,
         max_result: int = DEFAULTS.max_result,
     ) -> AsyncTaskClient:
-        """Return a client that runs tasks in threads of this process.
-
-        Args:
-            registry: the tasks, implemented.
-            pool: a `workstealing.pool.Pool`, or any executor of threads.
-            policy: which roles may call which tasks.
-            max_payload: bytes of one payload.
-            max_result: bytes of one result; a task that returns more has failed.
-        """
-        settings = _limits(max_payload, max_result)
-        admission, tasks = Admission(registry, policy), LocalTasks()
-        driver = AsyncLocalDriver(tasks)
-        return cls(LocalQueue(admission, settings, pool, tasks, driver))
+        """Return a client that runs tasks in threads; see `TaskClient.local`."""
+        limits = max_payload, max_result
+        return cls(_local_queue(AsyncLocalDriver, registry, pool, policy, *limits))
 
     async def call(
         self,
@@ -275,7 +265,7 @@ class AsyncTaskClient(_AnyClient):
         result_type: type[R],
         version: int | None = None,
     ) -> AsyncTaskHandle[R]:
-        """Call a task and return its handle; arguments as of `call`."""
+        """Call a task and return its handle; arguments as for `TaskClient.call`."""
         run = self._internals.driver.run
         task_id = await run(self._give(context, name, payload, version))
         return AsyncTaskHandle(self._internals, task_id, result_type)
@@ -290,8 +280,17 @@ class AsyncTaskClient(_AnyClient):
         )
 
 
-def _limits(max_payload: int, max_result: int) -> QueueSettings:
-    return QueueSettings(
+def _local_queue(
+    driver: Callable[[LocalTasks], D],
+    registry: Registry,
+    threads: Threads,
+    policy: AccessPolicy | None,
+    max_payload: int,
+    max_result: int,
+) -> LocalQueue[D]:
+    settings = QueueSettings(
         max_payload=checked_whole(max_payload, "max_payload", 1),
         max_result=checked_whole(max_result, "max_result", 1),
     )
+    admission, tasks = Admission(registry, policy), LocalTasks()
+    return LocalQueue(admission, settings, threads, tasks, driver(tasks))

@@ -91,9 +91,9 @@ class TaskLogs(Protocol):
         sink: LogSink,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> Flow[None]:
-        """Pass on what a task logs until it has ended, or nobody wants it any more.
+        """Pass on what a task logs until it ends, or *is_wanted* returns False.
 
-        What was written by then is passed on in any case.
+        Records that were written by then are passed on in any case.
         """
 
 
@@ -126,10 +126,10 @@ class QueueLog:
         sink: LogSink,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> Flow[None]:
-        """Pass on what a task logs until it has ended, or nobody wants it any more."""
+        """Pass on what a task logs until it ends, or *is_wanted* returns False."""
         after = BEGINNING
         while True:
-            # Before it is read: or else the last of it would be missed.
+            # Asked before the log is read, so that the last records are not missed.
             is_last = not is_wanted()
             try:
                 keys = yield from self._keys_of(task_id)

@@ -1,8 +1,8 @@
 """The task queue: where tasks are defined, submitted and waited for.
 
-A queue connects when it is first used. `close()` and `with` release its connections,
-and change nothing in Redis; it connects again if it is used afterwards. That no more
-tasks are to come is another matter, said to the whole fleet: `end_input()`.
+A queue connects when it is first used. `close()` and `with` release its connections
+and change nothing in Redis; used again, it connects again. To tell all processes that
+no more tasks will come, use `end_input()`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,13 @@ from collections.abc import (
 )
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
-from workstealing.client.bulk import (
-    DEAD_LETTERS,
-    ENDED,
-    UNFINISHED,
-    BulkChanges,
-    BulkResult,
-    OnProgress,
-    Selection,
-    States,
-)
+from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
 from workstealing.client.composed_handle import GroupHandle, group_handle
 from workstealing.client.handle import TaskHandle
-from workstealing.client.queue_internals import QueueInternals
+from workstealing.client.queue_internals import QueueInternals, Source
 from workstealing.client.queue_options import (
     DEFAULTS,
     QueueOptions,
@@ -40,25 +31,15 @@ from workstealing.client.queue_options import (
     one_keyring,
 )
 from workstealing.client.queue_schedules import ScheduleState
-from workstealing.client.schedule_handle import (
-    Every,
-    ScheduleHandle,
-    scheduled_task,
-)
-from workstealing.client.task import (
-    Arguments,
-    OnGiveUp,
-    Task,
-    show_parameters,
-    with_listener,
-)
+from workstealing.client.schedule_handle import Every, ScheduleHandle, scheduled_task
+from workstealing.client.task import Arguments, OnGiveUp, Task, task_or_decorator
 from workstealing.clock import SYSTEM_CLOCK, Clock
-from workstealing.drivers.connect import driver_source
-from workstealing.drivers.sync_driver import Client
+from workstealing.drivers.connect import Profile, driver_source
+from workstealing.drivers.sync_driver import Client, Driver
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.limit_calls import LimitState
 from workstealing.queue.pause_calls import Pauses
-from workstealing.tasks.definition import Upgrade, define
+from workstealing.tasks.definition import Upgrade
 from workstealing.tasks.envelope import NORMAL
 from workstealing.tasks.hooks import Middleware, MiddlewareStack
 from workstealing.tasks.limits import KeySource, Limit, numbers_text
@@ -70,53 +51,25 @@ from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
 from workstealing.telemetry.observers import Observer
 
-__all__ = ("TaskQueue",)
+__all__ = ("AnyTaskQueue", "TaskQueue")
 
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+D_co = TypeVar("D_co", covariant=True)
+GivenClient = TypeVar("GivenClient")
 
 
-class TaskQueue:
-    """A named queue in Redis, and one run of it.
+class AnyTaskQueue(Generic[GivenClient, D_co]):
+    """What a `TaskQueue` and an `AsyncTaskQueue` have in common."""
 
-    Args:
-        name: the name of the queue.
-        redis: a redis-py client, a URL, or None for what the environment names, and
-            without that for the embedded server.
-        run: each run of a queue has its own tasks, outcomes and workers.
-        lease: seconds without a sign of life after which a worker counts as dead.
-        retention: seconds for which outcomes are kept; 0 keeps none.
-        max_outcomes: how many outcomes are kept at most.
-        max_dead: how many dead letters are kept at most, the latest; 10,000 by default.
-        dead_retention: seconds for which a dead letter is kept; seven days by default.
-        max_length: how many tasks may wait or run; more are refused with `QueueFull`.
-        max_payload: bytes of one payload, for those who submit and for workers.
-        max_result: bytes of one result; a task that returns more has failed.
-        replicas: how many must have a submission, or how a task ended, before it
-            counts; not on a Cluster.
-        shards: how many slots of a Cluster it is spread over, at least; those that are
-            there already stay. Give all processes the same number.
-        registry: the tasks that are known here, if queues are to share them.
-        policy: which roles may call which tasks; with a policy, a call that it does
-            not allow is refused.
-        secret: signs what is submitted here; workers with it refuse everything else.
-        keyring: the same with several secrets, or with those of a file.
-        release: a number that grows with each deploy, such as that of a build: the
-            newest release says which schedules there are.
-        middleware: what is told of each task, the outermost first; see `use`.
-        carry: context variables whose values travel with tasks; strings.
-        clock: where the time comes from.
-        observers: get an event for each task that is submitted here, and run by workers
-            of this queue; see `workstealing.telemetry`.
-
-    The attributes `name`, `run` and `registry` are these arguments.
-    """
+    _driver_source: Callable[[GivenClient | str | None, Profile], Source[D_co]]
+    """Makes the source of the driver from the argument `redis`."""
 
     def __init__(
         self,
         name: str,
-        redis: Client | str | None = None,
+        redis: GivenClient | str | None = None,
         *,
         run: str = "default",
         lease: Seconds = DEFAULTS.lease_ms / 1000,
@@ -164,8 +117,69 @@ class TaskQueue:
             clock=clock,
             observers=tuple(observers),
         )
-        source = driver_source(redis, "tasks")
+        source = self._driver_source(redis, "tasks")
         self._internals = QueueInternals(name, options, source)
+
+    def resource(self, function: F) -> F:
+        """Let workers open what the decorated function yields, for tasks that ask.
+
+        The function is a generator, `def` or `async def`, that yields once: the code
+        before `yield` opens the resource, the code after it closes it. Tasks ask for
+        the type that it is annotated to yield: `db: Annotated[Database, Resource]`.
+        """
+        return self.registry.resource(function)
+
+    def use(self, middleware: Middleware) -> None:
+        """Install a middleware, inside of those that are installed already.
+
+        Call this where the queue is defined, so that every process does: workers that
+        are already running do not notice.
+        """
+        self._internals.middleware.add(middleware)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}/{self.run}>"
+
+
+class TaskQueue(AnyTaskQueue[Client, Driver]):
+    """A named queue in Redis, and one run of it.
+
+    Args:
+        name: the name of the queue.
+        redis: a redis-py client or a URL. None takes the URL from the environment, or
+            else starts the embedded server.
+        run: each run of a queue has its own tasks, outcomes and workers.
+        lease: seconds without a sign of life after which a worker counts as dead.
+        retention: seconds for which outcomes are kept; 0 keeps none.
+        max_outcomes: how many outcomes are kept at most.
+        max_dead: how many dead letters are kept at most, the newest ones; 10,000 by
+            default.
+        dead_retention: seconds for which a dead letter is kept; seven days by default.
+        max_length: how many tasks may wait or run; more are refused with `QueueFull`.
+        max_payload: the most bytes of one payload; checked on submission and by
+            workers.
+        max_result: the most bytes of one result; a task that returns more has failed.
+        replicas: how many replicas must confirm a submission, or the outcome of a task,
+            before it counts; not on a Cluster.
+        shards: the least number of slots of a Cluster that the queue is spread over; it
+            never shrinks. Give all processes the same number.
+        registry: a registry of tasks, to share it between queues.
+        policy: which roles may call which tasks; with a policy, a call that it does
+            not allow is refused.
+        secret: signs what is submitted here; workers with it refuse everything else.
+        keyring: the same with several secrets, or with those of a file.
+        release: a number that grows with each deploy, such as a build number: the
+            newest release decides which schedules exist.
+        middleware: hooks around each task, the outermost first; see `use`.
+        carry: context variables whose values, strings, travel with tasks.
+        clock: where the time comes from.
+        observers: get an event for each task that is submitted here, and for each that
+            workers of this queue run; see `workstealing.telemetry`.
+
+    The attributes `name`, `run` and `registry` are these arguments.
+    """
+
+    _driver_source = staticmethod(driver_source)
 
     @overload
     def task(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
@@ -205,15 +219,7 @@ class TaskQueue:
                 `unique`, `expires`, `limit`, `fair_key`, `fair_weight`, `on_give_up`,
                 `formerly`, `brief`; see `workstealing.tasks.definition.define`.
         """
-
-        def make(function: Callable[P, R]) -> Task[P, R]:
-            definition = define(function, **with_listener(options))
-            self.registry.add(definition)
-            task: Task[P, R] = Task(self, definition)
-            show_parameters(task)
-            return task
-
-        return make if function is None else make(function)
+        return task_or_decorator(Task, self, function, options)
 
     def every(
         self,
@@ -227,20 +233,21 @@ class TaskQueue:
         jitter: Seconds = 0.0,
         keep: bool = False,
     ) -> Every:
-        """Submit the decorated task again and again: a schedule of the code.
+        """Submit the decorated task again and again: a schedule declared in the code.
 
-        It is put above `@queue.task`, or on a function, which becomes a task. Workers
-        and recruits make it known when they begin.
+        Put it above `@queue.task`, or on a plain function, which becomes a task.
+        Workers and recruits declare the schedule to the queue when they begin.
 
         Args:
             every: a cron expression, such as `"*/5 * * * *"`, or an interval.
-            timezone: of the cron expression; UTC unless it is given.
-            name: of the schedule; the name of the task unless it is given.
-            arguments: of each call, as a tuple by position or a dict by name.
-            missed: what becomes of ticks while nothing runs: "skip" leaves them out,
-                "once" makes up for the latest, "all" for the newest hundred.
+            timezone: the time zone of the cron expression; UTC by default.
+            name: the name of the schedule; by default that of the task.
+            arguments: the arguments of each call, as a tuple by position or a dict by
+                name.
+            missed: what to do about ticks that came while no process ran: "skip" leaves
+                them out, "once" makes up for the latest, "all" for the newest hundred.
             jitter: seconds over which tasks are spread, the same for all processes.
-            keep: it stays when a newer release no longer has it.
+            keep: whether it stays when a newer release no longer declares it.
         """
         return Every(
             self,
@@ -264,10 +271,11 @@ class TaskQueue:
         jitter: Seconds = 0.0,
         **kwargs: Any,
     ) -> ScheduleHandle:
-        """Submit a task again and again, from now on: a schedule that comes from data.
+        """Submit a task again and again from now on: a schedule that comes from data.
 
-        One of the same name is replaced. `task.submit` takes the same arguments; one
-        that is called like a keyword of ours is given in `@queue.every` instead.
+        It replaces a schedule of the same name. The other arguments are those of
+        `task.submit`. If one has the name of a keyword here, such as `name`, declare
+        the schedule with `@queue.every(…, arguments=…)` instead.
         """
         handle = ScheduleHandle(self._internals, name)
         definition = scheduled_task(
@@ -294,23 +302,6 @@ class TaskQueue:
         """Return the handle of a schedule, to pause, change, run or remove it."""
         return ScheduleHandle(self._internals, name)
 
-    def resource(self, function: F) -> F:
-        """Let workers open what the decorated function yields, for tasks that ask.
-
-        It is a generator function, `def` or `async def`, that yields once: what stands
-        before `yield` opens the resource, what stands after closes it. Tasks ask for
-        the type that it is annotated to yield: `db: Annotated[Database, Resource]`.
-        """
-        return self.registry.resource(function)
-
-    def use(self, middleware: Middleware) -> None:
-        """Install a middleware, inside of those that are installed already.
-
-        Do it where the queue is defined, so that each process does it: workers that
-        run already do not notice.
-        """
-        self._internals.middleware.add(middleware)
-
     def handle(self, task_id: str) -> TaskHandle[Any]:
         """Return the handle of a task that was submitted earlier or elsewhere."""
         return TaskHandle(self._internals, checked_id(task_id), Any)
@@ -319,7 +310,8 @@ class TaskQueue:
         """Return the handle of a group that was submitted earlier or elsewhere.
 
         Raises:
-            TaskNotFound: there is no such group, or it was forgotten since its end.
+            TaskNotFound: there is no such group, or it ended so long ago that it was
+                forgotten.
         """
         return group_handle(self._internals, group_id)
 
@@ -336,14 +328,18 @@ class TaskQueue:
         self._internals.driver.run(self._internals.controls.end_input(ended=False))
 
     def wait(self, timeout: float | None = None) -> Counts:
-        """Wait until no task is left that waits or runs; paused ones wait, too."""
+        """Wait until no task waits or runs any more; a paused task counts as waiting.
+
+        Raises:
+            ResultTimeout: some tasks still wait or run after *timeout* seconds.
+        """
         return self._internals.driver.run(self._internals.controls.wait(timeout))
 
     def pause(self, task: Task[Any, Any] | str | None = None) -> bool:
-        """Begin no more tasks, of any worker, until `resume`; what runs ends.
+        """Let no worker begin tasks until `resume`; tasks that run go on to their end.
 
         Args:
-            task: pause only tasks of this name; all of the queue if it is not given.
+            task: pause only tasks of this name; by default the whole queue.
 
         Returns:
             False if it was paused already.
@@ -354,8 +350,8 @@ class TaskQueue:
         """Begin tasks again, in the order in which they waited.
 
         Args:
-            task: resume tasks of this name; the whole queue if it is not given, but not
-                the names that were paused by themselves.
+            task: resume tasks of this name; by default the whole queue, except for
+                names that were paused on their own.
 
         Returns:
             False if it was not paused.
@@ -383,8 +379,8 @@ class TaskQueue:
 
         Args:
             name: only this limit.
-            key: how much of them this key uses, instead; a text or a number, as in the
-                argument that the limit is per.
+            key: show how much of the limits this key uses, instead of the keys that
+                hold tasks back; a value that the argument in `per=` may have.
         """
         return self._internals.driver.run(self._internals.controls.limits(name, key))
 
@@ -396,9 +392,9 @@ class TaskQueue:
         rate: int | None = None,
         period: Seconds | None = None,
     ) -> None:
-        """Set other numbers for a limit than the code has, at once and for all.
+        """Set other numbers for a limit than the code has, at once, for all processes.
 
-        They stay in force until `reset_limit`, whatever is deployed.
+        They stay in force until `reset_limit`, even when new code is deployed.
         """
         numbers = numbers_text(concurrency, rate, period)
         self._internals.driver.run(self._internals.controls.set_limit(name, numbers))
@@ -416,10 +412,8 @@ class TaskQueue:
         on_progress: OnProgress | None = None,
     ) -> int:
         """Count tasks by name, state and age; see `cancel_many`."""
-        chosen = Selection.of(
-            task, state, older_than, UNFINISHED | DEAD_LETTERS | ENDED
-        )
-        flow = BulkChanges(self._internals, on_progress).count(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.count(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def cancel_many(
@@ -430,18 +424,18 @@ class TaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
-        """Cancel tasks by name, state and age: all that are not over if none is given.
+        """Cancel tasks by name, state and age; without any, all that have not ended.
 
         Args:
             task: the name of the task, or `name@version`.
             state: one or more of waiting, delayed, paused, parked, assigned, running.
-            older_than: seconds since the task was submitted; of a dead letter since it
-                was given up, of an outcome since the task ended.
-            on_progress: called with how many tasks were looked at, and how many there
-                are.
+            older_than: the least age, in seconds since the task was submitted; for a
+                dead letter since it was given up, for an outcome since the task ended.
+            on_progress: called with how many tasks were looked at, and about how many
+                there are.
         """
-        chosen = Selection.of(task, state, older_than, UNFINISHED)
-        flow = BulkChanges(self._internals, on_progress).cancel(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.cancel(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def replay_many(
@@ -453,8 +447,8 @@ class TaskQueue:
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
         """Put dead letters, failed or dead, back into the queue; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
-        flow = BulkChanges(self._internals, on_progress).replay(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.replay(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def drop_many(
@@ -466,8 +460,8 @@ class TaskQueue:
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
         """Delete dead letters, failed or dead, for good; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, DEAD_LETTERS)
-        flow = BulkChanges(self._internals, on_progress).drop(chosen)
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.drop(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def purge(
@@ -478,9 +472,9 @@ class TaskQueue:
         older_than: Seconds | None = None,
         on_progress: OnProgress | None = None,
     ) -> BulkResult:
-        """Forget outcomes of tasks that are done or cancelled; see `cancel_many`."""
-        chosen = Selection.of(task, state, older_than, ENDED)
-        flow = BulkChanges(self._internals, on_progress).purge(chosen)
+        """Forget outcomes: done, cancelled or expired; see `cancel_many`."""
+        changes = BulkChanges(self._internals, on_progress)
+        flow = changes.purge(task, state, older_than)
         return self._internals.driver.run(flow)
 
     def sync(self) -> TaskQueue:
@@ -488,9 +482,9 @@ class TaskQueue:
         return self
 
     def close(self) -> None:
-        """Release its connections; it connects again if it is used afterwards.
+        """Release the queue's connections; if it is used again, it connects again.
 
-        A client that was given stays open. Nothing changes in Redis.
+        A client that you passed in stays open. Nothing changes in Redis.
         """
         self._internals.source.close()
 
@@ -504,6 +498,3 @@ class TaskQueue:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}/{self.run}>"

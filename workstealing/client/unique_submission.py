@@ -1,9 +1,9 @@
-"""Submits tasks that are unique, or whose ids are to be used again: one by one.
+"""Submits tasks that are unique, or whose ids are used again: one by one.
 
-Each is one call, and mostly one is enough. A second one follows if what stands in the
-way has to be named first: the worker that holds a task which is to be replaced, or the
-task that is to be forgotten. So a call that a client repeats, because the reply was
-lost, never forgets what it submitted itself.
+Mostly one call is enough. A second one follows if it has to name what the first one
+met: the worker that holds the task to be replaced, or the task to be forgotten. So a
+client that repeats a call, because the reply was lost, never forgets the task that the
+call submitted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SHOWN = 3
 
 
 def warn_of_ended(ids: Sequence[str], ended: Mapping[int, str]) -> None:
-    """Say which tasks were not submitted because of one that has ended badly."""
+    """Log which tasks were not submitted because an earlier one has ended badly."""
     kept = [(ids[at], how) for at, how in ended.items() if how in _ENDED_BADLY]
     if not kept:
         return
@@ -95,9 +95,12 @@ class UniqueSubmission:
         self._options = options
 
     def submit(
-        self, names: Sequence[str], payloads: Sequence[bytes]
+        self, names: Sequence[str], payloads: Sequence[bytes], before: int, whole: int
     ) -> Flow[Submission]:
-        """Submit tasks; on a conflict, the id is that of the task that is there."""
+        """Submit tasks, after *before* tasks of the *whole* went to other shards.
+
+        On a conflict, the id is that of the earlier task.
+        """
         internals, requests = self._internals, list(self._requests(names, payloads))
         answers: list[UniqueVerdict | None] = [None] * len(requests)
         settings = internals.shards.settings
@@ -114,14 +117,14 @@ class UniqueSubmission:
                 if answer.state != "live":
                     ended[at] = answer.state
             elif answer.verdict != "new":
-                internals.submissions.refuse(answer.verdict, at, len(requests))
+                internals.submissions.refuse(answer.verdict, before + at, whole)
         warn_of_ended(ids, ended)
         return Submission(ids, frozenset(known), ended)
 
     def _settled(
         self, request: UniqueRequest, answer: UniqueVerdict | None
     ) -> Flow[UniqueVerdict]:
-        """Ask until the answer is one that lasts."""
+        """Repeat the call until its answer is final."""
         settings = self._internals.shards.settings
         while True:
             if answer is None:

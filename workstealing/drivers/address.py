@@ -69,7 +69,7 @@ def parse_address(url: str) -> Address:
     """Return the address that a URL means.
 
     Raises:
-        ConfigurationError: it is none that we know.
+        ConfigurationError: it is malformed, or of an unknown kind.
     """
     scheme, separator, _ = url.partition("://")
     if not separator:

@@ -18,6 +18,7 @@ from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
 from workstealing.drivers.cluster_client import knows_nodes
 from workstealing.drivers.connection import (
     answered,
+    command_of,
     confirmed,
     fence,
     hang_up_async,
@@ -57,7 +58,7 @@ class AsyncDriver:
     def __init__(self, client: AsyncClient) -> None:
         self.client = client
         self.sends_once = is_plain(client)
-        """Nothing is ever sent again by the client itself."""
+        """Whether the client never repeats a command by itself."""
         self._subscriptions = AsyncOutcomeSubscriptions(client)
         self._looked = False
         self._refusal: str | None = None
@@ -145,20 +146,20 @@ class AsyncDriver:
     async def _look(self) -> None:
         """Look at the server before it is sent anything: it may be too old.
 
-        Whoever comes meanwhile looks, too: to wait for the first one could take long.
+        Callers that come meanwhile look, too, rather than wait for the first one.
         """
         look = first_look(target_of(self.client))
         try:
             self._refusal = await self._drive(look, self._send_step)
         except RedisUnavailable:
-            # Of a Cluster, another node may answer. A single server would not, nor a
-            # Cluster that no node tells of, and nobody is to wait for them twice.
+            # In a Cluster, another node may answer. A single server would not, nor a
+            # Cluster whose nodes are unknown: the caller must not wait for them twice.
             if not knows_nodes(self.client):
                 raise
         self._looked = True
 
     async def _hang_up(self, generation: int) -> None:
-        """Have whatever is sent next find out who is at the server's address now."""
+        """Reconnect for what is sent next: another server may have the address now."""
         await hang_up_async(self.client)
         self._subscriptions.hang_up(generation)
 
@@ -172,12 +173,10 @@ class AsyncDriver:
         client: Any = self.client
         behind = fence(client, call)
         options = _RAW if call.is_raw else {}
-        for words in (("EVALSHA", call.script.sha), ("EVAL", call.script.text)):
+        for in_full in (False, True):
             # All on one connection.
             async with client.pipeline(transaction=False) as pipeline:
-                pipeline.execute_command(
-                    *words, len(call.keys), *call.keys, *call.arguments, **options
-                )
+                pipeline.execute_command(*command_of(call, in_full=in_full), **options)
                 for parts in behind:
                     pipeline.execute_command(*parts)
                 replies = await pipeline.execute(raise_on_error=False)
@@ -190,17 +189,12 @@ class AsyncDriver:
         if isinstance(step, Call):
             if self.sends_once:
                 return await send_one_async(client, step)
-            script, keys, arguments = step.script, step.keys, step.arguments
-            rest = (len(keys), *keys, *arguments)
             options = _RAW if step.is_raw else {}
             try:
-                return await client.execute_command(
-                    "EVALSHA", script.sha, *rest, **options
-                )
+                return await client.execute_command(*command_of(step), **options)
             except NoScriptError:
-                return await client.execute_command(
-                    "EVAL", script.text, *rest, **options
-                )
+                in_full = command_of(step, in_full=True)
+                return await client.execute_command(*in_full, **options)
         clustered = isinstance(self.client, RedisCluster)
         if isinstance(step, RedisCommand):
             if step.node is None or not clustered:

@@ -1,9 +1,9 @@
 """Receives published outcomes under asyncio, over one subscription per queue.
 
-All who wait in one event loop share it. A task of its own reads, and wakes those who
-wait for what it reads. When it fails, all who wait get its error, and the next one to
-subscribe starts another. Where somebody has waited lately, the next submission asks for
-its outcome itself, which saves a round trip.
+All coroutines of one event loop share it. An asyncio task reads messages and wakes the
+coroutine that waits for each. If that task fails, all waiting coroutines get its error,
+and the next one to subscribe starts another. After a wait, the next submissions ask for
+their outcomes themselves, which saves a round trip.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class AsyncOutcomeSubscriptions:
         self._client = client
         self._open: dict[str, _LoopSubscription] = {}
         self.generation = 0
-        """How often all of them were hung up."""
+        """How often all subscriptions were ended by `hang_up`."""
 
     async def subscribe(self, prefix: str, task_id: str) -> Subscription:
-        """Subscribe to a channel of our own, for somebody who waits."""
+        """Subscribe to the channel of this event loop, to wait for a task."""
         made = self._open.get(prefix)
         if made is None or made.reader.done():
             # Before anything is awaited, so that others find it.
@@ -58,11 +58,11 @@ class AsyncOutcomeSubscriptions:
         return Subscription(made.channel, is_requested=True)
 
     async def wait(self, prefix: str, task_id: str, seconds: float) -> bytes | None:
-        """Wait for an outcome; outcomes of other tasks that nobody expects are lost."""
+        """Wait for an outcome; unexpected outcomes of other tasks are dropped."""
         return await self._open[prefix].wait(task_id, seconds)
 
     def hang_up(self, generation: int) -> None:
-        """Have those who wait subscribe anew, unless that was asked for meanwhile.
+        """Make waiting coroutines subscribe again, unless requested meanwhile.
 
         Args:
             generation: what it was when the refused command was sent.
@@ -83,14 +83,14 @@ class AsyncOutcomeSubscriptions:
 
 
 class _LoopSubscription:
-    """One subscription of an event loop, and those who wait for what it receives."""
+    """One subscription of an event loop, and the futures that wait for its messages."""
 
     def __init__(self, client: Any, prefix: str) -> None:
         loop = asyncio.get_running_loop()
         self.channel = new_channel(prefix)
         self.ready: asyncio.Future[None] = loop.create_future()
         self.reader = loop.create_task(self._read(client))
-        # Nobody may be waiting when it fails; that is nothing to warn of.
+        # If it fails while nobody waits, asyncio must not warn about its error.
         self.reader.add_done_callback(lambda it: it.cancelled() or it.exception())
         self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}
         self.expected = ExpectedOutcomes()

@@ -1,8 +1,8 @@
-"""Builds redis-py clients from a URL, and drivers from whatever a user gives.
+"""Builds redis-py clients from a URL, and drivers from a client or a URL.
 
-Clients built here are named, have short timeouts and never send a command again by
+Clients built here have a name and short timeouts, and never repeat a command by
 themselves: redis-py would repeat a script whose reply was lost. A client that a user
-brings is used as it is. All connect when first used.
+passes in is used as it is. All of them connect when first used.
 """
 
 from __future__ import annotations
@@ -89,16 +89,16 @@ def connect(
 ) -> Client:
     """Return a client for *url*, or of the embedded server.
 
-    Without a URL, the environment is asked: `WORKSTEALING_URL`, then `REDIS_URL`. If
-    neither is set, the embedded server is started, with a warning. It needs the extra
-    `embedded`; `WORKSTEALING_EMBEDDED=never` forbids it.
+    Without a URL, it is read from the environment: `WORKSTEALING_URL`, then
+    `REDIS_URL`. If neither is set, the embedded server is started, with a warning. It
+    needs the extra `embedded`; `WORKSTEALING_EMBEDDED=never` forbids it.
 
     Args:
         url: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://;
-            options after a question mark go to redis-py, and win.
+            options after a question mark go to redis-py and override the others.
         profile: "side-work" waits 50 ms for a reply, "tasks" 5 seconds.
-        timeout: seconds to wait for a connection or a reply instead.
-        name: what `CLIENT LIST` shows.
+        timeout: seconds to wait for a connection or a reply, instead of the profile's.
+        name: the name that `CLIENT LIST` shows.
         persist: a folder in which the embedded server keeps its data.
     """
     in_memory = server_in_memory(url)
@@ -142,9 +142,9 @@ def connect_async(
 
 
 def check_redis(redis: Client | AsyncClient | str | None) -> None:
-    """Refuse a URL that `connect` would refuse, and what is no client; connect nothing.
+    """Refuse a URL that `connect` would refuse, and what is no client; do not connect.
 
-    For what is first used where an error would be counted, and shown to nobody.
+    For objects that connect later, where an error would only be counted, not shown.
     """
     if redis is None:
         return
@@ -174,14 +174,14 @@ def driver(redis: Client | str | None, profile: Profile = "side-work") -> Driver
 def driver_source(
     redis: Client | str | None, profile: Profile = "side-work"
 ) -> DriverSource:
-    """Return what makes such a driver when it is first used."""
+    """Return a source that makes such a driver when it is first used."""
     return DriverSource(redis, partial(driver, profile=profile))
 
 
 def dedicated(driver: Driver) -> DedicatedDriver:
-    """Return a driver for one thread; close it.
+    """Return a driver for one thread, to be closed by the caller.
 
-    It has a connection of its own, where the client allows that.
+    It has a connection of its own, if the client is a plain one.
     """
     client = driver.client
     own = DedicatedConnection(client) if is_plain(client) else None
@@ -208,7 +208,7 @@ def async_driver(
 def async_driver_source(
     redis: AsyncClient | str | None, profile: Profile = "side-work"
 ) -> AsyncDriverSource:
-    """Return what makes such a driver when it is first used, one per event loop."""
+    """Return a source that makes such a driver when it is first used in a loop."""
     return AsyncDriverSource(redis, partial(async_driver, profile=profile))
 
 
@@ -216,8 +216,8 @@ def async_driver_source(
 def address_for_children(redis: Any) -> Iterator[None]:
     """Let child processes that are started inside use the embedded server of this one.
 
-    Without an address each of them would look for a server of its own. For one caller
-    at a time, since the environment belongs to the whole process.
+    Without an address each of them would look for a server of its own. One caller at a
+    time, since the environment belongs to the whole process.
     """
     if redis is not None or any(os.environ.get(variable) for variable in VARIABLES):
         yield
@@ -317,7 +317,7 @@ def _embedded_url(persist: str | os.PathLike[str] | None) -> str:
             " server",
             "embedded",
         ) from None
-    # Who names a folder for its data knows which server it is.
+    # A user who names a folder for its data knows that the server is embedded.
     if not wish and persist is None:
         _warn_of_embedded(url)
     return url
@@ -335,7 +335,7 @@ def _warn_of_embedded(url: str) -> None:
         f" one without a warning, or {_EMBEDDED}=never to forbid it"
     )
     _log.warning(warning)
-    # Where nobody has configured logging, nobody would see it.
+    # If logging is not configured, nobody would see the warning.
     if not _is_logging_configured():
         sys.stderr.write(f"WARNING: {warning}\n")
 
@@ -360,7 +360,7 @@ def _timeouts(profile: Profile, timeout: float | None) -> dict[str, Any]:
 
 
 def _cluster_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    # Slots whose node is down must not take the others with them.
+    # Slots whose node is down must not make the others unusable.
     partial = settings | {"require_full_coverage": False}
     # Before redis-py 6 the cluster counted attempts apart from `retry`.
     if int(__version__.split(".")[0]) < 6:

@@ -4,15 +4,15 @@
 connection out of the pool and putting it back for each command, and what redis-py does
 around that, costs as much as half of an exchange with Redis.
 
-`send_one` spares a script that is sent alone what redis-py does around each command.
+`send_one` sends one script without what redis-py does around each command.
 
 `send_all` sends scripts without waiting in between, each while the server runs the one
-before. Two are under way at most: one that is run and one that waits. More would gain
-nothing, and would have to be held in memory.
+before. Two are under way at most: one that runs and one that waits. More would gain
+nothing, and would take memory.
 
-`hang_up` is for a failover: whatever is sent next goes over a new connection.
+`hang_up` is for a failover: what is sent next goes over a new connection.
 
-A call that replicas must have is followed by `fence`, on the same connection: only
+A call that replicas must confirm is followed by `fence`, on the same connection: only
 there does the server know which write is meant.
 """
 
@@ -41,6 +41,7 @@ from workstealing.queue.steps import Argument, Call
 __all__ = (
     "DedicatedConnection",
     "answered",
+    "command_of",
     "confirmed",
     "fence",
     "hang_up",
@@ -58,11 +59,11 @@ T = TypeVar("T")
 
 # A replica that keeps up confirms within a millisecond or two.
 _REPLICA_SECONDS = 1.0
-# Arguments that are worth a look at how long they are.
+# With more arguments than this, a call counts as long without a look at them.
 _FEW = 64
-# How late a blocking command may end.
+# How late the reply to a blocking command may come.
 _LATE_SECONDS = 1.0
-# After so long a supervisor reconnects a client without a timeout, too.
+# How late it may come if the client has no timeout.
 _LONGEST_SILENCE = 60.0
 
 
@@ -77,12 +78,12 @@ class DedicatedConnection:
         self._sent: Call[Any] | None = None
 
     def send(self, behind: Sequence[tuple[Argument, ...]], call: Call[Any]) -> None:
-        """Send a script and commands behind it; whoever calls that reads the replies.
+        """Send a script and commands *behind* it; `call_and` reads the replies.
 
-        Anything else that is asked meanwhile has them dropped, unread.
+        If anything else is sent before that, the replies are lost.
         """
         self._drop_unread()
-        # First, for an interrupt may come while it is on its way.
+        # Set first, because an interrupt may come during the send.
         self._sent = call
         self._send([*_packed_call(call), *_packed_all(behind)])
 
@@ -108,7 +109,7 @@ class DedicatedConnection:
             in_full = _packed_call(call, in_full=True)
             replies = self._exchange(in_full + rest, call.is_raw)
         answers = answered(replies)
-        # A wait that the server has ended is over, and the script behind it was run.
+        # If the server has ended the wait, the script behind it was run all the same.
         answered([one for one in waited if not str(one).startswith("UNBLOCKED ")])
         return answers
 
@@ -135,7 +136,7 @@ class DedicatedConnection:
     def _exchange(
         self, commands: list[bytes], is_raw: bool, seconds: float = 0.0
     ) -> list[Any]:
-        """Send all at once; read the replies, the first of them for some seconds."""
+        """Send all at once and read the replies; the first may take *seconds*."""
         self._drop_unread()
         self._send(commands)
         return self._read(len(commands), is_raw, seconds)
@@ -148,7 +149,7 @@ class DedicatedConnection:
         return self._read(number, is_raw)
 
     def _drop_unread(self) -> None:
-        """Have no reply on the way that would be taken for the answer to the next."""
+        """Close the connection if a reply is unread: it would answer the next call."""
         if self._sent is not None:
             self._sent = None
             self.close()
@@ -164,7 +165,7 @@ class DedicatedConnection:
             raise
 
     def _read(self, number: int, is_raw: bool, seconds: float = 0.0) -> list[Any]:
-        """Read replies; an error that the server answers with is one, too."""
+        """Read replies; an error that the server sends is returned as a reply."""
         connection, replies = self._connection, list[Any]()
         try:
             if seconds:
@@ -176,7 +177,7 @@ class DedicatedConnection:
                     replies.append(error)
             return replies
         except BaseException:
-            # What comes next on it would be the answer to this.
+            # A late reply would be taken for the answer to the next call.
             self.close()
             raise
 
@@ -194,7 +195,7 @@ class DedicatedConnection:
 
 
 def fence(client: Any, call: Call[Any]) -> list[tuple[Argument, ...]]:
-    """Return what tells, right behind a call, how many replicas have what it wrote."""
+    """Return the commands that tell how many replicas have what a call wrote."""
     if isinstance(client, (RedisCluster, aio.RedisCluster)):
         raise ConfigurationError(
             "replicas= is not supported on a Cluster: leave it out, and set"
@@ -202,8 +203,8 @@ def fence(client: Any, call: Call[Any]) -> list[tuple[Argument, ...]]:
         )
     timeout = timeout_of(client)
     seconds = min(_REPLICA_SECONDS, timeout / 2) if timeout else _REPLICA_SECONDS
-    # A call that wrote nothing, as it was done before, would be confirmed at once. Of
-    # all that replicas are sent, a message is the least; nobody subscribes to a key.
+    # A repeated call writes nothing, and WAIT alone would confirm it at once. A message
+    # is the smallest thing that replicas are sent; nobody subscribes to a key.
     return [
         ("PUBLISH", call.keys[0], ""),
         ("WAIT", call.replicas, round(seconds * 1000)),
@@ -227,7 +228,7 @@ def confirmed(call: Call[T], replies: Sequence[Any]) -> T:
 
 
 def answered(replies: list[Any]) -> list[Any]:
-    """Return replies; raise the first one if it is an error."""
+    """Return replies, or raise the first one if it is an error."""
     if replies and isinstance(replies[0], Exception):
         raise replies[0]
     return replies
@@ -255,10 +256,10 @@ def send_one(client: Any, call: Call[Any]) -> Any:
             connection.send_packed_command(_packed_call(call, in_full=True))
             return connection.read_response(disable_decoding=call.is_raw)
     except ResponseError:
-        # It has answered: the connection is as good as before.
+        # The server has answered, so the connection can be used again.
         raise
     except BaseException:
-        # A reply may still arrive, and must not answer what is asked next.
+        # A late reply would be taken for the answer to the next call.
         connection.disconnect()
         raise
     finally:
@@ -307,7 +308,7 @@ def send_all(client: Any, calls: Iterable[Call[T]]) -> list[T]:
             reply = connection.read_response(disable_decoding=call.is_raw)
             sent.note_late(reply)
     except BaseException:
-        # A reply may still arrive, and must not answer what is asked next.
+        # A late reply would be taken for the answer to the next call.
         connection.disconnect()
         raise
     finally:
@@ -347,17 +348,17 @@ async def send_all_async(client: Any, calls: Iterable[Call[T]]) -> list[T]:
 
 
 class _Bulk(Generic[T]):
-    """What was sent of many calls, and what came back.
+    """Which of many calls were sent, and their answers.
 
-    A script is sent in full once, and then by its hash where it is longer than what it
-    is called with. If the server has forgotten it meanwhile, such a call is repeated at
-    the end. One with more to say, such as a part of a long submission, goes in full, so
-    that it is run in its turn.
+    A script is sent in full once, and then by its hash if it is longer than its
+    arguments. If the server has forgotten it meanwhile, the call is repeated at the
+    end. A call with longer arguments, such as a part of a long submission, is always
+    sent in full, so that it runs in its turn.
     """
 
     def __init__(self) -> None:
         self.before: Call[T] | None = None
-        """The one that is under way."""
+        """The call that is under way."""
         self.answers: list[T] = []
         self._known: set[str] = set()
         self._refused: list[tuple[int, Call[T]]] = []
@@ -421,7 +422,7 @@ def is_plain(client: Any) -> bool:
     return (
         (purpose is None or purpose.default is not purpose.empty)
         and (retry is None or getattr(retry, "_retries", 1) == 0)
-        # One that keeps replies, and one with a single connection, have more to do.
+        # Not with client-side caching or a single connection, which need more care.
         and getattr(pool, "cache", None) is None
         and client.connection is None
     )
@@ -443,10 +444,14 @@ def _seconds(parts: tuple[Argument, ...]) -> float:
 
 
 def _packed_call(call: Call[Any], *, in_full: bool = False) -> list[bytes]:
-    """Return the call of a script by its hash, or with its text."""
+    return _packed(command_of(call, in_full=in_full))
+
+
+def command_of(call: Call[Any], *, in_full: bool = False) -> tuple[Argument, ...]:
+    """Return the command that runs a script: by its hash, or with its text."""
     script, keys = call.script, call.keys
     name, which = ("EVAL", script.text) if in_full else ("EVALSHA", script.sha)
-    return _packed((name, which, len(keys), *keys, *call.arguments))
+    return (name, which, len(keys), *keys, *call.arguments)
 
 
 def hang_up(client: Redis | RedisCluster) -> None:

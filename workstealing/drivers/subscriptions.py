@@ -1,9 +1,9 @@
 """Receives published outcomes, over one subscription per thread and queue.
 
-A subscription is kept between two waits, since making one costs a connection. Its
-channel is its own: only what this thread asked for is published there. A thread that
-has waited lately is expected to wait again, and asks for the outcome with the
-submission itself, which saves a round trip.
+A subscription is kept between two waits, since each needs a connection. It has its own
+channel, on which only outcomes that this thread asked for are published. A thread that
+has waited lately will probably wait again, so it asks for the outcome together with the
+submission, which saves a round trip.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class OutcomeSubscriptions:
         self._own = local()
         self._open: WeakSet[PubSub] = WeakSet()
         self.generation = 0
-        """How often all of them were hung up."""
+        """How often all subscriptions were ended by `hang_up`."""
 
     def subscribe(self, prefix: str, task_id: str) -> Subscription:
-        """Subscribe to a channel of this thread's own, for somebody who waits."""
+        """Subscribe to a channel of this thread, to wait for a task."""
         made = self._subscribed(prefix)
         if made is not None and made.generation != self.generation:
             self._give_up(prefix, made)
@@ -66,7 +66,7 @@ class OutcomeSubscriptions:
         return Subscription(made.channel, is_requested=True)
 
     def wait(self, prefix: str, task_id: str, seconds: float) -> bytes | None:
-        """Wait for an outcome; outcomes of other tasks that nobody expects are lost."""
+        """Wait for an outcome; unexpected outcomes of other tasks are dropped."""
         made: _ThreadSubscription = vars(self._own)[prefix]
         early = made.expected.take(task_id)
         if early is not None:
@@ -85,13 +85,13 @@ class OutcomeSubscriptions:
                         return outcome
                     made.expected.keep(ended.decode(), outcome)
         except BaseException:
-            # Its state is unknown, so it is given up; the next wait makes another.
+            # The state of the connection is unknown; the next wait opens another.
             self._give_up(prefix, made)
             raise
         return None
 
     def hang_up(self, generation: int) -> None:
-        """Have each thread subscribe anew, unless that was asked for meanwhile.
+        """Make each thread subscribe again, unless that was requested meanwhile.
 
         Args:
             generation: what it was when the refused command was sent.
@@ -118,7 +118,7 @@ NOT_SUBSCRIBED = Subscription("", is_requested=False)
 
 
 def new_channel(prefix: str) -> str:
-    """Return the name of a channel that nobody else has."""
+    """Return the name of a new channel."""
     return prefix + os.urandom(8).hex()
 
 
@@ -140,10 +140,10 @@ _MOST = 1000
 
 
 class ExpectedOutcomes:
-    """Outcomes that were published, or may be, before anybody waits for them.
+    """Outcomes that may be published before anybody waits for them.
 
-    For each wait, the next few submissions are expected to be awaited, too. Most
-    programs never wait, and must not be sent what they do not want to know.
+    After each wait, the next few submissions are expected to be awaited, too. Programs
+    that never wait, which is most, are sent nothing.
     """
 
     __slots__ = ("_credit", "_outcomes")
@@ -153,11 +153,11 @@ class ExpectedOutcomes:
         self._outcomes: dict[str, bytes | None] = {}
 
     def note_wait(self) -> None:
-        """Expect that the next submissions are awaited, since this one is."""
+        """Expect that the next few submissions are awaited, too."""
         self._credit = _SUBMISSIONS_PER_WAIT
 
     def add(self, task_id: str) -> bool:
-        """Expect the outcome of a task; return whether that is worth it."""
+        """Expect the outcome of a task, if a recent wait makes that likely."""
         if self._credit <= 0:
             return False
         self._credit -= 1
@@ -170,10 +170,10 @@ class ExpectedOutcomes:
         return task_id in self._outcomes
 
     def keep(self, task_id: str, outcome: bytes) -> None:
-        """Keep an outcome that came before anybody waits for it, if it is expected."""
+        """Keep an outcome that came before anybody waited for it, if expected."""
         if task_id in self._outcomes:
             self._outcomes[task_id] = outcome
 
     def take(self, task_id: str) -> bytes | None:
-        """Expect it no longer; return its outcome if that has come already."""
+        """Stop expecting an outcome; return it if it has come already."""
         return self._outcomes.pop(task_id, None)

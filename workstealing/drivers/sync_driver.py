@@ -17,6 +17,7 @@ from workstealing.drivers.cluster_client import knows_nodes
 from workstealing.drivers.connection import (
     DedicatedConnection,
     answered,
+    command_of,
     confirmed,
     fence,
     hang_up,
@@ -57,7 +58,7 @@ class Driver:
         self.client = client
         self._own = own
         self.sends_once = is_plain(client)
-        """Nothing is ever sent again by the client itself."""
+        """Whether the client never repeats a command by itself."""
         self._subscriptions = OutcomeSubscriptions(client)
         self._looked = False
         self._refusal: str | None = None
@@ -133,20 +134,20 @@ class Driver:
     def _look(self) -> None:
         """Look at the server before it is sent anything: it may be too old.
 
-        Whoever comes meanwhile looks, too: to wait for the first one could take long.
+        Callers that come meanwhile look, too, rather than wait for the first one.
         """
         look = first_look(target_of(self.client))
         try:
             self._refusal = self._drive(look, self._send_step)
         except RedisUnavailable:
-            # Of a Cluster, another node may answer. A single server would not, nor a
-            # Cluster that no node tells of, and nobody is to wait for them twice.
+            # In a Cluster, another node may answer. A single server would not, nor a
+            # Cluster whose nodes are unknown: the caller must not wait for them twice.
             if not knows_nodes(self.client):
                 raise
         self._looked = True
 
     def _hang_up(self, generation: int) -> None:
-        """Have whatever is sent next find out who is at the server's address now."""
+        """Reconnect for what is sent next: another server may have the address now."""
         if self._own is not None:
             self._own.close()
         hang_up(self.client)
@@ -166,12 +167,10 @@ class Driver:
         if call.after is not None:
             client.execute_command(*call.after.parts)
         options = _RAW if call.is_raw else {}
-        for words in (("EVALSHA", call.script.sha), ("EVAL", call.script.text)):
+        for in_full in (False, True):
             # All on one connection.
             with client.pipeline(transaction=False) as pipeline:
-                pipeline.execute_command(
-                    *words, len(call.keys), *call.keys, *call.arguments, **options
-                )
+                pipeline.execute_command(*command_of(call, in_full=in_full), **options)
                 for parts in behind:
                     pipeline.execute_command(*parts)
                 replies = pipeline.execute(raise_on_error=False)
@@ -191,13 +190,12 @@ class Driver:
                 client.execute_command(*step.after.parts)
             if self.sends_once:
                 return send_one(client, step)
-            script, keys, arguments = step.script, step.keys, step.arguments
-            rest = (len(keys), *keys, *arguments)
             options = _RAW if step.is_raw else {}
             try:
-                return client.execute_command("EVALSHA", script.sha, *rest, **options)
+                return client.execute_command(*command_of(step), **options)
             except NoScriptError:
-                return client.execute_command("EVAL", script.text, *rest, **options)
+                in_full = command_of(step, in_full=True)
+                return client.execute_command(*in_full, **options)
         clustered = isinstance(self.client, RedisCluster)
         if isinstance(step, RedisCommand):
             if step.node is None or not clustered:
@@ -212,17 +210,17 @@ class Driver:
 
 
 class DedicatedDriver(Driver):
-    """A driver for one thread, in which others may end a wait."""
+    """A driver for one thread, whose wait another thread may end."""
 
     @property
     def can_send_ahead(self) -> bool:
-        """Whether it has a connection of its own, on which a reply may wait."""
+        """Whether it has its own connection, so that a reply can be read later."""
         return self._own is not None
 
     def send(self, call: Call[Any]) -> None:
-        """Send a call, whose answer `call()` of the same reads later.
+        """Send a call now; pass it to `call()` later to read its answer.
 
-        Nothing else may be asked of this driver meanwhile.
+        Send nothing else through this driver in between.
         """
         assert self._own is not None, "see can_send_ahead"
         behind = fence(self.client, call) if call.replicas else []
@@ -232,9 +230,9 @@ class DedicatedDriver(Driver):
             raise translated(error, call.script) from error
 
     def interrupt(self) -> None:
-        """End a wait on the server, if it has a connection of its own for that.
+        """End a wait on the server, from another thread, if it has its own connection.
 
-        From another thread; the one that waits gets `RedisUnavailable`.
+        The thread that waits gets `RedisUnavailable`.
         """
         if self._own is not None:
             self._own.interrupt()

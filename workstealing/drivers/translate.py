@@ -72,9 +72,9 @@ def translated(
 ) -> RedisError:
     """Return our error for one of redis-py's; raise it `from` the original.
 
-    Where the server names a line of *script*, the message names its file. Who waits for
-    an outcome waits on where a server that is full refuses subscriptions, as Redis 8
-    does.
+    If the server names a line of *script*, the message names the file. A full server
+    may refuse subscriptions, as Redis 8 does: that becomes `RedisUnavailable`, so that
+    those who wait for an outcome try again.
     """
     text = str(error) or type(error).__name__
     if script is not None:

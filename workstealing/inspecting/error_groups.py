@@ -15,7 +15,11 @@ from workstealing.queue import listing_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.listing_calls import TaskSummary
 from workstealing.queue.steps import Flow, ask
-from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
+from workstealing.tasks.previews import (
+    one_line_reason,
+    preview_envelope,
+    preview_outcome,
+)
 
 __all__ = ("ErrorGroup", "ErrorGroups", "read_error_groups")
 
@@ -100,7 +104,7 @@ def _group(
         where=where_raised(traceback),
         tasks=len(some),
         names=tuple(sorted(names - {""})),
-        message=reason_of(outcome),
+        message=one_line_reason(outcome),
         traceback=traceback,
         latest_id=latest.id,
         latest_ms=times.get(latest.id, 0),

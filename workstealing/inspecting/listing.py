@@ -18,7 +18,11 @@ from workstealing.queue.task_output_calls import read_progress
 from workstealing.tasks.context import Progress
 from workstealing.tasks.json_values import NOT_JSON
 from workstealing.tasks.outcome import State
-from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
+from workstealing.tasks.previews import (
+    one_line_reason,
+    preview_envelope,
+    preview_outcome,
+)
 
 __all__ = (
     "MOST_ABILITIES",
@@ -307,7 +311,7 @@ def dead_letter_row(one: TaskSummary, at_ms: int) -> TaskRow:
         "dead",
         worker=outcome.worker,
         at_ms=at_ms,
-        note=reason_of(outcome),
+        note=one_line_reason(outcome),
     )
 
 
@@ -320,13 +324,13 @@ def ended_row(one: TaskSummary) -> TaskRow:
         "outbox",
         worker=outcome.worker,
         at_ms=outcome.ended,
-        note=reason_of(outcome),
+        note=one_line_reason(outcome),
     )
 
 
 def last_failure(one: TaskSummary) -> str:
     """Say why a task is tried again; empty if it was submitted for later."""
-    return reason_of(preview_outcome(one.failures[0])) if one.failures else ""
+    return one_line_reason(preview_outcome(one.failures[0])) if one.failures else ""
 
 
 def task_row(

@@ -34,7 +34,11 @@ from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
 from workstealing.tasks.context import Progress
 from workstealing.tasks.outcome import State, TaskOutcome
-from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
+from workstealing.tasks.previews import (
+    one_line_reason,
+    preview_envelope,
+    preview_outcome,
+)
 
 __all__ = ("examine_task", "explain_task")
 
@@ -296,7 +300,7 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
         "expired": "It expired",
     }
     first = words.get(outcome.state, "It was cancelled")
-    reason = reason_of(outcome)
+    reason = one_line_reason(outcome)
     sentences = [f"{first}: {reason}." if reason else f"{first}."]
     if outcome.ended:
         ago = duration_ms(seen.now_ms - outcome.ended)
@@ -426,7 +430,7 @@ def _failed_attempt(text: bytes) -> FailedAttempt:
         worker=outcome.worker,
         at_ms=outcome.ended,
         took_ms=outcome.took,
-        error=reason_of(outcome),
+        error=one_line_reason(outcome),
         traceback=outcome.error.traceback if outcome.error else "",
     )
 

@@ -1,14 +1,15 @@
-"""Whether a task may be run: it must be genuine, known and permitted.
+"""Decides whether a task may run: it must be genuine, known and permitted.
 
-It is asked when a request enters the queue and again when a worker takes it. Each
-refusal is an error of its own that reaches the caller: `BadSignature`, `UnknownTask`,
-`NotPermitted`; then `PayloadInvalid`. One that is too large is a dead letter.
+This is checked when a task is submitted and again when a worker takes it. Each refusal
+is an error of its own that reaches the caller: `BadSignature`, `UnknownTask`,
+`NotPermitted`; then `PayloadInvalid`. A task that is too large becomes a dead letter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from workstealing.errors import BadSignature, ConfigurationError, PayloadTooLarge
 from workstealing.tasks.contract import TaskInterface
@@ -17,20 +18,32 @@ from workstealing.tasks.policy import AccessPolicy
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.signing import Signer
 
-__all__ = ("Admission",)
+__all__ = ("Admission", "Caller")
+
+
+class Caller(Protocol):
+    """Who calls a task: the context of a call, or the envelope that it became."""
+
+    @property
+    def principal(self) -> str:
+        """On whose behalf the task is called."""
+
+    @property
+    def roles(self) -> Iterable[str]:
+        """The roles of the principal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a queue knows, whom it lets in, and what proves where a task is from."""
+    """Which tasks a queue knows, who may call them, and what proves their origin."""
 
     registry: Registry
     policy: AccessPolicy | None = None
-    """None: nobody is refused."""
+    """None refuses nobody."""
     signer: Signer | None = None
-    """None: anybody who can write to Redis is believed."""
+    """None accepts what anybody has written to Redis."""
     max_payload: int | None = None
-    """Bytes of one payload; None: those who submit have looked already."""
+    """Bytes of one payload; None where only this process submits."""
 
     def __post_init__(self) -> None:
         if self.policy is not None and not isinstance(self.policy, AccessPolicy):
@@ -39,10 +52,7 @@ class Admission:
             )
 
     def verified_envelope(self, task_id: str, envelope: bytes, now_ms: int) -> Envelope:
-        """Read an envelope that was found in Redis.
-
-        Refuse it if it is not genuine, or larger than a producer of ours would write.
-        """
+        """Read an envelope from Redis; refuse it if it is not genuine, or too large."""
         if self.signer is None:
             read = Envelope.read(envelope)
         else:
@@ -68,7 +78,8 @@ class Admission:
             raise BadSignature(task_id, "the envelope has expired")
         return read
 
-    def permit(self, task: TaskInterface, principal: str, roles: Iterable[str]) -> None:
-        """Refuse a principal that may not call a task."""
+    def permit(self, task: TaskInterface, caller: Caller) -> None:
+        """Refuse a caller that may not call a task."""
         if self.policy is not None:
+            principal, roles = caller.principal, caller.roles
             self.policy.check(task.name, task.permission, principal, roles)

@@ -1,8 +1,8 @@
 """What a running task knows about itself, and what its worker tells it.
 
 A task gets its context through a parameter that is annotated `ExecutionContext`, or
-from `current_context()` anywhere below it, in threads of its own too if they were
-started with `contextvars.copy_context()`.
+from `current_context()` in any function that it calls; in threads that it starts, too,
+if they run in a `contextvars.copy_context()`.
 
 A worker's threads set its flags and its output through `AttemptControl`, which tasks do
 not see.
@@ -96,12 +96,12 @@ class ExecutionContext(_Whereabouts, kw_only=True, eq=False):
     def fence(self) -> int:
         """The token of its lock: each later run of this task has a larger one.
 
-        What guards a resource keeps the largest that it has seen, and refuses smaller
-        ones: so a worker that lost its lease without knowing changes nothing any more.
+        A guarded resource keeps the largest fence that it has seen and refuses smaller
+        ones, so that a worker that lost its lease unknowingly can change nothing.
         """
         attempt = self._control.attempt
         token = "" if attempt is None else attempt.task.token
-        # Where no queue is, nobody else can have the task.
+        # Without a queue, no other worker can have the task.
         return int(token) if token.isdecimal() else self.attempt
 
     @property
@@ -164,7 +164,7 @@ class AttemptControl:
     Any thread may set a flag, once; it is never cleared, and read without a lock.
     """
 
-    # On the class: most attempts never differ from it, and one is made per task.
+    # Defaults on the class: most attempts change none, and one is made per task.
     is_cancelled = False
     """Somebody asked for the task to be cancelled."""
     is_lease_lost = False
@@ -175,13 +175,13 @@ class AttemptControl:
     given_up: str | None = None
     """Why this attempt was the last, if the task was given up with it."""
     is_told = False
-    """Those who want to know what comes of it have been told, or are being told."""
+    """Listeners and hooks of its end have been called, or are being called."""
     story: Any = None
-    """What its hooks have been told, if there are any."""
+    """Which hooks have been called, if the queue has any."""
     attempt: Any = None
-    """What its notes are about."""
+    """The attempt that this controls."""
     output: NotesKeeper | None = None
-    """Who keeps them."""
+    """Keeps its notes."""
     _notes: TaskNotes | None = None
 
     @property
@@ -198,7 +198,7 @@ class AttemptControl:
 
 
 def control_of(context: ExecutionContext) -> AttemptControl:
-    """Return what a worker sets about an attempt; tasks have no use for it."""
+    """Return the control of an attempt; for workers, not for tasks."""
     return context._control  # noqa: SLF001 - hidden from tasks, not from workers
 
 

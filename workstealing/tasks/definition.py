@@ -1,4 +1,4 @@
-"""What is known of a task before it is called: its function and how to run it."""
+"""The definition of a task: its function, its name, and how to run it."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class TaskDefinition:
     priority: int
     is_coroutine: bool
     accepts: Mapping[int, Upgrade] = field(default_factory=dict, hash=False)
-    """Older versions whose payloads it takes, and what makes newer ones of them."""
+    """Older versions whose payloads it takes, and the functions that upgrade them."""
     restart: Restart = "always"
     permission: str | None = None
-    """What its caller must be allowed, where a policy is set."""
+    """The permission that its callers need, if the queue has a policy."""
     unique: Unique | None = None
     """What keeps a second task like it out of the queue."""
     expires: float | None = None
-    """How many seconds after it is due it is not begun any more; None is never."""
+    """Seconds after it is due within which it may start; None sets no limit."""
     line_names: LineNames | None = None
     """Its limits and its fair key, if it has any."""
     on_give_up: Callable[[ExecutionContext, str], Any] | None = None
-    """Who is told that it was given up, and why."""
+    """Called with the context and the reason when it is given up."""
     formerly: tuple[str, ...] = ()
     """Names that it had before."""
     brief: bool = False
@@ -72,7 +72,7 @@ class TaskDefinition:
     """How a worker announces that it can run this: `name@version`."""
 
     def __post_init__(self) -> None:
-        # Once, since every report names it.
+        # Made once, since every report names it.
         object.__setattr__(self, "ability", f"{self.name}@{self.version}")
 
     @property
@@ -122,27 +122,27 @@ def define(
         name: `module.function` if it is not given. The module of a script that runs
             as `__main__` is named as if it were imported.
         version: What the payload means; raise it when the parameters change.
-        retries: How often it is tried again. A `RetryPolicy` says all about it, and
-            then `retry_on` and `give_up_on` have no say.
+        retries: How often it is tried again. With a `RetryPolicy`, which says more
+            about it, `retry_on` and `give_up_on` have no effect.
         retry_on: The errors after which it is tried again.
         give_up_on: Those after which it is not, whatever `retry_on` says.
         timeout: How long one attempt may last; None is for ever.
         priority: 0 (urgent), 1 or 2 (whenever).
-        accepts: Older versions that it runs too: version to a function that makes a
-            payload, a dict, one of the next version that is named here, or in the
-            end of this one.
-        restart: "always" (the default): tried again as `retries` says, and after its
-            worker died. "on-crash": only after its worker died, never because it
-            raised. "never": it is not run twice, whatever happens.
-        idempotent: False says that it must not be run twice: the same as
+        accepts: Older versions that it runs, too. Maps each to a function that turns
+            its payload, a dict, into that of the next version named here; the last
+            one into that of this version.
+        restart: "always" (the default) tries it again as `retries` says, and after its
+            worker died. "on-crash" only after its worker died, not after an error.
+            "never" does not run it twice, whatever happens.
+        idempotent: False means that it must not run twice: the same as
             `restart="never"`.
-        permission: What its caller must be allowed, once the queue has a policy;
-            `PUBLIC` if everybody may call it.
+        permission: The permission that its callers need, if the queue has a policy;
+            `PUBLIC` lets everybody call it.
         unique: What keeps a second task like it out of the queue; see `Unique`.
-        expires: How long after it is due it may still be begun; then it ends as
-            expired. None is for ever.
-        limit: How many may run at once, or begin in a time: a `Limit`, or several
-            that all hold.
+        expires: How long after it is due it may still start; later it ends as expired.
+            None sets no limit.
+        limit: How many may run at once, or start in a period: a `Limit`, or a list of
+            limits that all apply.
         fair_key: The name of an argument, or a function of the arguments. Tasks with
             different keys take turns, however many of one key wait.
         fair_weight: How many turns a key gets, 1 if it is not given; a number, or a
@@ -150,10 +150,10 @@ def define(
         on_give_up: A function that is called with the context and the reason once the
             task has failed for good. `@queue.task` takes a task, too: it is submitted
             with the id of the task that was given up, and the reason.
-        formerly: Names that the task had before: what was submitted under them runs.
-        brief: Whether it is over in milliseconds, so that a process may run it in a
+        formerly: Names that the task had before: tasks submitted under them still run.
+        brief: Whether it takes only milliseconds, so that a process may run it in a
             spare moment; see `BriefTasks`.
-        unknown: Refused by name; no type checker lets it pass either.
+        unknown: Refused by name; type checkers refuse it, too.
     """
     if unknown:
         known = list(inspect.signature(define).parameters)[1:-1]
@@ -188,7 +188,7 @@ def define(
 
 
 def refuse_options(whose: str, unknown: Iterable[str], known: Sequence[str]) -> None:
-    """Say which option there is not, which one was meant, and which there are."""
+    """Refuse unknown options; suggest the one that was meant, and list them all."""
     for name in unknown:
         near = did_you_mean(_ELSEWHERE.get(name, name), known)
         meant = f" Did you mean {near}=?" if near else ""
@@ -197,7 +197,7 @@ def refuse_options(whose: str, unknown: Iterable[str], known: Sequence[str]) -> 
         )
 
 
-# What others call an option of ours; by its letters alone, another would be nearer.
+# Names from other libraries whose nearest name here, by spelling, would be wrong.
 _ELSEWHERE = {"retry": "retries", "max_retries": "retries", "time_limit": "timeout"}
 
 
@@ -206,18 +206,18 @@ def _refuse_what_cannot_run(function: Any) -> None:
         raise NotATask(f"a task is a function, not {function!r}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise NotATask(
-            f"{function.__qualname__} yields: a task returns its result at once, as a"
-            " list for example"
+            f"{function.__qualname__} is a generator: a task must return its whole"
+            " result, for example as a list"
         )
 
 
 def _checked_listener(on_give_up: Any) -> Any:
     is_awaited = inspect.iscoroutinefunction(on_give_up)
-    # A task is made a function of by its queue.
+    # `@queue.task` has turned a task into a function by now.
     if is_awaited or hasattr(on_give_up, "submit"):
         raise ConfigurationError(
             f"on_give_up must be a function of (context, reason), not {on_give_up!r}:"
-            " what is to be awaited is best a task of its own, which @queue.task takes"
+            " to await something, make it a task and give that to @queue.task"
         )
     if on_give_up is not None and not callable(on_give_up):
         raise ConfigurationError(
@@ -260,8 +260,8 @@ def _checked_brief(brief: Any, restart: Restart, signature: Signature) -> bool:
         raise ConfigurationError(f"brief must be True or False, not {brief!r}")
     if brief and restart == "never":
         raise ConfigurationError(
-            "a brief task is handed back when its spare moment is over, and run again,"
-            " which it must not be: leave out brief=True, or let it be restarted"
+            "a brief task is handed back when its spare moment is over and run again,"
+            ' which restart="never" forbids: leave out brief=True or that'
         )
     if brief and signature.resources:
         names = ", ".join(signature.resources)
@@ -274,7 +274,7 @@ def _checked_brief(brief: Any, restart: Restart, signature: Signature) -> bool:
 def _default_name(function: Callable[..., Any]) -> str:
     if function.__name__ == "<lambda>":
         raise NotATask("a lambda has no name of its own: give name=")
-    # What a function was defined in (`factory.<locals>.resize`) says nothing to users.
+    # The enclosing function (`factory.<locals>.resize`) means nothing to users.
     own_name = function.__qualname__.rpartition("<locals>.")[2]
     return f"{_module_name(function.__module__)}.{own_name}"
 

@@ -41,8 +41,8 @@ class HookedRunner(TaskRunner):
     Args:
         stack: the middlewares of the queue.
         carried: the context variables of the queue.
-        parts: what a `TaskRunner` takes.
-        options: what a `TaskRunner` takes.
+        parts: the positional arguments of `TaskRunner`.
+        options: the keywords of `TaskRunner`.
     """
 
     def __init__(
@@ -85,14 +85,14 @@ class HookedRunner(TaskRunner):
             return await super().run_async(attempt, around)
 
     def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
-        """Tell, in its place, of an attempt that ends with its process."""
+        """Call the hooks and listeners of an attempt that ended with its process."""
         stopped = self._story_of(attempt).stopped(StopWork("its process was ended"))
         with self._carried.set_to(attempt.envelope.context):
             _perform(stopped, None, asyncio.run)
         super().tell_of_end(attempt, report)
 
     def tell_of_report(self, attempt: Attempt, report: Report | None) -> None:
-        """Tell what comes of an attempt whose own thread will not, or too late."""
+        """Call the listeners of an attempt whose own thread cannot do so in time."""
         with self._carried.set_to(attempt.envelope.context):
             super().tell_of_report(attempt, report)
 
@@ -101,12 +101,12 @@ class HookedRunner(TaskRunner):
         self._story_of(attempt).error = error
 
     def tell(self, attempt: Attempt, report: Report, complete: Complete) -> None:
-        """Tell hooks, too, that it is tried again or given up."""
+        """Call the listeners and hooks of a task that is tried again or given up."""
         super().tell(attempt, report, complete)
         _perform(self._story_of(attempt).judged(report), None, complete)
 
     async def tell_async(self, attempt: Attempt, report: Report) -> None:
-        """Do so in an event loop, which must not wait."""
+        """Call the listeners and hooks from an event loop, which must not block."""
         await super().tell_async(attempt, report)
         await _perform_async(self._story_of(attempt).judged(report), None, attempt)
 
@@ -119,7 +119,7 @@ class HookedRunner(TaskRunner):
 
 
 class _HookStory:
-    """What the hooks of one attempt have been told, and what comes next."""
+    """Which hooks of one attempt have been called, and which come next."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class _HookStory:
         )
         self._entered: list[Middleware] = []
         self.error: BaseException | None = None
-        """What is the matter with the attempt, if its function raised, say."""
+        """The error that the attempt ended with, if any."""
 
     def around(self) -> _HookFlow:
         """Call `before`, the task, then `after` or `failed`."""
@@ -162,7 +162,7 @@ class _HookStory:
         return value, None
 
     def stopped(self, error: BaseException) -> _HookFlow:
-        """Call `failed` for an attempt whose own thread will not get to it."""
+        """Call `failed` for an attempt whose own thread will not."""
         yield from self._tell(tuple(self._entered), "failed", error)
         return None, None
 
@@ -264,7 +264,7 @@ async def _perform_async(
             if isinstance(caught, asyncio.CancelledError) and step is not None:
                 is_cancelled = is_cancelled or _is_cancelling()
     if is_cancelled:
-        # It was meant for the slot, which ends; an attempt that had not run goes back.
+        # The slot was cancelled, and ends; an attempt that had not run goes back.
         attempt.is_interrupted = True
         task = asyncio.current_task()
         assert task is not None

@@ -3,8 +3,8 @@
 A middleware is a class with any of six methods, each `def` or `async def`; `queue.use`
 installs it. `submitted` and `before` are called in the order of installation, the
 others in reverse, so that middlewares enclose each other. Only `before` can change what
-happens next, by raising; only `after` can change the result. Whatever else one raises
-is logged and changes nothing. `hooked_runner` and `QueueInternals` call the hooks.
+happens next, by raising; only `after` can change the result. What any other hook raises
+is logged and changes nothing. `HookedRunner` and `QueueSubmissions` call the hooks.
 """
 
 from __future__ import annotations
@@ -61,35 +61,35 @@ class TaskCall:
 
 
 class Middleware:
-    """Is told what happens to the tasks of a queue; its methods do nothing.
+    """Hooks that are called when something happens to a task of a queue.
 
-    Override those that you need, as `def` or as `async def`. The context is that of the
-    attempt: its number, the worker, on whose behalf. After each `before` that returned
-    comes `after` or `failed`, unless the worker itself is ended.
+    The methods here do nothing; override those that you need, as `def` or `async def`.
+    The context is that of the attempt: its number, the worker, the principal. After
+    each `before` that returned comes `after` or `failed`, unless the worker dies.
     """
 
     def submitted(self, task: TaskCall) -> Awaitable[None] | None:
-        """Learn that a task is in the queue now; called where it was submitted."""
+        """Called in the submitting process when a task was put into the queue."""
 
     def before(
         self, task: TaskCall, context: ExecutionContext
     ) -> Awaitable[None] | None:
-        """Look at an attempt before it runs.
+        """Called before an attempt runs.
 
-        What it raises counts as the task's own error: with `GiveUp` the task is not run
-        and is a dead letter, with `Retry` or `Snooze` it is run later, and with any
-        other error it is tried again as its policy says.
+        What it raises counts as the task's own error: with `GiveUp` the task does not
+        run and becomes a dead letter, with `Retry` or `Snooze` it runs later, and with
+        any other error it is tried again as its retry policy says.
         """
 
     def after(
         self, task: TaskCall, context: ExecutionContext, result: Any
     ) -> Awaitable[NewResult | None] | NewResult | None:
-        """Look at a result before it is stored; return a `NewResult` to replace it."""
+        """Called before a result is stored; return a `NewResult` to replace it."""
 
     def failed(
         self, task: TaskCall, context: ExecutionContext, error: BaseException
     ) -> Awaitable[None] | None:
-        """Learn how an attempt ended that did not return.
+        """Called when an attempt ended without a result.
 
         The error is what the task raised, or what stopped it: `StopWork` or
         `CancelledError` at a time limit, a cancellation or a hot stop.
@@ -102,9 +102,9 @@ class Middleware:
         error: BaseException,
         delay: float,
     ) -> Awaitable[None] | None:
-        """Learn that a task will be tried again, in *delay* seconds.
+        """Called when a task will be tried again, in *delay* seconds.
 
-        The error is what is wrong with the attempt: `TimeoutError` at a time limit.
+        The error is why the attempt failed: `TimeoutError` at a time limit.
         """
 
     def gave_up(
@@ -114,9 +114,9 @@ class Middleware:
         error: BaseException,
         reason: str,
     ) -> Awaitable[None] | None:
-        """Learn that a task is a dead letter now, and why.
+        """Called when a task has become a dead letter, with the reason.
 
-        The `on_give_up` of the task is told the same, just before.
+        The `on_give_up` of the task is called just before.
         """
 
 

@@ -1,8 +1,8 @@
-"""How many of a task may run or begin, and whose turn is next: limits and fair keys.
+"""Limits and fair keys: how many tasks may run or start, and whose turn is next.
 
-A task with either waits in a line, whose name says all that decides about it: priority,
-fair key, weight and limit keys. `LineNames` makes these names of the arguments of a
-task, in the process that submits it.
+A task with either waits in a line. The name of the line holds all that decides when the
+task starts: priority, fair key, weight and limit keys. `LineNames` makes that name from
+the arguments of a task, in the process that submits it.
 """
 
 from __future__ import annotations
@@ -58,25 +58,25 @@ _PLAIN_KEYS = (str, int, float, Decimal, UUID, date)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """How many tasks may run at once, or begin in a time, in all workers together.
+    """How many tasks may run at once, or start in a period, in all workers together.
 
-    Give `concurrency`, or `rate` and `period`. A rate is a bucket: after a rest up to
-    `rate` tasks begin at once, then one as soon as its share of the period has passed.
+    Give `concurrency`, or `rate` and `period`. A rate is a token bucket: after a rest,
+    up to `rate` tasks start at once, and then one per `period / rate`.
     """
 
     concurrency: int | None = None
     """Tasks that may run at once."""
     rate: int | None = None
-    """Tasks that may begin in each period."""
+    """Tasks that may start in each period."""
     period: float | timedelta | None = None
     """Seconds."""
     per: KeySource | Sequence[str] | None = None
-    """What has a limit of its own: each value of an argument, by its name, of several
-    arguments, or of a function that is called with the arguments that it names. None
-    limits the task as a whole. A key of None is not limited."""
+    """What has a limit of its own: each value of the argument of this name, of several
+    arguments, or of a function, which is called with the arguments that it names. None
+    limits the task as a whole. A task whose key is None is not limited."""
     name: str | None = None
-    """Tasks that name the same limit share it. Made of the task and `per` unless
-    given."""
+    """Tasks whose limits have the same name share the limit. By default it is made from
+    the name of the task and `per`."""
 
     def __post_init__(self) -> None:
         numbers_text(self.concurrency, self.rate, self.period)
@@ -89,7 +89,7 @@ class Limit:
 
     @property
     def numbers(self) -> str:
-        """Return what stands in Redis: `5`, or `100/60000`."""
+        """Return the numbers as Redis has them: `5`, or `100/60000`."""
         return numbers_text(self.concurrency, self.rate, self.period)
 
     def named(self, task: str) -> Limit:
@@ -108,7 +108,7 @@ class Limit:
 
 
 def numbers_text(concurrency: Any, rate: Any, period: Any) -> str:
-    """Write the numbers of a limit as Redis has them; refuse those that are none."""
+    """Check the numbers of a limit, and write them as Redis has them."""
     if (concurrency is None) == (rate is None):
         raise ConfigurationError(
             "a limit has concurrency=, or rate= and period=: give one of them"
@@ -119,7 +119,9 @@ def numbers_text(concurrency: Any, rate: Any, period: Any) -> str:
         return str(checked_whole(concurrency, "concurrency", 1))
     checked_whole(rate, "rate", 1)
     if period is None:
-        raise ConfigurationError(f"rate={rate} in what time? Give period=, in seconds")
+        raise ConfigurationError(
+            f"rate={rate} needs a period. Give period=, in seconds"
+        )
     period_ms = round(checked_seconds(period, "period", most=366 * 86_400) * 1000)
     return f"{rate}/{max(1, period_ms)}"
 
@@ -141,7 +143,7 @@ def checked_limit_name(name: Any) -> str:
 
 
 def checked_weight(weight: Any) -> float:
-    """Return the weight of a fair key; a tiny one would put its turn off for ever."""
+    """Return the weight of a fair key; a tiny one would delay its turn for ever."""
     exact = checked_number(weight, "fair_weight", most=_HEAVIEST)
     if exact < _LIGHTEST:
         raise ConfigurationError(
@@ -164,7 +166,7 @@ class LineNames:
     def of(
         cls, task: str, signature: Signature, limit: Any, fair_key: Any, weight: Any
     ) -> LineNames | None:
-        """Check what a definition says; None if it says nothing."""
+        """Check the options of a definition; return None if it has none of them."""
         given = () if limit is None else limit
         limits = tuple(given) if isinstance(given, (list, tuple)) else (given,)
         for one in limits:
@@ -210,7 +212,7 @@ class LineNames:
     ) -> list[str]:
         """Return the line of each payload; empty if it has none.
 
-        *fair_key* and *weight* are what the caller says of a submission.
+        *fair_key* and *weight* are options of the submission.
         """
         return [
             self._line(
@@ -258,13 +260,13 @@ class LineNames:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The arguments of one submission, as the task will get them."""
+    """The arguments of one task, as its function will get them."""
 
     signature: Signature
     by_name: Mapping[str, Any]
 
     def key(self, source: KeySource | Sequence[str], option: str) -> str | None:
-        """Return the key that they have; None if it is not limited."""
+        """Return the key of these arguments; None if the task is not limited."""
         if callable(source):
             value = self._plain(self.asked(source, option), option)
         elif isinstance(source, str):
@@ -275,7 +277,7 @@ class _Values:
         return None if value is None else as_key(_key_text(value))
 
     def asked(self, function: Callable[..., Any], option: str) -> Any:
-        """Call a function with those that it names."""
+        """Call a function with the arguments that it names."""
         return ask_key_function(function, option, self.signature, self.by_name)
 
     def _plain(self, value: Any, option: str) -> Any:
@@ -296,7 +298,7 @@ def fair_line(priority: int, fair_key: str, weight: float | None) -> str:
 
 
 def checked_line(line: str) -> str:
-    """Return the name of a line that anybody may have written, or none."""
+    """Return the name of a line, or ''; refuse a malformed one, read from Redis."""
     if line and not _LINE.fullmatch(line):
         raise ConfigurationError(f"not the name of a line: {line!r}")
     return line
@@ -319,7 +321,7 @@ def _key_text(value: Any) -> str:
 
 
 def as_key(text: str) -> str:
-    """Return a key as it is; by its hash if it is empty, long or not printable."""
+    """Return a key as it is, or its hash if it is empty, long or not printable."""
     if 0 < len(text) <= LONGEST_NAME and text.isprintable():
         return text
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -327,7 +329,7 @@ def as_key(text: str) -> str:
 
 
 def _check_source(source: Any, option: str, signature: Signature) -> None:
-    """Refuse a key that no submission of the task could have."""
+    """Refuse a source of keys that does not fit the signature of the task."""
     if source is None:
         return
     if callable(source):

@@ -43,7 +43,7 @@ class ObservedRunner(TaskRunner):
         self._observed: dict[int, _ObservedRun] = {}
 
     def prepare(self, delivery: Delivery) -> Attempt | Report | Unroutable | Unfed:
-        """Make a task ready to run, or say and emit why it is not to be run."""
+        """Make a task ready to run, or report and emit why it cannot run."""
         prepared = super().prepare(delivery)
         if isinstance(prepared, Report) and prepared.verdict != "cancelled":
             self._emit_unbegun(delivery, prepared)
@@ -97,7 +97,7 @@ class ObservedRunner(TaskRunner):
             self._leave(run)
 
     def stopped(self, attempt: Attempt, reason: str) -> Report | None:
-        """Report and emit that it was made to stop: also of one that does not heed."""
+        """Report and emit that an attempt was stopped, even if it still runs."""
         report = super().stopped(attempt, reason)
         run = self._observed.get(id(attempt))
         if run is not None:
@@ -119,7 +119,7 @@ class ObservedRunner(TaskRunner):
         run.spans.leave()
 
     def _escape(self, run: _ObservedRun, error: BaseException) -> None:
-        """Emit the end of an attempt that ends its slot, or has failed outside."""
+        """Emit the end of an attempt whose error goes on to its slot."""
         if isinstance(error, (asyncio.CancelledError, *self._reraised)):
             run.end_as("back")
         else:
@@ -128,7 +128,7 @@ class ObservedRunner(TaskRunner):
 
     def _emit_unbegun(self, delivery: Delivery, report: Report) -> None:
         queue, outcome = self._observers.queue, report.verdict
-        # Nothing that a forged one says of itself can be trusted.
+        # Nothing in a forged envelope can be trusted.
         task = "" if outcome == "forged" else _name_of(delivery.envelope)
         worker, attempt = self._worker, delivery.attempt
         emit = self._observers.emit
@@ -143,9 +143,9 @@ class ObservedRunner(TaskRunner):
 
 
 class ObservedHookedRunner(ObservedRunner, HookedRunner):
-    """Runs tasks with hooks around them, and emits what happens to both.
+    """Runs tasks with hooks around them, and emits what happens.
 
-    Observers are outermost: what hooks do belongs to the attempt, and to its spans.
+    Observers are outermost, so hooks run within the spans of the attempt.
     """
 
 
@@ -239,9 +239,6 @@ def _wait(attempt: Attempt) -> float | None:
 
 def _reason_of(report: Report) -> str:
     try:
-        outcome = TaskOutcome.read(report.outcome)
+        return TaskOutcome.read(report.outcome).as_state().reason
     except BadOutcome:
         return ""
-    if outcome.error is not None:
-        return f"{outcome.error.type}: {outcome.error.message}"
-    return outcome.reason

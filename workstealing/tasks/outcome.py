@@ -34,6 +34,7 @@ from workstealing.tasks.retry import OUTCOME_UNKNOWN, Retry, Snooze
 
 __all__ = (
     "MAX_RESULT",
+    "UNFINISHED",
     "ErrorReport",
     "State",
     "TaskOutcome",
@@ -225,6 +226,15 @@ class State(str, Enum):
     CANCELLED = "cancelled"
     EXPIRED = "expired"
     """It was not begun in time."""
+
+
+UNFINISHED = frozenset(
+    {
+        *(State.WAITING, State.DELAYED, State.PAUSED, State.PARKED),
+        *(State.ASSIGNED, State.RUNNING),
+    }
+)
+"""The states of tasks that have not ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Reads what can be read of an envelope or an outcome.
+"""Reads as much of an envelope or an outcome as possible.
 
-Lists fetch only both ends of a long text, and a foreign client may have written
-something that is not JSON at all. So whatever can be found is returned, and nothing is
-raised.
+Lists fetch only both ends of a long text, and another program may have written
+something that is not JSON at all. So these functions return what they find, and never
+raise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workstealing.tasks.envelope import NORMAL, After
 from workstealing.tasks.json_values import NOT_JSON
 from workstealing.tasks.outcome import TaskOutcome
 
-__all__ = ("EnvelopePreview", "preview_envelope", "preview_outcome", "reason_of")
+__all__ = ("EnvelopePreview", "one_line_reason", "preview_envelope", "preview_outcome")
 
 
 class EnvelopePreview(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ def preview_outcome(outcome: bytes) -> TaskOutcome:
         return TaskOutcome(state="dead", reason="its outcome cannot be read")
 
 
-def reason_of(outcome: TaskOutcome) -> str:
+def one_line_reason(outcome: TaskOutcome) -> str:
     """Return in one line why a task ended as it did; empty if it is done."""
     error = outcome.error
     if error is None:

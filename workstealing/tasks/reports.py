@@ -40,7 +40,7 @@ __all__ = ("AttemptReports", "reason_of")
 
 logger = BackgroundLogger(__name__)
 
-# A worker that ends more between two counts loses count of some.
+# If a worker ends more tasks than this between two counts, some are not counted.
 _MOST_ENDED = 100_000
 
 
@@ -50,7 +50,7 @@ class AttemptReports:
     Args:
         worker: the name that reports carry.
         chance: jitter between retries.
-        note_error: is told of each error that an attempt ends with.
+        note_error: called with each error that an attempt ends with.
         max_result: bytes of one result.
         reraised: exceptions that are meant for the worker, not for the task.
         time_ns: tells the nanoseconds since 1970.
@@ -73,7 +73,7 @@ class AttemptReports:
         self._reraised = reraised
         self._time_ns = time_ns
         self.ended: deque[tuple[str, int, bool]] = deque(maxlen=_MOST_ENDED)
-        """What ended, for the one who counts: name, nanoseconds, whether it failed."""
+        """What ended, to be counted: ability, nanoseconds, whether it failed."""
 
     def cancelled(
         self, delivery: Delivery, reason: str = "before it was begun"
@@ -85,26 +85,26 @@ class AttemptReports:
         )
 
     def stopped(self, attempt: Attempt, reason: str) -> Report | None:
-        """Report that it was made to stop; None if another worker has the task."""
+        """Report an attempt that was stopped; None if another worker has the task."""
         task, context = attempt.task, attempt.context
         is_cancelled_in_run = context.cancelled and not attempt.is_overdue
         if attempt.runs_once and (context.lease_lost or not is_cancelled_in_run):
-            # Also after a lost lease: if nobody else has noticed yet,
-            # the task would come back.
+            # Even after the lease was lost: if no other worker has the task yet, it
+            # would run again.
             return self._unknown(attempt)
         if context.lease_lost:
             return None
         if attempt.is_overdue:
             return self.raised(attempt, _too_long(attempt))
         if not context.cancelled and not attempt.is_interrupted:
-            # Nobody asked it to: handed back, it would do the same again and again.
+            # Nobody asked it to stop: if handed back, it would stop again and again.
             return self.raised(attempt, StopWork(reason))
         if not context.cancelled:
             return Report(task.id, task.token, "back")
         return self._cancelled_in_run(attempt, reason)
 
     def escaped(self, delivery: Delivery, error: BaseException) -> Report:
-        """Report a task whose slot failed, so that nothing better can be said of it."""
+        """Report a task that failed in the code around it, for an unexpected reason."""
         kind = type(error).__name__
         logger.error(
             "task %s failed outside its own code; its slot continues",
@@ -127,7 +127,7 @@ class AttemptReports:
         return Report(task.id, task.token, "back")
 
     def expired(self, delivery: Delivery, envelope: Envelope, began_ns: int) -> Report:
-        """Report a task that came to its turn too late."""
+        """Report a task whose deadline passed before it could start."""
         late = moment_text(envelope.deadline or 0)
         return self._report(
             delivery,
@@ -145,7 +145,7 @@ class AttemptReports:
         verdict: Verdict = "dead"
         if isinstance(error, BadSignature):
             verdict = "forged"
-            # Nothing that it says of itself can be trusted, so none of it is logged.
+            # Nothing in a forged envelope can be trusted, so none of it is logged.
             logger.warning("task %s is refused: %s", delivery.id, error.problem)
         return self._report(
             delivery,
@@ -210,7 +210,7 @@ class AttemptReports:
         if attempt.restart != "always" and isinstance(verdict, RetryAfter):
             verdict = NoRetry(f'restart="{attempt.restart}"')
         if isinstance(verdict, RetryAfter) and self._expires_within(attempt, verdict):
-            # As expired it would hide the error that it ended with.
+            # If it expired instead, its error would be lost.
             verdict = NoRetry("it expires before it could be tried again")
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
             return self._cancelled_in_run(
@@ -265,7 +265,7 @@ class AttemptReports:
                 attempt, "not run again: " + reason_of(snooze)
             )
         task, seconds = attempt.task, snooze.seconds(self._time_ns() / 1e9)
-        # At least one: without a delay it would be the next task again, and again.
+        # At least 1 ms: without a delay it would be the next task again and again.
         delay_ms = max(1, round(min(seconds * 1000, LATEST_MS / 2)))
         logger.info(
             "task %s (%s) is run again in %.3g s: %s",
@@ -318,7 +318,7 @@ def _too_long(attempt: Attempt) -> TimeoutError:
 
 
 def reason_of(error: BaseException) -> str:
-    """Describe an error in a few words, for people."""
+    """Describe an error in a few words."""
     described = ErrorReport.of(error)
     if isinstance(error, WorkStealingError):
         return described.message

@@ -1,10 +1,9 @@
 """Runs attempts, sync or awaited.
 
-Slots bring a function that calls the task: inline, interruptibly, or in an event loop.
-How each attempt ended becomes a report (`reports.py`). What cannot be run is never
-dropped: a bad envelope or payload is a dead letter with its reason, and so is what is
-not genuine or not permitted; a task that this process does not know is routed to a
-worker that does.
+Slots pass a function that calls the task: inline, interruptibly, or in an event loop.
+The end of each attempt becomes a report (`reports.py`). No task is dropped: one with a
+bad envelope or payload, or that is not genuine or not permitted, becomes a dead letter
+with the reason; one that this process does not know goes to a worker that does.
 """
 
 from __future__ import annotations
@@ -48,9 +47,7 @@ from workstealing.tasks.context import (
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import After
 from workstealing.tasks.member_result import with_argument
-from workstealing.tasks.outcome import (
-    MAX_RESULT,
-)
+from workstealing.tasks.outcome import MAX_RESULT
 from workstealing.tasks.reports import AttemptReports, reason_of
 
 __all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
@@ -58,8 +55,6 @@ __all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
 logger = BackgroundLogger(__name__)
 
 _TOLD = ("retry", "failed", "dead")
-# A worker that ends more between two counts loses count of some.
-_MOST_ENDED = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -67,16 +62,19 @@ Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 class AttemptOutput(Protocol):
-    """Where attempts leave what they say while they run."""
+    """What attempts read and write while they run: arguments, notes, logs."""
 
     def argument(self, task: Delivery, after: After) -> bytes:
-        """Read what a step takes of those before it; `RedisError` if none can tell."""
+        """Read the result that a step takes from the steps before it.
+
+        Raises `RedisError` if Redis cannot be asked.
+        """
         ...
 
     def may_begin(self, attempt: Attempt) -> bool:
-        """Record that a task which must not be run twice begins; False if it may not.
+        """Record that a task which must not run twice begins; False if it must not.
 
-        Raises `RedisError` if that cannot be found out.
+        Raises `RedisError` if Redis cannot be asked.
         """
         ...
 
@@ -101,10 +99,10 @@ class TaskRunner:
         worker: the name that reports carry.
         queue: the name that contexts carry.
         chance: jitter between retries.
-        output: where attempts leave what they say.
+        output: what attempts read and write while they run.
         max_result: bytes of one result.
         reraised: exceptions that are meant for the worker, not for the task.
-        resources: returns what a worker has opened, for parameters of a task.
+        resources: returns the worker's resources for the parameters of a task.
         time_ns: tells the nanoseconds since 1970; None: the clock of the machine.
     """
 
@@ -129,7 +127,7 @@ class TaskRunner:
         self._resources = resources
         self._time_ns = time_ns or time.time_ns
         self._pid = os.getpid()
-        # To ask for the number after each task would be a system call.
+        # A flag, since asking for the pid after each task would be a system call.
         self._is_forked = False
         reset_in_children(self, TaskRunner._find_itself_forked)
         self.reports = AttemptReports(
@@ -263,7 +261,7 @@ class TaskRunner:
         return report
 
     def prepare(self, delivery: Delivery) -> Attempt | Report | Unroutable | Unfed:
-        """Make a task ready to run, or say why it is not to be run."""
+        """Make a task ready to run, or report why it cannot run."""
         began_ns = self._time_ns()
         now_ms = began_ns // 1_000_000
         admission = self._admission
@@ -278,7 +276,7 @@ class TaskRunner:
                 deadline = _moment(envelope.deadline)
             definition = admission.registry.find(envelope.name, envelope.version)
             if admission.policy is not None:
-                admission.permit(definition, envelope.principal, envelope.roles)
+                admission.permit(definition, envelope)
             payload, after = envelope.payload, envelope.after
             if after is not None and after.into:
                 if delivery.argument is None:
@@ -316,7 +314,7 @@ class TaskRunner:
         self._is_forked = True
 
     def _feed(self, step: Unfed) -> Attempt | Report | Unroutable:
-        """Make a step ready to run, with what those before it returned."""
+        """Make a step ready to run, with the result of the steps before it."""
         delivery = step.task
         try:
             argument = self._output.argument(step.task, step.after)
@@ -330,7 +328,7 @@ class TaskRunner:
 
     def refused_unfed(self, delivery: Delivery, error: WorkStealingError) -> Report:
         """Report a step whose argument is gone."""
-        return self.reports.refused(delivery, error, time.time_ns())
+        return self.reports.refused(delivery, error, self._time_ns())
 
     def cancelled(
         self, delivery: Delivery, reason: str = "before it was begun"
@@ -339,11 +337,11 @@ class TaskRunner:
         return self.reports.cancelled(delivery, reason)
 
     def stopped(self, attempt: Attempt, reason: str) -> Report | None:
-        """Report that it was made to stop; None if another worker has the task."""
+        """Report an attempt that was stopped; None if another worker has the task."""
         return self.reports.stopped(attempt, reason)
 
     def ending_of(self, attempt: Attempt, error: BaseException) -> Report | None:
-        """Report an attempt that ended with an error; None: another worker has it."""
+        """Report an attempt that raised; None if another worker has the task."""
         if isinstance(error, StopWork):
             return self.stopped(attempt, str(error))
         if attempt.is_interrupted and isinstance(error, asyncio.CancelledError):
@@ -351,14 +349,14 @@ class TaskRunner:
         return self.reports.raised(attempt, error)
 
     def note_error(self, attempt: Attempt, error: BaseException) -> None:
-        """Learn of the error that an attempt ends with; for runners with hooks."""
+        """Called with the error that an attempt ends with; for runners with hooks."""
 
     def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
-        """Tell, in its place, what comes of an attempt that ends with its process."""
+        """Call the listeners of an attempt that ended with its process."""
         self.tell_of_report(attempt, report)
 
     def tell_of_report(self, attempt: Attempt, report: Report | None) -> None:
-        """Tell what comes of an attempt whose own thread will not, or too late."""
+        """Call the listeners of an attempt whose own thread cannot do so in time."""
         if _is_news(report, attempt):
             self.tell(attempt, report, asyncio.run)
 
@@ -373,23 +371,23 @@ class TaskRunner:
     def tell(
         self,
         attempt: Attempt,
-        report: Report,  # noqa: ARG002 - for hooks, which it has not
+        report: Report,  # noqa: ARG002 - for hooks, which a subclass has
         complete: Complete,  # noqa: ARG002 - for hooks
     ) -> None:
-        """Tell everybody who wants to know that it is tried again or given up."""
+        """Call the listeners of a task that is tried again or given up."""
         self._tell_listener(attempt)
 
     async def tell_async(
         self,
         attempt: Attempt,
-        report: Report,  # noqa: ARG002 - for hooks, which it has not
+        report: Report,  # noqa: ARG002 - for hooks, which a subclass has
     ) -> None:
-        """Do so in an event loop, which must not wait."""
+        """Call the listeners from an event loop, which must not block."""
         if attempt.definition.on_give_up is not None:
             await asyncio.to_thread(self._tell_listener, attempt)
 
     def _tell_listener(self, attempt: Attempt) -> None:
-        """Tell whom the task named, if it was given up."""
+        """Call the `on_give_up` of a task that was given up."""
         reason = control_of(attempt.context).given_up
         tell = attempt.definition.on_give_up
         if reason is None or tell is None:
@@ -407,7 +405,7 @@ class TaskRunner:
 
 
 def end_if_forked(pid: int) -> None:
-    """End a process that a task has forked and let run on.
+    """End this process if it is a fork that a task made and did not end.
 
     It would go on as a second worker of the same name, and fork again.
     """
@@ -419,14 +417,14 @@ def _moment(milliseconds: int) -> datetime:
     try:
         return _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
-        # A foreign program may write a time that no calendar has.
+        # Another program may have written a time that datetime cannot hold.
         return datetime.max.replace(tzinfo=timezone.utc)
 
 
 def _is_news(report: Report | None, attempt: Attempt) -> TypeGuard[Report]:
-    """Return whether to tell that a task is tried again or given up; True only once.
+    """Return whether to call the listeners of an attempt; True only once.
 
-    If the lease is lost, that is for the next worker to tell.
+    If the lease is lost, the next worker calls them.
     """
     if report is None or report.verdict not in _TOLD:
         return False

@@ -43,18 +43,18 @@ class Unique:
     """Submits a task only if there is none like it; see the page "Unique tasks".
 
     Args:
-        by: what two tasks must have in common: `"args"`, all arguments; the name of an
-            argument, or several names; or a function of arguments that it takes by
-            their names, for a value that JSON has.
-        until: how long: `"started"`, until a worker takes the task to run it; `"done"`,
-            until it has ended, however it does; or seconds from its submission,
-            whatever becomes of it, a year at most.
-        on_conflict: what becomes of the task that is there, if it waits: `"keep"` it;
-            `"replace"` it by the new one; or `"reschedule"` it for when the new one
-            would be due, with the arguments that it has. One that runs is kept.
-        debounce: seconds for which a task waits for another that replaces it, from when
-            the wait begins anew: the last one counts.
-        longest: seconds that it waits at most, however many replace it.
+        by: what makes two tasks alike: `"args"`, all arguments; the name of an
+            argument, or several names; or a function, which takes arguments by their
+            names and returns a value that JSON has.
+        until: how long the task is unique: `"started"`, until a worker takes it to run
+            it; `"done"`, until it has ended in whatever way; or seconds from its
+            submission, whatever happens to it, a year at most.
+        on_conflict: what to do with an earlier task that waits: `"keep"` it,
+            `"replace"` it by the new one, or `"reschedule"` it, with its own arguments,
+            for when the new one would be due. An earlier task that runs is kept.
+        debounce: seconds that a task waits before it runs; another one that comes by
+            then replaces it, and the wait starts again.
+        longest: the most seconds that it waits, however many tasks replace it.
     """
 
     by: str | Sequence[str] | Callable[..., Any] = _ALL
@@ -125,12 +125,12 @@ class Unique:
 
     @property
     def longest_ms(self) -> int:
-        """How long replacing a task may put it off in all; 0 is for ever."""
+        """The longest total delay by replacing a task; 0 sets no limit."""
         return 0 if self.longest is None else milliseconds(self.longest, "longest")
 
 
 def checked_unique(unique: Any, signature: Signature) -> Unique | None:
-    """Return how a task is unique, if its signature has what that is about."""
+    """Check the option `unique` against the signature of its task."""
     if unique is None:
         return None
     if not isinstance(unique, Unique):

@@ -170,6 +170,19 @@ def test_the_longest_queue_is_as_long_as_that_of_all_shards(
 # One queue, whoever looks.
 
 
+def test_a_full_queue_says_how_many_unique_tasks_it_took_in_all_shards(
+    make_queue: MakeQueue,
+) -> None:
+    queue = make_queue(shards=4, max_length=8)
+    add = add_task(queue, unique=Unique())
+
+    with pytest.raises(QueueFull) as refusal:
+        add.submit_many([(n, n) for n in range(40)])
+
+    taken = queue.counts().unfinished
+    assert f"so {taken} of 40 tasks were submitted" in str(refusal.value)
+
+
 def test_counts_waits_pauses_and_the_end_of_input_are_those_of_all_shards(
     queue: TaskQueue, crew: Any
 ) -> None:

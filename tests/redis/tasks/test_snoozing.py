@@ -214,7 +214,7 @@ def test_who_cannot_be_told_is_refused_at_once(queue: TaskQueue) -> None:
 
     for wrong, message in (
         (alert, "must take the id of the task"),
-        (tell, "is best a task of its own"),
+        (tell, "to await something, make it a task"),
         ("alert", "must be a function or a task"),
     ):
         listener: Any = wrong

@@ -7,7 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workstealing.tasks.outcome import ErrorReport, TaskOutcome
-from workstealing.tasks.previews import preview_envelope, preview_outcome, reason_of
+from workstealing.tasks.previews import (
+    one_line_reason,
+    preview_envelope,
+    preview_outcome,
+)
 
 
 def test_a_whole_envelope_names_its_task() -> None:
@@ -60,6 +64,8 @@ def test_an_outcome_whose_middle_is_gone_has_state_worker_and_time(
 def test_a_reason_is_one_line() -> None:
     error = ErrorReport("ValueError", "not\ntoday")
 
-    assert reason_of(TaskOutcome(state="failed", error=error)) == "ValueError: not"
-    assert reason_of(TaskOutcome(state="dead", reason="died")) == "died"
-    assert reason_of(TaskOutcome()) == ""
+    assert (
+        one_line_reason(TaskOutcome(state="failed", error=error)) == "ValueError: not"
+    )
+    assert one_line_reason(TaskOutcome(state="dead", reason="died")) == "died"
+    assert one_line_reason(TaskOutcome()) == ""

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from workstealing.chance import SYSTEM_CHANCE
-from workstealing.errors import RedisUnavailable
+from workstealing.errors import RedisUnavailable, TaskNotFound
 from workstealing.tasks.admission import Admission
 from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
 from workstealing.tasks.definition import define
+from workstealing.tasks.envelope import After
+from workstealing.tasks.outcome import TaskOutcome
 from workstealing.tasks.registry import Registry
 from workstealing.tasks.runner import TaskRunner
 
@@ -23,11 +25,18 @@ def pay() -> None:
     RAN.append("pay")
 
 
+def greet(name: str) -> None:
+    RAN.append(name)
+
+
 class Output:
     """What a worker does for attempts, as the test says."""
 
     def __init__(self, begin: Callable[[Attempt], bool] = lambda _: True) -> None:
         self.may_begin = begin
+
+    def argument(self, task: Delivery, after: After) -> bytes:
+        raise AssertionError("nobody asks for one")
 
     def notes(self, attempt: Attempt) -> Any:
         raise AssertionError("nobody has any")
@@ -85,3 +94,27 @@ def test_a_task_that_may_be_repeated_is_not_marked() -> None:
 
     assert execute(begin, idempotent=True) is not None
     assert RAN == ["pay"]
+
+
+def test_a_step_whose_argument_is_gone_is_reported_by_the_clock_of_the_queue() -> None:
+    class ArgumentGone(Output):
+        def argument(self, task: Delivery, after: After) -> bytes:
+            raise TaskNotFound(f"the outcome of {after.task} has expired")
+
+    registry = Registry()
+    registry.add(define(greet, "greet"))
+    runner = TaskRunner(
+        Admission(registry, None, None),
+        "w.0",
+        "q",
+        SYSTEM_CHANCE,
+        ArgumentGone(),
+        time_ns=lambda: 2**61,
+    )
+
+    step = b'{"v":1,"name":"greet","version":1,"after":{"task":"t","into":"name"}'
+    report = runner.execute(Delivery("id", "7", 1, step + b',"payload":{}}'), str)
+
+    assert isinstance(report, Report)
+    outcome = TaskOutcome.read(report.outcome)
+    assert (outcome.state, outcome.took) == ("dead", 0)

@@ -102,8 +102,8 @@ def test_a_script_names_its_tasks_as_if_it_were_imported(tmp_path: Path) -> None
     [
         (5, "a task is a function"),
         (Registry, "a task is a function"),
-        (numbers, "numbers yields"),
-        (later, "later yields"),
+        (numbers, "numbers is a generator"),
+        (later, "later is a generator"),
         (lambda: None, "give name="),
     ],
 )
