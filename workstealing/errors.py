@@ -268,7 +268,9 @@ class PayloadInvalid(WorkStealingError):
 
     def _text(self) -> str:
         where = f"argument '{self.field}'" if self.field else "the payload"
-        return f"task '{self.task}': {where}: {self.problem}"
+        # "is missing" goes on with the sentence; what msgspec says is one of its own.
+        joint = " " if self.problem.startswith("is ") else ": "
+        return f"task '{self.task}': {where}{joint}{self.problem}"
 
 
 class PayloadTooLarge(WorkStealingError):

@@ -101,7 +101,7 @@ def test_a_terminal_has_colours_and_no_line_that_is_too_long(app: Path) -> None:
     ("words", "message"),
     [
         (("app:queue", "--task", "ecko"), "there is no task ecko. Did you mean echo?"),
-        (("app:queue", "--task", "echo"), "argument 'text': is missing"),
+        (("app:queue", "--task", "echo"), "argument 'text' is missing"),
         (("app:queue", "--task", "echo", "--payload", "{"), "is not valid JSON"),
         (("app:queue", "--task", "echo", "--payload", "1"), "must be a JSON object"),
         (("app:nothing", "--task", "echo"), "app has no nothing"),

@@ -72,7 +72,7 @@ def test_a_step_with_a_wrong_argument_is_refused_as_submit_would(pages: Pages) -
             fetch.submit(3)
         assert str(refused.value) == str(expected.value)
     add: Any = pages.add
-    with pytest.raises(PayloadInvalid, match="'y': is missing"):
+    with pytest.raises(PayloadInvalid, match="'y' is missing"):
         add.s(x=1)
 
 

@@ -95,7 +95,7 @@ def test_a_payload_that_does_not_match_is_refused_with_the_field(
 
 
 def test_what_another_program_wrote_is_judged_as_strictly() -> None:
-    with pytest.raises(PayloadInvalid, match="'heigth': is not known"):
+    with pytest.raises(PayloadInvalid, match="'heigth' is not known"):
         RESIZE.signature.decode(b'{"path":"a","width":1,"heigth":2}')
 
 

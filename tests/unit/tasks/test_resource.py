@@ -54,9 +54,9 @@ def test_a_resource_is_no_part_of_the_payload() -> None:
 def test_a_resource_cannot_be_given_in_a_payload() -> None:
     signature = Signature.of(report)
 
-    with pytest.raises(PayloadInvalid, match="'db': is not known"):
+    with pytest.raises(PayloadInvalid, match="'db' is not known"):
         signature.encode(("monday",), {"db": Database()})
-    with pytest.raises(PayloadInvalid, match="'db': is not known"):
+    with pytest.raises(PayloadInvalid, match="'db' is not known"):
         signature.decode(b'{"day":"monday","db":1}')
 
 
