@@ -81,13 +81,17 @@ def test_add_says_that_an_id_has_ended_and_can_use_it_again(
     told, again = run_cli(*add), run_cli(*add, "--again")
 
     assert told.stdout == again.stdout == "mine\n"
-    assert "Nothing was added: task mine has ended (cancelled)" in told.stderr
-    assert "--again" in told.stderr
+    assert told.stderr == (
+        "Warning: nothing was added: task mine has ended (cancelled) and is kept; give"
+        " --again to forget it and add this one\n"
+    )
     assert again.stderr == ""
     assert cli.queue.handle("mine").state().state == "waiting"
     nameless = run_cli("queue", "add", "app:echo", "text=hi", "--again")
     assert nameless.returncode == 2
-    assert "--again is about a task that has ended: name it by --id" in nameless.stderr
+    assert (
+        "--again replaces a task that has ended: name it with --id" in nameless.stderr
+    )
 
 
 def test_replay_says_which_task_has_the_unique_key_of_a_dead_letter(
