@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from workstealing.cli.consoles import open_console
 from workstealing.cli.observed_plan_page import print_observed_plan
-from workstealing.cli.options import clear_errors
+from workstealing.cli.options import clear_errors, redis_option
 from workstealing.cli.plan_plot import plot_plan
 from workstealing.cli.tables import TextTable, print_page
 from workstealing.errors import ConfigurationError, MissingExtra
@@ -106,13 +106,7 @@ _WITH_OBSERVED = ("observed", "url", "stale", "as_json")
     help="Go by what recruiters have published in the last hour; of the numbers, only"
     " --stale may be given.",
 )
-@click.option(
-    "--redis",
-    "url",
-    metavar="URL",
-    help="With --observed: where they publish.  [default: WORKSTEALING_URL, REDIS_URL"
-    " or the embedded server]",
-)
+@redis_option("With --observed: where they publish.")
 @click.pass_context
 def plan_command(
     context: click.Context,

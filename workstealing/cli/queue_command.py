@@ -21,6 +21,8 @@ from workstealing.cli.consoles import open_console, say
 from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
+    json_option,
+    limit_option,
     no_more_words,
     queue_options,
     single_word,
@@ -65,10 +67,8 @@ def queue_command() -> None:
     " inbox.",
 )
 @queue_options("[PLACE]")
-@click.option(
-    "--limit", type=int, default=20, show_default=True, help="List at most this many."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@limit_option
+@json_option
 @clear_errors()
 def _ls(limit: int, as_json: bool, **where: Any) -> None:
     """List the tasks in one place."""

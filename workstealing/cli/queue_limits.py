@@ -14,6 +14,7 @@ from workstealing.cli.options import (
     BadInput,
     chosen_queue,
     clear_errors,
+    json_option,
     queue_options,
     single_word,
 )
@@ -34,7 +35,7 @@ def limits_command() -> None:
 @limits_command.command("ls")
 @queue_options("[NAME]")
 @click.option("--key", help="Show how much of each limit this key uses.")
-@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@json_option
 @clear_errors()
 def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
     """List limits, and the keys that hold tasks back."""

@@ -15,6 +15,7 @@ from workstealing.cli.options import (
     BadInput,
     chosen_queue,
     clear_errors,
+    json_option,
     no_more_words,
     queue_options,
     single_word,
@@ -40,7 +41,7 @@ def schedule_command() -> None:
 
 @schedule_command.command("ls")
 @queue_options()
-@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@json_option
 @clear_errors()
 def _ls(as_json: bool, **where: Any) -> None:
     """List the schedules: when they tick, the next tick and the last."""

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workstealing.cli.entry import require_extra
-from workstealing.cli.options import BadInput, clear_errors, imported_queue
+from workstealing.cli.options import (
+    BadInput,
+    clear_errors,
+    imported_queue,
+    redis_option,
+)
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.connect import connect_async
@@ -40,12 +45,7 @@ _READ_ONLY_VARIABLE = "WORKSTEALING_WEB_READ_ONLY_TOKEN"
     metavar="NAME[/RUN]",
     help="Show this queue first; may be repeated.",
 )
-@click.option(
-    "--redis",
-    "url",
-    metavar="URL",
-    help="Server.  [default: WORKSTEALING_URL, REDIS_URL or the embedded server]",
-)
+@redis_option("Server.")
 @click.option(
     "--host",
     default="127.0.0.1",
