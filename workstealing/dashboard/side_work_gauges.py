@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from workstealing.dashboard.gauges import escaped_label
+from workstealing.dashboard.gauges import family, sample
 from workstealing.jobs.fleet_side_work import FleetJob, FleetSideWork
 from workstealing.jobs.side_work_verdicts import Verdict
 
@@ -94,12 +94,8 @@ _FLEET_FAMILIES: tuple[tuple[str, str, Callable[[FleetJob], float | None]], ...]
 
 
 def _family(name: str, description: str) -> Iterator[str]:
-    yield f"# HELP workstealing_side_work_{name} {description}"
-    yield f"# TYPE workstealing_side_work_{name} gauge"
+    return family(f"side_work_{name}", "gauge", description)
 
 
-def _line(name: str, value: float, /, **labels: str) -> str:
-    written = ",".join(
-        f'{label}="{escaped_label(word)}"' for label, word in labels.items()
-    )
-    return f"workstealing_side_work_{name}{{{written}}} {value}"
+def _line(name: str, value: float, **labels: str) -> str:
+    return sample(f"side_work_{name}", value, **labels)
