@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -155,11 +155,11 @@ def _signals_for(handle: Callable[[int, FrameType | None], None]) -> Iterator[No
 def _dashboard_data(
     app_queue: str | None, names: tuple[str, ...], url: str | None
 ) -> DashboardData:
-    from workstealing.dashboard.dashboard_data import DashboardData
+    from workstealing.dashboard.dashboard_data import DashboardData, named_queue
 
     if app_queue is None:
         client = connect_async(url, profile="tasks")
-        return DashboardData(client, [_named(name, client) for name in names])
+        return DashboardData(client, [named_queue(name, client) for name in names])
     if url is not None:
         raise BadInput(
             "give --redis or APP:QUEUE, not both: APP:QUEUE has its own server"
@@ -181,12 +181,7 @@ def _dashboard_data(
         max_outcomes=settings.outcomes,
         lease=settings.lease_ms / 1000,
     )
-    return DashboardData(client, [own, *(_named(name, client) for name in names)])
-
-
-def _named(name: str, client: Any) -> AsyncTaskQueue:
-    queue, _, run = name.partition("/")
-    return AsyncTaskQueue(queue, client, run=run or "default")
+    return DashboardData(client, [own, *(named_queue(name, client) for name in names)])
 
 
 def _given_token(file: Path | None, variable: str) -> str | None:

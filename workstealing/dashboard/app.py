@@ -401,22 +401,27 @@ def _see_tasks(named: dict[str, str]) -> Response:
     return RedirectResponse(address("/tasks", **named), status_code=303)
 
 
+_ERRORS: tuple[tuple[type[WorkStealingError], str, int], ...] = (
+    (TaskNotFound, "No such task", 404),
+    (ScheduleNotFound, "No such schedule", 404),
+    (UnknownWorker, "No such worker", 404),
+    (BadSignature, "It cannot be run here", 409),
+    (InputEnded, "It cannot be run here", 409),
+    (ConfigurationError, "Bad request", 400),
+    (RedisError, "Redis is unavailable", 503),
+)
+"""What errors mean to a reader; a class before those that it is derived from."""
+
+
 async def _error(request: Request, error: Exception) -> Response:
     title, code, problem = "Something went wrong", 500, "See the log of the dashboard."
     if isinstance(error, HTTPException):
         title, code, problem = error.detail, error.status_code, "Nothing was changed."
-    elif isinstance(error, TaskNotFound):
-        title, code, problem = "No such task", 404, str(error)
-    elif isinstance(error, ScheduleNotFound):
-        title, code, problem = "No such schedule", 404, str(error)
-    elif isinstance(error, UnknownWorker):
-        title, code, problem = "No such worker", 404, str(error)
-    elif isinstance(error, BadSignature | InputEnded):
-        title, code, problem = "It cannot be run here", 409, str(error)
-    elif isinstance(error, ConfigurationError):
-        title, code, problem = "Bad request", 400, str(error)
-    elif isinstance(error, RedisError):
-        title, code, problem = "Redis is unavailable", 503, str(error)
+    else:
+        for kind, its_title, its_code in _ERRORS:
+            if isinstance(error, kind):
+                title, code, problem = its_title, its_code, str(error)
+                break
     if own_path(request.scope).startswith("/api/"):
         return JSONResponse({"error": problem}, status_code=code)
     page = error_page(title, problem, _reader(request), code)

@@ -22,9 +22,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.dashboard.app import create_app
-from workstealing.dashboard.dashboard_data import DashboardData
+from workstealing.dashboard.dashboard_data import DashboardData, named_queue
 from workstealing.dashboard.site_guard import (
     SITE_ACCESS,
     Access,
@@ -147,10 +146,7 @@ class DashboardThread:
 
 def _site_app(url: str | None, names: tuple[str, ...]) -> ASGIApp:
     client = connect_async(url, profile="tasks")
-    queues = []
-    for name in names:
-        queue, _, run = name.partition("/")
-        queues.append(AsyncTaskQueue(queue, client, run=run or "default"))
+    queues = [named_queue(name, client) for name in names]
     return create_app(DashboardData(client, queues), SiteGuard())
 
 

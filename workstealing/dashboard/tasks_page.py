@@ -34,6 +34,7 @@ from workstealing.inspecting import (
     TaskPage,
 )
 from workstealing.inspecting.formatting import duration_ms, relative_time
+from workstealing.inspecting.task_search import SEARCHED
 
 __all__ = (
     "Listing",
@@ -43,10 +44,6 @@ __all__ = (
     "tasks_page",
 )
 
-_STATES = (
-    *("waiting", "assigned", "running", "delayed", "parked", "paused", "steps"),
-    *("done", "dead"),
-)
 _AGES = {
     "": "any age",
     "60": "over 1 min",
@@ -165,16 +162,9 @@ def filter_fields(wanted: TaskFilter) -> dict[str, str]:
 
 
 def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
-    counts = {
-        "waiting": seen.waiting,
-        "assigned": seen.assigned,
-        "running": seen.running,
-        "delayed": seen.delayed,
-        "parked": seen.parked,
-        "paused": seen.paused,
-        "steps": seen.steps,
-        "done": seen.outcomes,
-        "dead": seen.dead,
+    counts: dict[str, int] = {
+        state: seen.outcomes if state == "done" else getattr(seen, state)
+        for state in SEARCHED
     }
     kept = {**filter_fields(wanted), "group": ""}
     tabs = [
@@ -184,7 +174,7 @@ def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
             "current" if state == wanted.state else "",
             **{**where_of(seen), **kept, "state": state},
         )
-        for state in _STATES
+        for state in SEARCHED
     ]
     return tag("nav", *tabs, class_="tabs", aria_label="States")
 
