@@ -42,9 +42,8 @@ from workstealing.cli.queue_limits import limits_command
 from workstealing.cli.queue_logs import logs_command
 from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
-from workstealing.cli.queue_tables import task_table
+from workstealing.cli.queue_tables import task_table, tree_lines
 from workstealing.cli.tables import PagePart, print_page
-from workstealing.cli.tree_drawing import tree_lines
 from workstealing.cli.unknown_queue import warn_of_unknown
 from workstealing.inspecting import PLACES, Inspector
 from workstealing.tasks.outcome import State

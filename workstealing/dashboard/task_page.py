@@ -16,7 +16,7 @@ from workstealing.dashboard.layout import (
     where_of,
 )
 from workstealing.dashboard.markup import Html, badge, link, pairs_list, tag, text
-from workstealing.dashboard.trace_markup import trace_markup
+from workstealing.dashboard.task_rows import trace_markup
 from workstealing.inspecting import LogTail, TaskDetail
 from workstealing.inspecting.formatting import duration_ms, percent, timestamp
 from workstealing.inspecting.stat_rows import pause_lines

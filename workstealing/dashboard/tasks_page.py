@@ -24,8 +24,7 @@ from workstealing.dashboard.markup import (
     tag,
     text,
 )
-from workstealing.dashboard.task_rows import task_rows
-from workstealing.dashboard.trace_markup import trace_markup
+from workstealing.dashboard.task_rows import task_rows, trace_markup
 from workstealing.inspecting import (
     ErrorGroup,
     ErrorGroups,
