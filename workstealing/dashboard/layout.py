@@ -25,6 +25,7 @@ __all__ = (
     "entrance",
     "frame",
     "hidden_fields",
+    "pause_notices",
     "queue_crumb",
     "queue_head",
     "where_of",
@@ -174,12 +175,16 @@ def queue_head(seen: QueueStat, current: str, reader: Reader, *acts: str) -> Htm
             ("/schedules", "schedules and limits"),
         )
     ]
-    pauses = [
+    nav = tag("nav", *tabs, class_="tabs", aria_label="Of this queue")
+    return text(title, reader.notice, *pause_notices(seen), nav)
+
+
+def pause_notices(seen: QueueStat) -> list[Html]:
+    """Return what is paused, a sentence each."""
+    return [
         tag("p", f"{line[:1].upper()}{line[1:]}.", class_="notice paused")
         for line in pause_lines(seen)
     ]
-    nav = tag("nav", *tabs, class_="tabs", aria_label="Of this queue")
-    return text(title, reader.notice, *pauses, nav)
 
 
 def queue_crumb(seen: QueueStat) -> Html:

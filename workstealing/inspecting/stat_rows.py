@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 from workstealing.inspecting.formatting import duration_ms, plural, timestamp
 from workstealing.inspecting.views import QueueStat, WorkerStat
+from workstealing.tasks.context import Progress
 
 __all__ = (
     "PLACE_TITLES",
@@ -19,6 +20,7 @@ __all__ = (
     "oldest_age",
     "pause_lines",
     "place_counts",
+    "remaining_time",
     "totals_text",
     "upkeep_ages",
     "worker_row",
@@ -46,6 +48,10 @@ WORKER_TITLES = (
     "host",
     "pid",
 )
+
+
+# An estimate from less of a task would jump about.
+_EARLY = 0.01
 
 
 def place_counts(stat: QueueStat) -> dict[str, str]:
@@ -93,6 +99,14 @@ def worker_row(worker: WorkerStat) -> dict[str, str]:
         str(worker.pid or ""),
     )
     return dict(zip(WORKER_TITLES, cells, strict=True))
+
+
+def remaining_time(progress: Progress, passed_ms: int) -> str:
+    """Estimate how long a task still takes; empty if it is too early to tell."""
+    share = progress.done / progress.total if progress.total else 0.0
+    if passed_ms <= 0 or not _EARLY < share < 1:
+        return ""
+    return duration_ms(round(passed_ms * (1 - share) / share))
 
 
 def totals_text(stat: QueueStat) -> str:
