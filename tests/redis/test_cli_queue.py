@@ -682,7 +682,7 @@ def test_pause_and_resume_hold_back_a_queue_and_say_so(cli: QueueCli) -> None:
     cli.drain()
 
     name = f"{cli.queue.name}/default"
-    assert paused.output == f"{name} is paused; what runs now ends\n"
+    assert paused.output == f"{name} is paused; running tasks finish\n"
     assert again.output.startswith(f"{name} is paused already, since 20")
     assert "PAUSED: the queue has been paused since 20" in cli.run("stat").output
     assert "the queue is paused" in cli.run("ls").output
@@ -822,7 +822,7 @@ def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
     quiet = cli.echo.options(log=True).submit("hi")
     waits = "it has logged and printed nothing so far\n"
     assert cli.run("logs", quiet.id).stderr == waits
-    assert "submit it with log=True" in cli.run("logs", silent.id).stderr
+    assert "submit it with options(log=True)" in cli.run("logs", silent.id).stderr
     cli.drain()
 
     printed, followed = cli.run("logs", told.id), cli.run("logs", told.id, "-f")
@@ -831,7 +831,7 @@ def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
     for ended in (silent, quiet):
         said = cli.run("logs", ended.id).stderr
         assert (
-            "it logged and printed nothing, or was submitted without log=True" in said
+            "it printed nothing, or was submitted without options(log=True)" in said
         )
     for words in (("nobody",), ("nobody", "--follow")):
         missing = cli.run("logs", *words)

@@ -103,8 +103,8 @@ _WITH_OBSERVED = ("observed", "url", "stale", "as_json")
 @click.option(
     "--observed",
     is_flag=True,
-    help="Go by what recruiters have published in the last hour; of the numbers, only"
-    " --stale may be given.",
+    help="Use what recruiters have published in the last hour; of the other numbers,"
+    " only --stale may be given.",
 )
 @redis_option("With --observed: where they publish.")
 @click.pass_context
@@ -121,10 +121,10 @@ def plan_command(
 
     It is the smallest rate that keeps gaps short and the backlog bounded in the
     quietest hours. The same work with every= instead of rate= is shown next to it.
-    The six numbers without a default are needed.
+    The first six numbers are required.
 
-    With --observed it says for each job of a fleet which pace is in force, what was
-    seen of it, which pace would be planned, and why.
+    With --observed it shows for each job of a fleet its present pace, what was measured
+    of it, the pace that would be planned, and why.
     """
     if observed:
         _check_only_observed(context)
@@ -160,8 +160,8 @@ def _check_only_observed(context: click.Context) -> None:
         is_given = source is not ParameterSource.DEFAULT
         if is_given and parameter.name not in _WITH_OBSERVED:
             raise click.UsageError(
-                f"{parameter.opts[0]} is not for --observed, which goes by what was"
-                " seen"
+                f"{parameter.opts[0]} is not for --observed, which uses measured"
+                " numbers"
             )
 
 

@@ -54,12 +54,12 @@ __all__ = (
 def cancel_command(every: bool, yes: bool, **where: Any) -> None:
     """Cancel waiting tasks; ask running ones to stop.
 
-    Give their ids, or choose them by name, state and age, which asks first if there is
-    more than one. Prints what happened to each id, or how many there were. A running
-    task that was asked to stop may still finish first: see `queue why ID`.
+    Give their ids, or choose them by name, state and age; then it asks first if there
+    is more than one. Prints what happened to each id, or how many were cancelled. A
+    running task that was asked to stop may still finish first: see `queue why ID`.
 
     Exits with 1 if an id is unknown or its task had already ended; the other tasks are
-    cancelled all the same.
+    still cancelled.
     """
     selection = taken_selection(where)
     queue, words = chosen_queue(**where)
@@ -163,7 +163,7 @@ def replay_command(every: bool, yes: bool, **where: Any) -> None:
     """Return dead letters to the inbox for a fresh set of attempts.
 
     Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
-    the others are replayed all the same.
+    the others are still replayed.
     """
     _end_letters(every, yes, where, drop=False)
 
@@ -176,7 +176,7 @@ def drop_command(every: bool, yes: bool, **where: Any) -> None:
     """Delete dead letters for good.
 
     Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
-    the others are dropped all the same.
+    the others are still dropped.
     """
     _end_letters(every, yes, where, drop=True)
 

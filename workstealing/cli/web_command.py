@@ -67,8 +67,8 @@ _READ_ONLY_VARIABLE = "WORKSTEALING_WEB_READ_ONLY_TOKEN"
 @click.option(
     "--read-only-token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with a second token, for those who may look and not act."
-    f"  [default: {_READ_ONLY_VARIABLE}, or there is none]",
+    help="File with a second, read-only token."
+    f"  [default: {_READ_ONLY_VARIABLE}, or none]",
 )
 @click.option(
     "--allow-host",
@@ -90,8 +90,8 @@ def web_command(
 ) -> None:
     """Show the queues of a server in a browser.
 
-    All queues found there are shown; dead letters can be replayed or deleted, and tasks
-    cancelled. Sign in with the token that is printed.
+    All queues on the server are shown. Dead letters can be replayed or deleted, tasks
+    cancelled, and queues paused. Sign in with the token that is printed.
 
     By default it listens on this machine only. For another address, give your own
     token, and put a proxy with TLS in front of it.

@@ -91,7 +91,7 @@ class AccessGuard:
             self._tokens["read-only"] = _checked_token(read_only_token)
             if token == read_only_token:
                 raise ConfigurationError(
-                    "the token that only reads must not be the one that may act"
+                    "the read-only token must not be the same as the full one"
                 )
         self._names = frozenset(("localhost", *(name.lower() for name in names)))
         self._now = now
@@ -119,7 +119,7 @@ class AccessGuard:
         role = self._role(request)
         if role is not None and not self.may_act(request) and not _only_looks(request):
             return PlainTextResponse(
-                "This token may look, and not act: sign in with the other one.\n",
+                "This token is read-only: sign in with the one that may act.\n",
                 status_code=403,
             )
         if role is not None or path in _PUBLIC:

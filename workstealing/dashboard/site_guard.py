@@ -40,7 +40,7 @@ class SiteGuard:
             words = "This request did not come from a page of this site.\n"
             return PlainTextResponse(words, status_code=403)
         if not looks and access != "full":
-            words = "You may look here, and not act.\n"
+            words = "You have read-only access here.\n"
             return PlainTextResponse(words, status_code=403)
         if not own_path(request.scope):
             return RedirectResponse(address("/"), status_code=307)

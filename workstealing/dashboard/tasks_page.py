@@ -32,7 +32,7 @@ from workstealing.inspecting import (
     TaskFilter,
     TaskPage,
 )
-from workstealing.inspecting.formatting import duration_ms, relative_time
+from workstealing.inspecting.formatting import duration_ms, plural, relative_time
 from workstealing.inspecting.task_search import SEARCHED
 
 __all__ = (
@@ -211,10 +211,10 @@ def _age_of(wanted: TaskFilter) -> str:
 def _count(wanted: TaskFilter, page: TaskPage) -> str:
     shown = f"{len(page.rows):,}"
     if wanted.is_any:
-        return f"{shown} of {page.total:,} {tasks_in(wanted.state)}"
+        return f"{shown} of {page.total:,} {tasks_in(wanted.state, page.total)}"
     return (
         f"{shown} match, of {page.looked_at:,} looked at;"
-        f" {page.total:,} {tasks_in(wanted.state)} in all"
+        f" {page.total:,} {tasks_in(wanted.state, page.total)} in all"
     )
 
 
@@ -320,7 +320,7 @@ def _group(
                 reader,
                 "replay-all",
                 where,
-                f"Replay these {one.tasks:,} …",
+                f"Replay {plural(one.tasks, 'task')} …",
                 path="/bulk",
             ),
             class_="acts",
