@@ -1,7 +1,7 @@
 """`workstealing queue count | purge`, and how other commands choose tasks in bulk.
 
-Tasks are chosen by `--task`, `--state` and `--older-than`. Before more than one is
-touched they are counted, and somebody is asked. A terminal shows a progress bar.
+Tasks are chosen by `--task`, `--state` and `--older-than`. They are counted first, and
+the user is asked before more than one is changed. A terminal shows a progress bar.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def change_in_bulk(
 
 @contextmanager
 def _progress(what: str) -> Iterator[Tell | None]:
-    """Show a bar while the block runs, where somebody sees it."""
+    """Show a bar on a terminal while the block runs."""
     console = open_console(err=True)
     if not can_be_redrawn(console):
         yield None

@@ -1,9 +1,9 @@
 """Protects the dashboard: tokens, sessions, host names, and forged requests.
 
-- Without a token nothing is shown. A second token, if there is one, only looks: with it
-  nothing can be changed. A browser sends it once, for a cookie that scripts
-  cannot read and other sites cannot send; a program sends `Authorization: Bearer`.
-  Signing out ends the session for whoever has its cookie, while this process runs.
+- Without a token nothing is shown. A second token, if there is one, is read-only. A
+  browser sends a token once, for a cookie that scripts cannot read and other sites
+  cannot send; a program sends `Authorization: Bearer`. Signing out makes all copies of
+  the cookie worthless, as long as this process runs.
 - A request is answered only under an IP address, `localhost`, or an allowed name: a
   foreign name that was made to point here (DNS rebinding) is refused.
 - A request that changes something must come from a page of the dashboard, as its
@@ -75,7 +75,7 @@ class AccessGuard:
         token: at least 16 characters.
         names: host names, besides `localhost`, that browsers use for the dashboard.
         now: seconds since 1970.
-        read_only_token: for those who may look, and not act; none by default.
+        read_only_token: allows to look, but not to change anything; none by default.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Acts on many tasks: those that were ticked, or all that match a filter.
 
-One press changes ten thousand tasks at most, so that no request lasts for minutes; what
-is left is said, and another press goes on.
+One request changes ten thousand tasks at most, so that none takes minutes. The page
+then says that more match, and pressing the button again goes on.
 """
 
 from __future__ import annotations

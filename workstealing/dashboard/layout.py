@@ -59,7 +59,7 @@ _FINAL = ("delete", "remove", "end-input")
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who looks at a page: what they may do, and what their last act has led to."""
+    """Who looks at a page: what they may do, and the result of their last act."""
 
     may_act: bool = True
     query: Mapping[str, str] = field(default_factory=dict)
@@ -217,9 +217,9 @@ def act_form(
     path: str = "/act",
     whom: str = "",
 ) -> Html:
-    """Return a button that does something; nothing for one who may only look.
+    """Return a button that does something; nothing for a read-only reader.
 
-    *whom* tells a screen reader which of many alike buttons it is.
+    *whom* tells a screen reader which one it is of several buttons with one label.
     """
     if not reader.may_act:
         return text()

@@ -1,11 +1,10 @@
 """Puts the dashboard into a site, as an ASGI or a WSGI application.
 
-`allow` is asked of each request before anything is shown. It gets what its kind of site
-has: a Starlette request, or the WSGI environment. It returns True (or "full"),
-"read-only", or False.
+`allow` is called for each request before anything is shown, with a Starlette request or
+the WSGI environment. It returns True (or "full"), "read-only", or False.
 
-Under WSGI the pages are made by an event loop in a thread, one in each process that was
-asked for one; a forked child starts its own.
+Under WSGI the pages are made by an event loop in a thread, which each process starts
+with its first request, also after a fork.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@
 | `workstealing_side_work_interval_seconds` | `side_job` |
 | `workstealing_side_work_planned_interval_seconds` | `side_job` |
 
-Those without a host are about the whole fleet. What is planned is as it is where there
-is too little to go by. The label that names a job is `side_job`: Prometheus has a `job`
-of its own, and renames ours.
+Those without the label `host` are about the whole fleet. A planned value is the present
+one if too little was measured to plan another. The label that names a job is
+`side_job`: Prometheus has a `job` of its own, and would rename ours.
 """
 
 from __future__ import annotations

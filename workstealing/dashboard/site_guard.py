@@ -1,8 +1,8 @@
 """Protects a dashboard inside a site that has its own login.
 
-The site says of each request who it is: one that may act, one that may only look, or
-nobody. What the browser could be tricked into is refused here all the same: a request
-that changes something must come from a page of this site.
+The site says what each request may do: everything, only read, or nothing. Forged forms
+are refused here all the same: a request that changes something must come from a page of
+this site.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a person should know first of a queue, as sentences.
+"""What a person should know first about a queue, as sentences.
 
-An alarm is something that does not pass by itself, or that somebody should look at.
+An alarm is something that will not go away by itself, or that somebody should look at.
 """
 
 from __future__ import annotations
