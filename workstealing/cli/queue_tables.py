@@ -30,7 +30,6 @@ from workstealing.inspecting.stat_rows import (
 
 __all__ = (
     "alarm_lines",
-    "headline",
     "places_table",
     "queue_heading",
     "task_table",
@@ -43,20 +42,13 @@ _WIDEST_NAME = 46
 
 
 def queue_heading(stat: QueueStat) -> list[PagePart]:
-    """Return the headline in colours, and a line for each pause."""
-    first, *pauses = headline(stat).split("\n")
-    name = f"{stat.queue}/{stat.run}"
-    title = Text.assemble((name, HEADING), on_one_line(first.removeprefix(name)))
-    return [title, *(Text(on_one_line(line), style=NOTICE) for line in pauses)]
-
-
-def headline(stat: QueueStat) -> str:
-    """Return which queue it is, where and when, and what is special about it."""
+    """Return which queue it is, where and when, and a line for each pause."""
     unknown = "" if stat.is_known else ": there is no such queue, or it was never used"
     closed = "; its input has ended" if stat.input_ended else ""
-    now = timestamp(stat.now_ms)
-    first = f"{stat.queue}/{stat.run} on {stat.server} at {now}{unknown}{closed}"
-    return "\n".join([first, *(f"PAUSED: {line}" for line in pause_lines(stat))])
+    seen = f" on {stat.server} at {timestamp(stat.now_ms)}{unknown}{closed}"
+    title = Text.assemble((f"{stat.queue}/{stat.run}", HEADING), on_one_line(seen))
+    pauses = (on_one_line(f"PAUSED: {line}") for line in pause_lines(stat))
+    return [title, *(Text(line, style=NOTICE) for line in pauses)]
 
 
 def alarm_lines(stat: QueueStat) -> list[PagePart]:

@@ -188,7 +188,7 @@ def pause_notices(seen: QueueStat) -> list[Html]:
 
 
 def queue_crumb(seen: QueueStat) -> Html:
-    """Return the link from a task or a worker to its queue."""
+    """Return a link to the page of a queue."""
     return link("/queue", f"{seen.queue}/{seen.run}", **where_of(seen))
 
 
