@@ -1,4 +1,4 @@
-"""What every view of a queue shows of it, as texts: counts, workers, totals, upkeep.
+"""What every view of a queue shows of it, as texts: counts, workers, limits, totals.
 
 `queue stat`, `top`, the dashboard and the gauges lay these out in their own ways, but
 take titles, order and wording from here, so they agree with each other.
@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from workstealing.inspecting.formatting import duration_ms, plural, timestamp
+from workstealing.inspecting.formatting import (
+    duration,
+    duration_ms,
+    plural,
+    timestamp,
+)
 from workstealing.inspecting.views import QueueStat, WorkerStat
+from workstealing.queue.limit_calls import LimitState
 from workstealing.tasks.context import Progress
 
 __all__ = (
     "PLACE_TITLES",
     "WORKER_TITLES",
+    "limit_text",
     "live_first",
     "oldest_age",
     "pause_lines",
@@ -99,6 +106,14 @@ def worker_row(worker: WorkerStat) -> dict[str, str]:
         str(worker.pid or ""),
     )
     return dict(zip(WORKER_TITLES, cells, strict=True))
+
+
+def limit_text(limit: LimitState) -> str:
+    """Return what a limit allows, and whether an operator has set it."""
+    allowed = f"{limit.concurrency or 0:,} at once"
+    if limit.rate is not None and limit.period is not None:
+        allowed = f"{limit.rate:,} in {duration(limit.period)}"
+    return f"{allowed}, set by an operator" if limit.is_overridden else allowed
 
 
 def remaining_time(progress: Progress, passed_ms: int) -> str:
