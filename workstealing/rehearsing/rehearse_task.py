@@ -17,6 +17,7 @@ import msgspec
 from workstealing._checks import checked_number, checked_whole
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError
+from workstealing.inspecting.formatting import plural
 from workstealing.rehearsing.comparing import (
     StoryResult,
     problems_of,
@@ -211,9 +212,7 @@ def _skipped(story: str, why: str) -> StoryVerdict:
 
 
 def _measured(findings: StoryFindings) -> str:
-    steps = "1 step" if findings.steps == 1 else f"{findings.steps} steps"
-    saves = "1 save" if findings.saves == 1 else f"{findings.saves} saves"
-    return f"{steps}, {saves}"
+    return f"{plural(findings.steps, 'step')}, {plural(findings.saves, 'save')}"
 
 
 def _left_out(steps: int, saves: int, *, runs_once: bool) -> Iterator[StoryVerdict]:

@@ -94,9 +94,12 @@ def drawn_stories(
     """
     draw = Random(seed)  # noqa: S311 - not for secrets, and it must be repeatable
     at_saves = [
-        StoryPoint(at, number)
+        point
         for number in _chosen_saves(draw, saves)
-        for at in (_BEFORE, _AFTER)
+        for point in (
+            StoryPoint("before save", number),
+            StoryPoint("after save", number),
+        )
     ]
     kills = [*at_saves, *_drawn_steps(draw, steps, points)]
     stories = [RehearsalStory("killed", point) for point in kills]
@@ -117,10 +120,6 @@ def drawn_stories(
         *stories,
         *(RehearsalStory("two at once", *pair) for pair in pairs),
     ]
-
-
-_BEFORE: Literal["before save"] = "before save"
-_AFTER: Literal["after save"] = "after save"
 
 
 def _chosen_saves(draw: Random, saves: int) -> list[int]:
