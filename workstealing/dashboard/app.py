@@ -214,15 +214,12 @@ class _Views:
         where, query = _where(request), dict(request.query_params)
         wanted, after = filter_of(query), query.get("after", "")
         stat, page = await self._data.tasks(*where, wanted, after, _ROWS)
-        listing = Listing(stat, wanted, page)
+        groups = due = None
         if wanted.state in ("dead", "delayed") and wanted.is_any and not after:
             groups = await self._data.error_groups(*where, wanted.state)
-            listing = Listing(stat, wanted, page, groups)
         if wanted.state == "delayed" and page.total and not after:
             due = await self._data.due_times(stat)
-            listing = Listing(
-                stat, wanted, page, listing.groups, due.tasks, due.step_ms
-            )
+        listing = Listing(stat, wanted, page, groups, due)
         return HTMLResponse(tasks_page(listing, _reader(request)))
 
     async def task(self, request: Request) -> Response:

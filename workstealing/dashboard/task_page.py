@@ -219,24 +219,19 @@ def _log(log: LogTail) -> list[Html]:
 
 
 def _raw(task: TaskDetail) -> list[Html]:
-    found: list[str] = []
-    for title, value in (
-        ("Result", task.result),
-        ("Outcome", _with_times(task.outcome)),
-        ("Envelope", _with_times(task.envelope)),
-    ):
-        if value is not None:
-            found += (tag("h2", title), tag("pre", _pretty(value), tabindex="0"))
-    if not found:
-        return []
-    result: list[Html] = []
-    if task.result is not None:
-        result = [tag("h2", "Result"), tag("pre", _pretty(task.result), tabindex="0")]
-        found = found[2:]
-    if found:
+    found = _titled("Result", task.result)
+    folded = _titled("Outcome", _with_times(task.outcome))
+    folded += _titled("Envelope", _with_times(task.envelope))
+    if folded:
         summary = tag("summary", "Envelope and outcome as JSON")
-        result.append(tag("details", summary, *found))
-    return result
+        found.append(tag("details", summary, *folded))
+    return found
+
+
+def _titled(title: str, value: Any) -> list[Html]:
+    if value is None:
+        return []
+    return [tag("h2", title), tag("pre", _pretty(value), tabindex="0")]
 
 
 def _with_times(value: Any) -> Any:

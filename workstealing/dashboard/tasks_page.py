@@ -26,6 +26,7 @@ from workstealing.dashboard.markup import (
 )
 from workstealing.dashboard.task_rows import task_rows, trace_markup
 from workstealing.inspecting import (
+    DueTimes,
     ErrorGroup,
     ErrorGroups,
     QueueStat,
@@ -63,9 +64,8 @@ class Listing:
     page: TaskPage
     groups: ErrorGroups | None = None
     """Of dead letters and delayed tasks."""
-    due: tuple[int, ...] = ()
-    """Of delayed tasks: how many are due in each stretch of time."""
-    due_step_ms: int = 0
+    due: DueTimes | None = None
+    """Of delayed tasks."""
 
 
 def tasks_page(listing: Listing, reader: Reader) -> str:
@@ -73,8 +73,8 @@ def tasks_page(listing: Listing, reader: Reader) -> str:
     seen, wanted, page = listing.stat, listing.wanted, listing.page
     body: list[str] = [queue_head(seen, "tasks", reader), _states(seen, wanted)]
     body.append(_filter_form(seen, wanted))
-    if listing.due:
-        body.append(_due(listing))
+    if listing.due is not None:
+        body.append(_due(listing.due))
     if listing.groups is not None and listing.groups.groups and not wanted.group:
         body += _group_part(seen, wanted, listing.groups, reader)
     if wanted.group:
@@ -264,18 +264,16 @@ def _paging(
     return tag("nav", *links, class_="paging", aria_label="Pages") if links else text()
 
 
-def _due(listing: Listing) -> Html:
-    step = duration_ms(listing.due_step_ms)
-    soon, *_, far = listing.due
-    label = (
-        f"{soon:,} within {step}, {far:,} after"
-        f" {duration_ms(listing.due_step_ms * (len(listing.due) - 1))}"
-    )
+def _due(due: DueTimes) -> Html:
+    step = duration_ms(due.step_ms)
+    soon, *others, far = due.tasks
+    last = duration_ms(due.step_ms * (len(others) + 1))
+    label = f"{soon:,} within {step}, {far:,} after {last}"
     return tag(
         "section",
         tag("h2", "When they are due"),
         tag("p", f"{label}; each bar is {step}", class_="quiet"),
-        histogram(listing.due, label),
+        histogram(due.tasks, label),
         class_="card",
     )
 
