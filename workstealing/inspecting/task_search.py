@@ -1,8 +1,8 @@
 """Finds tasks by state, name, worker, error, id and age, a page at a time.
 
-No page looks at more than a thousand tasks: with a filter that few match, a page may be
-short or empty and still be followed by another. A page goes on behind the last task of
-the one before, wherever that task stands by then.
+No page looks at more than 500 tasks: with a filter that few match, a page may be short
+or empty and still be followed by another. A page goes on behind the last task of the
+one before, wherever that task stands by then.
 """
 
 from __future__ import annotations
