@@ -81,13 +81,17 @@ def test_add_says_that_an_id_has_ended_and_can_use_it_again(
     told, again = run_cli(*add), run_cli(*add, "--again")
 
     assert told.stdout == again.stdout == "mine\n"
-    assert "Nothing was added: task mine has ended (cancelled)" in told.stderr
-    assert "--again" in told.stderr
+    assert told.stderr == (
+        "Warning: nothing was added: task mine has ended (cancelled) and is kept; give"
+        " --again to forget it and add this one\n"
+    )
     assert again.stderr == ""
     assert cli.queue.handle("mine").state().state == "waiting"
     nameless = run_cli("queue", "add", "app:echo", "text=hi", "--again")
     assert nameless.returncode == 2
-    assert "--again is about a task that has ended: name it by --id" in nameless.stderr
+    assert (
+        "--again replaces a task that has ended: name it with --id" in nameless.stderr
+    )
 
 
 def test_replay_says_which_task_has_the_unique_key_of_a_dead_letter(
@@ -678,7 +682,7 @@ def test_pause_and_resume_hold_back_a_queue_and_say_so(cli: QueueCli) -> None:
     cli.drain()
 
     name = f"{cli.queue.name}/default"
-    assert paused.output == f"{name} is paused; what runs now ends\n"
+    assert paused.output == f"{name} is paused; running tasks finish\n"
     assert again.output.startswith(f"{name} is paused already, since 20")
     assert "PAUSED: the queue has been paused since 20" in cli.run("stat").output
     assert "the queue is paused" in cli.run("ls").output
@@ -818,7 +822,7 @@ def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
     quiet = cli.echo.options(log=True).submit("hi")
     waits = "it has logged and printed nothing so far\n"
     assert cli.run("logs", quiet.id).stderr == waits
-    assert "submit it with log=True" in cli.run("logs", silent.id).stderr
+    assert "submit it with options(log=True)" in cli.run("logs", silent.id).stderr
     cli.drain()
 
     printed, followed = cli.run("logs", told.id), cli.run("logs", told.id, "-f")
@@ -826,9 +830,7 @@ def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
     assert printed.stdout == followed.stdout == "one\\x1b[2J\ntwo\n"
     for ended in (silent, quiet):
         said = cli.run("logs", ended.id).stderr
-        assert (
-            "it logged and printed nothing, or was submitted without log=True" in said
-        )
+        assert "it printed nothing, or was submitted without options(log=True)" in said
     for words in (("nobody",), ("nobody", "--follow")):
         missing = cli.run("logs", *words)
         assert missing.exit_code == 1

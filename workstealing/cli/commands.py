@@ -1,7 +1,7 @@
 """The command `workstealing`; each of its subcommands has a module.
 
-A module is imported when its command is asked for: who looks at a queue does not wait
-for the import of workers, of the demo and of the dashboard.
+A module is imported when its command is used: a look at a queue does not wait for the
+import of workers, the demo and the dashboard.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _version() -> str:
 
 
 class _Commands(click.Group):
-    """Imports its commands, and wraps what goes wrong where a person reads it."""
+    """Imports its commands when they are used; wraps errors on a terminal."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *_MODULE_OF})

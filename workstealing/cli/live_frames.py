@@ -1,4 +1,4 @@
-"""Frames of what is watched live, and what is shown while Redis is unreachable."""
+"""Frames of a live view; while Redis is unreachable, the last one and the problem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ("FrameReader", "LiveFrame")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveFrame:
-    """What is known at one moment, however much that is."""
+    """What a live view shows at one moment."""
 
     problem: str = ""
     """Why nothing can be read now; empty if it can."""
@@ -44,7 +44,7 @@ class FrameReader(Generic[F]):
 
     Args:
         read: reads a frame.
-        first: is shown if the first one cannot be read.
+        first: is shown, with the problem, until one could be read.
     """
 
     def __init__(self, read: Callable[[], F], first: F) -> None:

@@ -47,13 +47,24 @@ __all__ = (
     "imported_object",
     "imported_queue",
     "is_interactive",
+    "json_option",
+    "limit_option",
     "no_more_words",
     "queue_options",
+    "redis_option",
     "single_word",
     "wait_options",
+    "with_options",
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON list of objects."
+)
+limit_option = click.option(
+    "--limit", type=int, default=20, show_default=True, help="List at most this many."
+)
 
 
 class BadInput(click.ClickException):
@@ -85,27 +96,44 @@ def clear_errors() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
 
 
+def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Give a command several options, to be listed in this order."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def redis_option(what: str) -> Callable[[F], F]:
+    """Give a command `--redis`, with the server that is used without it."""
+    default = "WORKSTEALING_URL, REDIS_URL or the embedded server"
+    return click.option(
+        "--redis", "url", metavar="URL", help=f"{what}  [default: {default}]"
+    )
+
+
 def queue_options(metavar: str = "", *, several: bool = False) -> Callable[[F], F]:
     """Let a command take a queue as its first word or by options, then more words.
 
-    If it takes *several*, `--queue` may be repeated.
+    If it takes *several*, `--queue` may be repeated; to run them it needs their code.
     """
-    return _decorator(
+    of_several = "With --check: name of a queue; may be repeated."
+    return with_options(
         click.argument("words", nargs=-1, metavar=f"[APP:QUEUE] {metavar}".rstrip()),
         click.option(
             "--queue",
             "names" if several else "name",
             multiple=several,
-            help="Name of the queue; imports no code.",
+            metavar="NAME",
+            help=of_several if several else "Name of the queue; imports no code.",
         ),
-        click.option("--run", help="Run of that queue.  [default: default]"),
         click.option(
-            "--redis",
-            "url",
-            metavar="URL",
-            help="Redis of that queue.  [default: WORKSTEALING_URL, REDIS_URL or the"
-            " embedded server]",
+            "--run", metavar="NAME", help="Run of that queue.  [default: default]"
         ),
+        redis_option("Redis of that queue."),
     )
 
 
@@ -242,12 +270,3 @@ def _cause(error: Exception) -> str:
     if last is None or isinstance(error, (ImportError, SyntaxError)):
         return text
     return f"{text} ({last})"
-
-
-def _decorator(*options: Callable[[F], F]) -> Callable[[F], F]:
-    def decorate(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate

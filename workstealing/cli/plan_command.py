@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from workstealing.cli.consoles import open_console
 from workstealing.cli.observed_plan_page import print_observed_plan
-from workstealing.cli.options import clear_errors
+from workstealing.cli.options import clear_errors, redis_option
 from workstealing.cli.plan_plot import plot_plan
 from workstealing.cli.tables import TextTable, print_page
 from workstealing.errors import ConfigurationError, MissingExtra
@@ -103,16 +103,10 @@ _WITH_OBSERVED = ("observed", "url", "stale", "as_json")
 @click.option(
     "--observed",
     is_flag=True,
-    help="Go by what recruiters have published in the last hour; of the numbers, only"
-    " --stale may be given.",
+    help="Use what recruiters have published in the last hour; of the other numbers,"
+    " only --stale may be given.",
 )
-@click.option(
-    "--redis",
-    "url",
-    metavar="URL",
-    help="With --observed: where they publish.  [default: WORKSTEALING_URL, REDIS_URL"
-    " or the embedded server]",
-)
+@redis_option("With --observed: where they publish.")
 @click.pass_context
 def plan_command(
     context: click.Context,
@@ -127,10 +121,10 @@ def plan_command(
 
     It is the smallest rate that keeps gaps short and the backlog bounded in the
     quietest hours. The same work with every= instead of rate= is shown next to it.
-    The six numbers without a default are needed.
+    The first six numbers are required.
 
-    With --observed it says for each job of a fleet which pace is in force, what was
-    seen of it, which pace would be planned, and why.
+    With --observed it shows for each job of a fleet its present pace, what was measured
+    of it, the pace that would be planned, and why.
     """
     if observed:
         _check_only_observed(context)
@@ -166,8 +160,8 @@ def _check_only_observed(context: click.Context) -> None:
         is_given = source is not ParameterSource.DEFAULT
         if is_given and parameter.name not in _WITH_OBSERVED:
             raise click.UsageError(
-                f"{parameter.opts[0]} is not for --observed, which goes by what was"
-                " seen"
+                f"{parameter.opts[0]} is not for --observed, which uses measured"
+                " numbers"
             )
 
 

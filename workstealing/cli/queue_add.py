@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
@@ -25,6 +25,8 @@ from workstealing.drivers.connect import VARIABLES
 from workstealing.errors import PayloadInvalid, TaskDead, TaskFailed
 
 __all__ = ("add_command",)
+
+_GivenTask: TypeAlias = Task[Any, Any] | AsyncTask[Any, Any]
 
 
 @click.command("add")
@@ -73,25 +75,17 @@ def add_command(
     payload, texts = _payload(words)
     task = imported_object(where, "APP:TASK, like app:resize", Task, AsyncTask)
     if again and task_id is None and definition_of(task).unique is None:
-        raise BadInput("--again is about a task that has ended: name it by --id")
+        raise BadInput("--again replaces a task that has ended: name it with --id")
     task = task.options(
         id=task_id, priority=priority, delay=delay, expires=expires, again=again
     )
     _fit_strings(task, payload, texts)
     try:
-        added, is_new = _add(task, payload, wait, timeout)
+        added = _add(task, payload, task_id, wait, timeout)
     except (TaskFailed, TaskDead) as error:
         if error.traceback:
             click.echo(printable(error.traceback.rstrip()), err=True)
         raise
-    if not is_new:
-        there = "one like it, which is unique, is there"
-        if task_id is not None:
-            there = f"there is a task {task_id} already, whatever its arguments"
-        say(
-            f"Warning: nothing was added: {there}; see `workstealing queue why`",
-            err=True,
-        )
     click.echo(added)
     if not wait and _is_discarded(task):
         say(
@@ -103,49 +97,56 @@ def add_command(
 
 
 def _add(
-    task: Task[Any, Any] | AsyncTask[Any, Any],
+    task: _GivenTask,
     payload: dict[str, Any],
+    task_id: str | None,
     wait: bool,
     timeout: float | None,
-) -> tuple[str, bool]:
-    """Return the id, or the result as JSON; and whether the task is a new one."""
+) -> str:
+    """Return the id, or the result as JSON."""
     if isinstance(task, AsyncTask):
-        return asyncio.run(_add_async(task, payload, wait, timeout))
+        return asyncio.run(_add_async(task, payload, task_id, wait, timeout))
     handle = task.submit(**payload)
-    _warn_of_ended(handle)
+    _warn_if_not_added(handle, task_id)
     if not wait:
-        return handle.id, handle.is_new is not False
+        return handle.id
     with shown_progress(task.queue, handle.id):
         result = handle.result(timeout)
-    return _json(task, result), handle.is_new is not False
+    return _json(task, result)
 
 
 async def _add_async(
     task: AsyncTask[Any, Any],
     payload: dict[str, Any],
+    task_id: str | None,
     wait: bool,
     timeout: float | None,
-) -> tuple[str, bool]:
+) -> str:
     handle = await task.submit(**payload)
-    _warn_of_ended(handle)
+    _warn_if_not_added(handle, task_id)
     if not wait:
-        return handle.id, handle.is_new is not False
+        return handle.id
     with shown_progress(task.queue.sync(), handle.id):
         result = await handle.result(timeout)
-    return _json(task, result), handle.is_new is not False
+    return _json(task, result)
 
 
-def _warn_of_ended(handle: TaskHandle[Any] | AsyncTaskHandle[Any]) -> None:
+def _warn_if_not_added(
+    handle: TaskHandle[Any] | AsyncTaskHandle[Any], task_id: str | None
+) -> None:
+    if handle.is_new:
+        return
+    why = f"task {handle.id} has the same unique key"
+    then = "see `workstealing queue why`"
     if handle.found_ended is not None:
-        say(
-            f"Nothing was added: task {handle.id} has ended"
-            f" ({handle.found_ended.value}) and is kept. With --again it is forgotten"
-            " and added anew.",
-            err=True,
-        )
+        why = f"task {handle.id} has ended ({handle.found_ended.value}) and is kept"
+        then = "give --again to forget it and add this one"
+    elif task_id is not None:
+        why = f"there is a task {task_id} already, whatever its arguments"
+    say(f"Warning: nothing was added: {why}; {then}", err=True)
 
 
-def _is_discarded(task: Task[Any, Any] | AsyncTask[Any, Any]) -> bool:
+def _is_discarded(task: _GivenTask) -> bool:
     queue = task.queue
     if internals_of(queue).source.redis is not None or any(
         map(os.environ.get, VARIABLES)
@@ -154,7 +155,7 @@ def _is_discarded(task: Task[Any, Any] | AsyncTask[Any, Any]) -> bool:
     return not queue.sync().counts().leases
 
 
-def _json(task: Task[Any, Any] | AsyncTask[Any, Any], result: Any) -> str:
+def _json(task: _GivenTask, result: Any) -> str:
     return definition_of(task).signature.encode_result(result).decode()
 
 
@@ -182,9 +183,7 @@ def _payload(words: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _fit_strings(
-    task: Task[Any, Any] | AsyncTask[Any, Any],
-    payload: dict[str, Any],
-    texts: dict[str, str],
+    task: _GivenTask, payload: dict[str, Any], texts: dict[str, str]
 ) -> None:
     """Let title=2001 be a string where the task expects one."""
     while True:

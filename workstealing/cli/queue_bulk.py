@@ -1,7 +1,7 @@
 """`workstealing queue count | purge`, and how other commands choose tasks in bulk.
 
-Tasks are chosen by `--task`, `--state` and `--older-than`. Before more than one is
-touched they are counted, and somebody is asked. A terminal shows a progress bar.
+Tasks are chosen by `--task`, `--state` and `--older-than`. They are counted first, and
+the user is asked before more than one is changed. A terminal shows a progress bar.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from workstealing.cli.options import (
     confirm,
     no_more_words,
     queue_options,
+    with_options,
 )
 from workstealing.cli.unknown_queue import warn_of_unknown
 from workstealing.client.bulk import DEAD_LETTERS, ENDED, BulkResult
@@ -31,25 +32,23 @@ from workstealing.inspecting.formatting import plural
 from workstealing.tasks.outcome import UNFINISHED, State
 
 __all__ = (
+    "bulk_options",
     "change_in_bulk",
     "count_command",
     "purge_command",
-    "selection_options",
     "taken_selection",
-    "yes_option",
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 _AGE = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-def selection_options(states: frozenset[State]) -> Callable[[F], F]:
+def _selection_options(states: frozenset[State]) -> Callable[[F], F]:
     """Let a command take `--task`, `--state` and `--older-than`."""
     names = sorted(state.value for state in states)
-    options = (
+    return with_options(
         click.option(
             "--task", metavar="NAME", help="Of this task: NAME or NAME@VERSION."
         ),
@@ -68,12 +67,14 @@ def selection_options(states: frozenset[State]) -> Callable[[F], F]:
         ),
     )
 
-    def decorate(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
 
-    return decorate
+def bulk_options(states: frozenset[State], every: str) -> Callable[[F], F]:
+    """Let a command that changes tasks choose them, or take *every* one, and ask."""
+    return with_options(
+        _selection_options(states),
+        click.option("--all", "every", is_flag=True, help=every),
+        click.option("--yes", is_flag=True, help="Do not ask."),
+    )
 
 
 def taken_selection(options: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def taken_selection(options: dict[str, Any]) -> dict[str, Any]:
 
 @click.command("count")
 @queue_options()
-@selection_options(UNFINISHED | DEAD_LETTERS | ENDED)
+@_selection_options(UNFINISHED | DEAD_LETTERS | ENDED)
 @clear_errors()
 def count_command(**options: Any) -> None:
     """Count tasks by name, state and age."""
@@ -102,9 +103,7 @@ def count_command(**options: Any) -> None:
 
 @click.command("purge")
 @queue_options()
-@selection_options(ENDED)
-@click.option("--all", "every", is_flag=True, help="All outcomes.")
-@yes_option
+@bulk_options(ENDED, "All outcomes.")
 @clear_errors()
 def purge_command(every: bool, yes: bool, **options: Any) -> None:
     """Forget the outcomes of tasks that are done or cancelled.
@@ -146,7 +145,7 @@ def change_in_bulk(
 
 @contextmanager
 def _progress(what: str) -> Iterator[Tell | None]:
-    """Show a bar while the block runs, where somebody sees it."""
+    """Show a bar on a terminal while the block runs."""
     console = open_console(err=True)
     if not can_be_redrawn(console):
         yield None

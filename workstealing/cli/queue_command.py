@@ -21,6 +21,8 @@ from workstealing.cli.consoles import open_console, say
 from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
+    json_option,
+    limit_option,
     no_more_words,
     queue_options,
     single_word,
@@ -40,9 +42,8 @@ from workstealing.cli.queue_limits import limits_command
 from workstealing.cli.queue_logs import logs_command
 from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
-from workstealing.cli.queue_tables import task_table
+from workstealing.cli.queue_tables import task_table, tree_lines
 from workstealing.cli.tables import PagePart, print_page
-from workstealing.cli.tree_drawing import tree_lines
 from workstealing.cli.unknown_queue import warn_of_unknown
 from workstealing.inspecting import PLACES, Inspector
 from workstealing.tasks.outcome import State
@@ -65,10 +66,8 @@ def queue_command() -> None:
     " inbox.",
 )
 @queue_options("[PLACE]")
-@click.option(
-    "--limit", type=int, default=20, show_default=True, help="List at most this many."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@limit_option
+@json_option
 @clear_errors()
 def _ls(limit: int, as_json: bool, **where: Any) -> None:
     """List the tasks in one place."""

@@ -6,7 +6,6 @@ list, retry and delete dead letters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -17,22 +16,21 @@ from workstealing.cli.options import (
     chosen_queue,
     clear_errors,
     confirm,
+    limit_option,
     no_more_words,
     queue_options,
     wait_options,
 )
 from workstealing.cli.queue_bulk import (
+    bulk_options,
     change_in_bulk,
-    selection_options,
     taken_selection,
-    yes_option,
 )
 from workstealing.cli.queue_tables import task_table
 from workstealing.cli.tables import print_page
 from workstealing.cli.worker_output import log_options
 from workstealing.client.bulk import DEAD_LETTERS
 from workstealing.client.handle import TaskHandle
-from workstealing.client.task_queue import TaskQueue
 from workstealing.errors import NotUnique
 from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
@@ -48,24 +46,20 @@ __all__ = (
     "replay_command",
 )
 
-_all_option = click.option("--all", "every", is_flag=True, help="All dead letters.")
-
 
 @click.command("cancel")
 @queue_options("[ID]...")
-@selection_options(UNFINISHED)
-@click.option("--all", "every", is_flag=True, help="All tasks that are not over.")
-@yes_option
+@bulk_options(UNFINISHED, "All tasks that are not over.")
 @clear_errors()
 def cancel_command(every: bool, yes: bool, **where: Any) -> None:
     """Cancel waiting tasks; ask running ones to stop.
 
-    Give their ids, or choose them by name, state and age, which asks first if there is
-    more than one. Prints what happened to each id, or how many there were. A running
-    task that was asked to stop may still finish first: see `queue why ID`.
+    Give their ids, or choose them by name, state and age; then it asks first if there
+    is more than one. Prints what happened to each id, or how many were cancelled. A
+    running task that was asked to stop may still finish first: see `queue why ID`.
 
     Exits with 1 if an id is unknown or its task had already ended; the other tasks are
-    cancelled all the same.
+    still cancelled.
     """
     selection = taken_selection(where)
     queue, words = chosen_queue(**where)
@@ -140,9 +134,7 @@ def reopen_command(**where: Any) -> None:
 
 @click.command("dead")
 @queue_options()
-@click.option(
-    "--limit", type=int, default=20, show_default=True, help="List at most this many."
-)
+@limit_option
 @clear_errors()
 def dead_command(limit: int, **where: Any) -> None:
     """List the dead letters, the latest first; change nothing.
@@ -165,64 +157,28 @@ def dead_command(limit: int, **where: Any) -> None:
 
 @click.command("replay")
 @queue_options("[ID]...")
-@selection_options(DEAD_LETTERS)
-@_all_option
-@yes_option
+@bulk_options(DEAD_LETTERS, "All dead letters.")
 @clear_errors()
 def replay_command(every: bool, yes: bool, **where: Any) -> None:
     """Return dead letters to the inbox for a fresh set of attempts.
 
     Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
-    the others are replayed all the same.
+    the others are still replayed.
     """
-    selection = taken_selection(where)
-    queue, ids = chosen_queue(**where)
-    _one_choice(ids, selection, every, "dead letters")
-    if ids:
-        _apply(queue, ids, yes, queue.replay, "replay", "replayed")
-        return
-    done = change_in_bulk(
-        queue,
-        queue.replay_many,
-        selection,
-        DEAD_LETTERS,
-        yes=yes,
-        verb="replay",
-        noun="dead letter",
-    )
-    click.echo(f"{done.changed:,} replayed")
-    for reason in done.refused:
-        say(str(reason), err=True)
+    _end_letters(every, yes, where, drop=False)
 
 
 @click.command("drop")
 @queue_options("[ID]...")
-@selection_options(DEAD_LETTERS)
-@_all_option
-@yes_option
+@bulk_options(DEAD_LETTERS, "All dead letters.")
 @clear_errors()
 def drop_command(every: bool, yes: bool, **where: Any) -> None:
     """Delete dead letters for good.
 
     Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
-    the others are dropped all the same.
+    the others are still dropped.
     """
-    selection = taken_selection(where)
-    queue, ids = chosen_queue(**where)
-    _one_choice(ids, selection, every, "dead letters")
-    if ids:
-        _apply(queue, ids, yes, queue.drop, "drop", "dropped")
-        return
-    done = change_in_bulk(
-        queue,
-        queue.drop_many,
-        selection,
-        DEAD_LETTERS,
-        yes=yes,
-        verb="drop",
-        noun="dead letter",
-    )
-    click.echo(f"{done.changed:,} dropped")
+    _end_letters(every, yes, where, drop=True)
 
 
 def _cancel(handle: TaskHandle[Any]) -> bool:
@@ -255,17 +211,30 @@ def _one_choice(
         )
 
 
-def _apply(
-    queue: TaskQueue,
-    ids: tuple[str, ...],
-    yes: bool,
-    act: Callable[[str], bool],
-    verb: str,
-    past: str,
-) -> None:
-    """Replay or drop the dead letters with these ids."""
+def _end_letters(every: bool, yes: bool, where: dict[str, Any], *, drop: bool) -> None:
+    """Replay or drop the dead letters with these ids, or those that are chosen."""
+    selection = taken_selection(where)
+    queue, words = chosen_queue(**where)
+    _one_choice(words, selection, every, "dead letters")
+    act, act_on_many, verb, past = queue.replay, queue.replay_many, "replay", "replayed"
+    if drop:
+        act, act_on_many, verb, past = queue.drop, queue.drop_many, "drop", "dropped"
+    if not words:
+        done = change_in_bulk(
+            queue,
+            act_on_many,
+            selection,
+            DEAD_LETTERS,
+            yes=yes,
+            verb=verb,
+            noun="dead letter",
+        )
+        click.echo(f"{done.changed:,} {past}")
+        for reason in done.refused:
+            say(str(reason), err=True)
+        return
     # A mistyped id is refused before anything is done.
-    ids = tuple(queue.handle(task_id).id for task_id in dict.fromkeys(ids))
+    ids = [queue.handle(task_id).id for task_id in dict.fromkeys(words)]
     if len(ids) > 1:
         confirm(f"{verb} {plural(len(ids), 'dead letter')}", yes=yes)
     missed, problems = [], []

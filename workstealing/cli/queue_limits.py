@@ -14,10 +14,12 @@ from workstealing.cli.options import (
     BadInput,
     chosen_queue,
     clear_errors,
+    json_option,
     queue_options,
     single_word,
 )
 from workstealing.cli.unknown_queue import no_such_queue
+from workstealing.inspecting.stat_rows import limit_text
 from workstealing.queue.limit_calls import LimitState
 
 __all__ = ("limits_command",)
@@ -34,7 +36,7 @@ def limits_command() -> None:
 @limits_command.command("ls")
 @queue_options("[NAME]")
 @click.option("--key", help="Show how much of each limit this key uses.")
-@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@json_option
 @clear_errors()
 def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
     """List limits, and the keys that hold tasks back."""
@@ -47,7 +49,7 @@ def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
         click.echo(json.dumps([dataclasses.asdict(limit) for limit in found]))
     else:
         for limit in found:
-            say(on_one_line(_described(limit)))
+            say(_described(limit))
             for use in limit.keys:
                 shown = f"{limit.name}={use.key}" if use.key else limit.name
                 counts = f"{use.running:,} running, {use.held_back:,} held back"
@@ -57,8 +59,8 @@ def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
 @limits_command.command("set")
 @queue_options("NAME")
 @click.option("--concurrency", type=int, help="Tasks that may run at once.")
-@click.option("--rate", type=int, help="Tasks that may begin in each period.")
-@click.option("--period", type=float, metavar="SECONDS", help="With --rate.")
+@click.option("--rate", type=int, help="Tasks that may start in each period.")
+@click.option("--period", type=float, metavar="SECONDS", help="Length of a period.")
 @clear_errors()
 def _set_limit(
     concurrency: int | None, rate: int | None, period: float | None, **where: Any
@@ -69,7 +71,7 @@ def _set_limit(
     queue, words = chosen_queue(**where)
     name = single_word(words, "the name of one limit")
     queue.set_limit(name, concurrency=concurrency, rate=rate, period=period)
-    click.echo(on_one_line(_described(*queue.limits(name))))
+    click.echo(_described(*queue.limits(name)))
 
 
 @limits_command.command("reset")
@@ -80,12 +82,8 @@ def _reset_limit(**where: Any) -> None:
     queue, words = chosen_queue(**where)
     name = single_word(words, "the name of one limit")
     queue.reset_limit(name)
-    click.echo(on_one_line(_described(*queue.limits(name))))
+    click.echo(_described(*queue.limits(name)))
 
 
 def _described(limit: LimitState) -> str:
-    numbers = f"{limit.concurrency} at once"
-    if limit.rate is not None:
-        numbers = f"{limit.rate} in {limit.period:g} s"
-    source = ", set by an operator" if limit.is_overridden else ""
-    return f"{limit.name}: {numbers}{source}"
+    return on_one_line(f"{limit.name}: {limit_text(limit)}")

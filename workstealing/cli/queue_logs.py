@@ -23,13 +23,16 @@ __all__ = ("logs_command",)
 @click.command("logs")
 @queue_options("ID")
 @click.option(
-    "-f", "--follow", is_flag=True, help="Go on until the task has ended, or Ctrl-C."
+    "-f",
+    "--follow",
+    is_flag=True,
+    help="Go on until the task ends, or Ctrl-C.",
 )
 @clear_errors()
 def logs_command(follow: bool, **where: Any) -> None:
     """Print what a task logged and printed, as far as it is kept.
 
-    A log is kept of a task that was submitted with log=True.
+    A log is kept of tasks that were submitted with options(log=True).
     """
     queue, words = chosen_queue(**where)
     task_id = single_word(words, "the id of one task")
@@ -48,10 +51,10 @@ def logs_command(follow: bool, **where: Any) -> None:
 
 def _why_none(task: TaskDetail) -> str:
     if task.envelope is None:
-        return "it logged and printed nothing, or was submitted without log=True"
+        return "it printed nothing, or was submitted without options(log=True)"
     if isinstance(task.envelope, dict) and task.envelope.get("log"):
         return "it has logged and printed nothing so far"
-    return "no log is kept of it: submit it with log=True"
+    return "no log is kept of it: submit it with options(log=True)"
 
 
 def _print_record(record: LogRecord) -> None:

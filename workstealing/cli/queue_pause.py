@@ -30,18 +30,17 @@ _task_option = click.option("--task", metavar="NAME", help="Only tasks of this n
 @click.option(
     "--unknown",
     is_flag=True,
-    help="Pause the queue, or --task NAME, even if nothing knows it yet.",
+    help="Pause the queue, or --task NAME, even if nobody knows it yet.",
 )
 @clear_errors()
 def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
-    """Begin no more tasks until `queue resume`; what runs ends.
+    """Start no more tasks until `queue resume`; running ones finish.
 
-    It holds for all workers, also those that start later. Tasks can still be submitted,
-    and wait. With --task, tasks of other names go on.
+    This applies to all workers, including those that join later. Tasks can still be
+    submitted, and wait. With --task, tasks of other names still start.
 
-    A name that neither the application nor a live worker knows is taken for a typing
-    error, as is a --queue that the server does not hold, and nothing is paused;
-    --unknown pauses it all the same.
+    A task that neither the application nor a live worker knows, and a --queue that the
+    server does not have, are refused as misspelt; --unknown pauses them anyway.
     """
     queue, words = chosen_queue(**where)
     no_more_words(words)
@@ -53,7 +52,7 @@ def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
         _refuse_unknown(queue, seen, task)
     what = _what(queue, task)
     if queue.pause(task):
-        click.echo(f"{what} paused; what runs now ends")
+        click.echo(f"{what} paused; running tasks finish")
     else:
         since_ms = (
             seen.pauses.queue_since_ms if task is None else seen.pauses.tasks[task]
@@ -66,10 +65,10 @@ def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
 @_task_option
 @clear_errors()
 def resume_command(task: str | None, **where: Any) -> None:
-    """Begin tasks again after `queue pause`, in their old order.
+    """Start tasks again after `queue pause`, in their old order.
 
-    Without --task, names that were paused by themselves stay paused. Exits with 1 if it
-    was not paused.
+    Without --task, tasks that were paused by name stay paused. Exits with 1 if nothing
+    was paused.
     """
     queue, words = chosen_queue(**where)
     no_more_words(words)

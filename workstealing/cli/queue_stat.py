@@ -22,13 +22,18 @@ from workstealing.cli.options import (
 )
 from workstealing.cli.queue_tables import (
     alarm_lines,
-    headline,
     places_table,
     queue_heading,
     upkeep_line,
     workers_table,
 )
-from workstealing.cli.tables import PagePart, TextTable, print_page, rendered
+from workstealing.cli.tables import (
+    PagePart,
+    TextTable,
+    plain_lines,
+    print_page,
+    rendered,
+)
 from workstealing.cli.unknown_queue import queues_instead
 from workstealing.inspecting import Inspector, QueueStat
 from workstealing.inspecting.formatting import plural, timestamp
@@ -92,7 +97,7 @@ def _stats(inspector: Inspector) -> Iterator[QueueStat]:
 
 def _line(seen: QueueStat) -> str:
     if not seen.is_known:
-        return headline(seen)
+        return "\n".join(plain_lines(queue_heading(seen)))
     return (
         f"{timestamp(seen.now_ms)} waiting {seen.waiting:,} assigned {seen.assigned:,}"
         f" running {seen.running:,} delayed {seen.delayed:,} parked {seen.parked:,}"

@@ -1,8 +1,8 @@
-"""What commands print of a queue: its counts, workers, upkeep and tasks."""
+"""What commands print of a queue: its counts, workers, upkeep, tasks and tree."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -16,7 +16,7 @@ from workstealing.cli.colours import (
     unless_zero,
 )
 from workstealing.cli.tables import PagePart, TextTable
-from workstealing.inspecting import QueueStat, TaskRow
+from workstealing.inspecting import QueueStat, TaskRow, TreeNode
 from workstealing.inspecting.alarms import alarms_of
 from workstealing.inspecting.formatting import plural, relative_time, timestamp
 from workstealing.inspecting.stat_rows import (
@@ -30,30 +30,25 @@ from workstealing.inspecting.stat_rows import (
 
 __all__ = (
     "alarm_lines",
-    "headline",
     "places_table",
     "queue_heading",
     "task_table",
+    "tree_lines",
     "upkeep_line",
     "workers_table",
 )
 
+_WIDEST_NAME = 46
+
 
 def queue_heading(stat: QueueStat) -> list[PagePart]:
-    """Return the headline in colours, and a line for each pause."""
-    first, *pauses = headline(stat).split("\n")
-    name = f"{stat.queue}/{stat.run}"
-    title = Text.assemble((name, HEADING), on_one_line(first.removeprefix(name)))
-    return [title, *(Text(on_one_line(line), style=NOTICE) for line in pauses)]
-
-
-def headline(stat: QueueStat) -> str:
-    """Return which queue it is, where and when, and what is special about it."""
+    """Return which queue it is, where and when, and a line for each pause."""
     unknown = "" if stat.is_known else ": there is no such queue, or it was never used"
     closed = "; its input has ended" if stat.input_ended else ""
-    now = timestamp(stat.now_ms)
-    first = f"{stat.queue}/{stat.run} on {stat.server} at {now}{unknown}{closed}"
-    return "\n".join([first, *(f"PAUSED: {line}" for line in pause_lines(stat))])
+    seen = f" on {stat.server} at {timestamp(stat.now_ms)}{unknown}{closed}"
+    title = Text.assemble((f"{stat.queue}/{stat.run}", HEADING), on_one_line(seen))
+    pauses = (on_one_line(f"PAUSED: {line}") for line in pause_lines(stat))
+    return [title, *(Text(line, style=NOTICE) for line in pauses)]
 
 
 def alarm_lines(stat: QueueStat) -> list[PagePart]:
@@ -121,3 +116,22 @@ def task_table(tasks: Sequence[TaskRow], now_ms: int) -> TextTable:
             ", ".join(notes),
         )
     return table
+
+
+def tree_lines(root: TreeNode) -> list[str]:
+    """Draw folders and files as the command `tree` does, with notes at the side."""
+    drawn = list(_branches(root, "", ""))
+    noted = [len(line) for line, note in drawn if note]
+    column = min(_WIDEST_NAME, max(noted, default=0) + 2)
+    return [
+        f"{line.ljust(column)} <---- {note}" if note else line for line, note in drawn
+    ]
+
+
+def _branches(node: TreeNode, before: str, below: str) -> Iterator[tuple[str, str]]:
+    yield f"{before}{on_one_line(node.name)}", on_one_line(node.note)
+    for number, child in enumerate(node.children, 1):
+        if number == len(node.children):
+            yield from _branches(child, f"{below}└── ", f"{below}    ")
+        else:
+            yield from _branches(child, f"{below}├── ", f"{below}│   ")

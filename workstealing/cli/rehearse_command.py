@@ -41,17 +41,17 @@ _INDENT = " " * 8
 
 @click.command("rehearse")
 @click.argument("where", metavar="APP:QUEUE")
-@click.option("--task", "name", required=True, help="Name of the task.")
+@click.option("--task", "name", metavar="NAME", required=True, help="The task.")
 @click.option(
     "--payload",
     default="{}",
     metavar="JSON",
-    help="Its arguments, as a JSON object.  [default: {}]",
+    help="The task's arguments, as a JSON object.  [default: {}]",
 )
 @click.option(
     "--before",
     metavar=_FUNCTION,
-    help="Called before each story, to make the same start.",
+    help="Called before each story, to restore the same start.",
 )
 @click.option(
     "--after",
@@ -61,9 +61,9 @@ _INDENT = " " * 8
 @click.option(
     "--key",
     metavar=_FUNCTION,
-    help="Takes a result, returns what of it is compared.  [default: all of it]",
+    help="Called with a result; returns the part to compare.  [default: all of it]",
 )
-@click.option("--seed", type=int, help="Repeat a rehearsal.  [default: a new one]")
+@click.option("--seed", type=int, help="Repeat a rehearsal by its seed.")
 @click.option(
     "--points",
     type=int,
@@ -78,7 +78,7 @@ _INDENT = " " * 8
     default=STORY_SECONDS,
     show_default=True,
     metavar="SECONDS",
-    help="How long a story may last.",
+    help="How long a story may take.",
 )
 @clear_errors()
 def rehearse_command(
@@ -95,12 +95,12 @@ def rehearse_command(
     """Run a task as production will: killed, repeated, cut off.
 
     The task is killed at its saves and at random steps, loses its lease and its report,
-    is run twice, and two at once. It runs in processes of its own, and its queue is on
-    a server of its own. What else the task does, it really does: rehearse it where you
+    and is run twice, in a row and at once. It runs in separate processes, and its queue
+    is on a separate server. Everything else that it does is real: rehearse it where you
     test it.
 
-    Compared are its result, the tasks that it submits, and what --after returns.
-    Exits with 0 if all stories passed, and with 1 if one failed.
+    Its result, the tasks that it submits, and what --after returns are compared with
+    those of an undisturbed run. Exits with 0 if all stories passed, else with 1.
     """
     queue = imported_any_queue(where)
     definition = _found(queue.registry, name)

@@ -15,6 +15,7 @@ from workstealing.cli.options import (
     BadInput,
     chosen_queue,
     clear_errors,
+    json_option,
     no_more_words,
     queue_options,
     single_word,
@@ -40,7 +41,7 @@ def schedule_command() -> None:
 
 @schedule_command.command("ls")
 @queue_options()
-@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@json_option
 @clear_errors()
 def _ls(as_json: bool, **where: Any) -> None:
     """List the schedules: when they tick, the next tick and the last."""
@@ -64,7 +65,7 @@ def _ls(as_json: bool, **where: Any) -> None:
 @queue_options("NAME...")
 @clear_errors()
 def _pause(**where: Any) -> None:
-    """Let schedules rest, in all processes, until they are resumed."""
+    """Pause schedules, in all processes, until they are resumed."""
     _for_each(where, lambda one: "paused" if one.pause() else "was paused before")
 
 
@@ -72,10 +73,10 @@ def _pause(**where: Any) -> None:
 @queue_options("NAME...")
 @clear_errors()
 def _resume(**where: Any) -> None:
-    """Let schedules go on from their next tick.
+    """Resume schedules from their next tick.
 
-    What `schedule rm` has removed is declared again by code that has it, when a worker
-    or a recruit of that code begins. Exits with 1 if one was not paused.
+    A schedule that `schedule rm` has removed comes back when a worker or a recruit
+    starts whose code declares it. Exits with 1 if one was not paused.
     """
 
     def resume(one: ScheduleHandle) -> str:
@@ -85,8 +86,8 @@ def _resume(**where: Any) -> None:
             one.state()
         except ScheduleNotFound:
             return (
-                "it was removed, and does not tick yet: a worker or a recruit that has"
-                " it in its code brings it back when it starts"
+                "it was removed, and does not tick yet: it comes back when a worker or"
+                " a recruit starts whose code declares it"
             )
         return "resumed"
 
@@ -97,9 +98,9 @@ def _resume(**where: Any) -> None:
 @queue_options("NAME")
 @clear_errors()
 def _run(**where: Any) -> None:
-    """Submit the task of a schedule now, beside its ticks; print its id.
+    """Submit the task of a schedule now, besides its ticks; print its id.
 
-    If it is unique and there is one like it, print the id of that one, with a warning.
+    If another task has the same unique key, print the id of that one, with a warning.
     """
     queue, words = chosen_queue(**where)
     name = single_word(words, "the name of one schedule")
@@ -116,9 +117,10 @@ def _run(**where: Any) -> None:
 @queue_options("NAME...")
 @clear_errors()
 def _rm(**where: Any) -> None:
-    """Remove schedules, and keep the code from restoring them.
+    """Remove schedules, and keep the present code from restoring them.
 
-    A newer release does, if it still has them, and `schedule resume` allows it.
+    A newer release that still declares them restores them; `schedule resume` lets the
+    present one do so, too.
     """
 
     def remove(one: ScheduleHandle) -> str:

@@ -32,8 +32,8 @@ _LAST_LOOK_SECONDS = 2.0
 def shown_progress(queue: TaskQueue, task_id: str) -> Iterator[None]:
     """Show how far a task is while the block runs.
 
-    A thread looks: who waits for the result listens for it meanwhile, and so gets it
-    also if the queue does not keep it.
+    A thread reads the progress, so that the caller can listen for the result and gets
+    it even if the queue does not keep it.
     """
     console = open_console(err=True)
     if not can_be_redrawn(console):
@@ -68,7 +68,7 @@ def _watched(
         try:
             look()
         except WorkStealingError:
-            # Who waits for the result is told.
+            # The caller, which waits for the result, gets an error of its own.
             return
 
     thread = Thread(target=look_if_possible, daemon=True)

@@ -11,26 +11,16 @@ from workstealing._printing import on_one_line
 from workstealing.cli.colours import ALARM, GOOD, HEADING, NOTICE, unless_zero
 from workstealing.cli.live_frames import LiveFrame
 from workstealing.cli.tables import PagePart, TextTable
-from workstealing.inspecting.formatting import (
-    duration,
-    one_decimal,
-    percent,
-    timestamp,
-)
+from workstealing.inspecting.formatting import timestamp
 from workstealing.jobs.fleet_side_work import FleetJob, FleetSideWork
 from workstealing.jobs.side_work_rows import (
     NOBODY,
     NOT_ALL,
-    pace_text,
-    planned_text,
-    productive_text,
-    refusals_text,
-    seen_ago,
+    host_row,
+    job_row,
     summary_text,
-    yield_text,
 )
 from workstealing.jobs.side_work_verdicts import Verdict
-from workstealing.telemetry.events import Outcome
 
 __all__ = ("SIDE_WORK_TITLES", "SideWorkFrame", "side_work_parts")
 
@@ -81,12 +71,12 @@ def _jobs_by_host(seen: FleetSideWork) -> list[PagePart]:
 
 def _table(jobs: Sequence[FleetJob], now_ms: int, *, with_host: bool) -> TextTable:
     counts, shares = ("drawn", "worked", "empty", "errors"), ("time", "find work")
-    host = "host" if with_host else "hosts"
+    titles = (
+        *("job", "host" if with_host else "hosts", "pace", *counts, "refused"),
+        *(*shares, "last worked", "verdict", "planned pace"),
+    )
     table = TextTable(
-        (
-            *("job", host, "pace", *counts, "refused", *shares),
-            *("last worked", "verdict", "planned pace"),
-        ),
+        titles,
         right=(*counts, *shares, "last worked", "hosts"),
         paint={
             "errors": unless_zero(ALARM),
@@ -95,39 +85,18 @@ def _table(jobs: Sequence[FleetJob], now_ms: int, *, with_host: bool) -> TextTab
         },
     )
     for job in jobs:
-        table.add(
-            job.name,
-            job.host if with_host else f"{job.hosts:,}",
-            pace_text(job.rate, job.every, of_fleet=job.of_fleet),
-            f"{job.drawn:,}",
-            f"{job.worked:,}",
-            f"{job.outcomes[Outcome.EMPTY]:,}",
-            f"{job.outcomes[Outcome.ERROR]:,}",
-            refusals_text(job),
-            percent(job.share),
-            yield_text(job),
-            productive_text(job, now_ms),
-            str(job.verdict.kind),
-            planned_text(job, job.proposal()),
-        )
+        row = job_row(job, now_ms)
+        table.add(*(row[title] for title in titles))
     return table
 
 
 def _hosts(seen: FleetSideWork) -> list[PagePart]:
     numbers = ("process time", "moments/s", "time", "faults", "last seen")
-    table = TextTable(
-        ("host", *numbers), right=numbers, paint={"faults": unless_zero(ALARM)}
-    )
+    titles = ("host", *numbers)
+    table = TextTable(titles, right=numbers, paint={"faults": unless_zero(ALARM)})
     for host in seen.hosts:
-        per_second = host.calls / host.process_seconds if host.process_seconds else 0.0
-        table.add(
-            host.name,
-            duration(host.process_seconds),
-            one_decimal(per_second),
-            percent(host.share),
-            f"{host.faults + host.setup_failures:,}",
-            seen_ago(host.seen_ms, seen.now_ms),
-        )
+        row = host_row(host, seen.now_ms)
+        table.add(*(row[title] for title in titles))
     table.footer.append("moments/s: of one process, on average")
     return [table]
 

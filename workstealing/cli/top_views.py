@@ -27,7 +27,12 @@ from workstealing.inspecting.formatting import (
     percent,
     plural,
 )
-from workstealing.inspecting.stat_rows import oldest_age, totals_text, upkeep_ages
+from workstealing.inspecting.stat_rows import (
+    oldest_age,
+    remaining_time,
+    totals_text,
+    upkeep_ages,
+)
 from workstealing.tasks.context import Progress
 
 __all__ = ("TITLES", "TopFrame", "progress_bar", "top_parts")
@@ -123,7 +128,7 @@ def _running(frame: TopFrame, seen: QueueStat) -> list[PagePart]:
             row.worker,
             duration_ms(passed_ms) if row.at_ms else "",
             progress_bar(told) if told else "",
-            _time_left(told, passed_ms) if told else "",
+            remaining_time(told, passed_ms) if told else "",
             told.note if told else "",
         )
     if seen.running > len(frame.running):
@@ -139,12 +144,6 @@ def progress_bar(told: Progress) -> str:
     share = min(1.0, max(0.0, told.done / told.total))
     full = int(share * _BAR)
     return f"{'█' * full}{'░' * (_BAR - full)} {percent(share)}"
-
-
-def _time_left(told: Progress, passed_ms: int) -> str:
-    if not told.total or not 0 < told.done < told.total:
-        return ""
-    return duration(passed_ms / 1000 * (told.total - told.done) / told.done)
 
 
 def _names(frame: TopFrame, _: QueueStat) -> list[PagePart]:

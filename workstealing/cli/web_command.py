@@ -11,12 +11,17 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from workstealing.cli.entry import require_extra
-from workstealing.cli.options import BadInput, clear_errors, imported_queue
+from workstealing.cli.options import (
+    BadInput,
+    clear_errors,
+    imported_queue,
+    redis_option,
+)
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.connect import connect_async
@@ -40,12 +45,7 @@ _READ_ONLY_VARIABLE = "WORKSTEALING_WEB_READ_ONLY_TOKEN"
     metavar="NAME[/RUN]",
     help="Show this queue first; may be repeated.",
 )
-@click.option(
-    "--redis",
-    "url",
-    metavar="URL",
-    help="Server.  [default: WORKSTEALING_URL, REDIS_URL or the embedded server]",
-)
+@redis_option("Server.")
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -67,8 +67,8 @@ _READ_ONLY_VARIABLE = "WORKSTEALING_WEB_READ_ONLY_TOKEN"
 @click.option(
     "--read-only-token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with a second token, for those who may look and not act."
-    f"  [default: {_READ_ONLY_VARIABLE}, or there is none]",
+    help="File with a second, read-only token."
+    f"  [default: {_READ_ONLY_VARIABLE}, or none]",
 )
 @click.option(
     "--allow-host",
@@ -90,8 +90,8 @@ def web_command(
 ) -> None:
     """Show the queues of a server in a browser.
 
-    All queues found there are shown; dead letters can be replayed or deleted, and tasks
-    cancelled. Sign in with the token that is printed.
+    All queues on the server are shown. Dead letters can be replayed or deleted, tasks
+    cancelled, and queues paused. Sign in with the token that is printed.
 
     By default it listens on this machine only. For another address, give your own
     token, and put a proxy with TLS in front of it.
@@ -155,11 +155,11 @@ def _signals_for(handle: Callable[[int, FrameType | None], None]) -> Iterator[No
 def _dashboard_data(
     app_queue: str | None, names: tuple[str, ...], url: str | None
 ) -> DashboardData:
-    from workstealing.dashboard.dashboard_data import DashboardData
+    from workstealing.dashboard.dashboard_data import DashboardData, named_queue
 
     if app_queue is None:
         client = connect_async(url, profile="tasks")
-        return DashboardData(client, [_named(name, client) for name in names])
+        return DashboardData(client, [named_queue(name, client) for name in names])
     if url is not None:
         raise BadInput(
             "give --redis or APP:QUEUE, not both: APP:QUEUE has its own server"
@@ -181,12 +181,7 @@ def _dashboard_data(
         max_outcomes=settings.outcomes,
         lease=settings.lease_ms / 1000,
     )
-    return DashboardData(client, [own, *(_named(name, client) for name in names)])
-
-
-def _named(name: str, client: Any) -> AsyncTaskQueue:
-    queue, _, run = name.partition("/")
-    return AsyncTaskQueue(queue, client, run=run or "default")
+    return DashboardData(client, [own, *(named_queue(name, client) for name in names)])
 
 
 def _given_token(file: Path | None, variable: str) -> str | None:

@@ -98,21 +98,21 @@ class _WorkerCommand(click.Command):
     "--wait",
     type=float,
     metavar="SECONDS",
-    help="With --autoscale: add workers also when a task has waited for this long, two"
-    " at a time.",
+    help="With --autoscale: also add workers, two at a time, when a task has waited for"
+    " this long.",
 )
 @click.option(
     "--backlog",
     type=int,
     metavar="N",
-    help="With --autoscale: add workers when there are more tasks per worker."
+    help="With --autoscale: add workers when there are more tasks than this per worker."
     "  [default: 10]",
 )
 @click.option(
     "--idle",
     type=float,
     metavar="SECONDS",
-    help="With --autoscale: remove workers that were idle for this long."
+    help="With --autoscale: remove workers that have been idle for this long."
     "  [default: 10]",
 )
 @click.option(
@@ -187,7 +187,7 @@ def worker_command(
     """Run the tasks of a queue, or of several.
 
     APP is a module, searched for in the current folder first; QUEUE is a TaskQueue in
-    it. Several queues share the workers: if one has no tasks, the others have them all.
+    it. Several queues share the workers: while one has no tasks, the others get all.
 
     On SIGTERM or SIGINT it takes no more tasks, hands back those that have not started,
     lets running ones finish within --stop-timeout and hands back the rest. It exits
@@ -203,7 +203,7 @@ def worker_command(
     if len(words) == 1 and (weights is not None or strict):
         raise BadInput("--weights and --strict need several queues")
     if weights is not None and strict:
-        raise BadInput("a strict order knows no weights: give --strict or --weights")
+        raise BadInput("give --strict or --weights, not both")
     if until_empty not in (None, "now", "all"):
         raise BadInput(
             f"{_UNTIL_EMPTY} must have no value, or =all, got {until_empty!r}"

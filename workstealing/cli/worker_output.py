@@ -115,7 +115,7 @@ class ProgressLine:
 
     def _draw(self, text: str) -> None:
         columns = shutil.get_terminal_size().columns
-        # The cursor rests at the start: what other processes print overwrites the line.
+        # The cursor is left at the start: what other processes print overwrites it.
         with self._mutex:
             self._shown = f"{text[: columns - 1]}\r" if text else ""
             self._write(f"{_CLEAR_LINE}{self._shown}")

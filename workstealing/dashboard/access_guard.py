@@ -1,9 +1,9 @@
 """Protects the dashboard: tokens, sessions, host names, and forged requests.
 
-- Without a token nothing is shown. A second token, if there is one, only looks: with it
-  nothing can be changed. A browser sends it once, for a cookie that scripts
-  cannot read and other sites cannot send; a program sends `Authorization: Bearer`.
-  Signing out ends the session for whoever has its cookie, while this process runs.
+- Without a token nothing is shown. A second token, if there is one, is read-only. A
+  browser sends a token once, for a cookie that scripts cannot read and other sites
+  cannot send; a program sends `Authorization: Bearer`. Signing out makes all copies of
+  the cookie worthless, as long as this process runs.
 - A request is answered only under an IP address, `localhost`, or an allowed name: a
   foreign name that was made to point here (DNS rebinding) is refused.
 - A request that changes something must come from a page of the dashboard, as its
@@ -75,7 +75,7 @@ class AccessGuard:
         token: at least 16 characters.
         names: host names, besides `localhost`, that browsers use for the dashboard.
         now: seconds since 1970.
-        read_only_token: for those who may look, and not act; none by default.
+        read_only_token: allows to look, but not to change anything; none by default.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class AccessGuard:
             self._tokens["read-only"] = _checked_token(read_only_token)
             if token == read_only_token:
                 raise ConfigurationError(
-                    "the token that only reads must not be the one that may act"
+                    "the read-only token must not be the same as the full one"
                 )
         self._names = frozenset(("localhost", *(name.lower() for name in names)))
         self._now = now
@@ -119,7 +119,7 @@ class AccessGuard:
         role = self._role(request)
         if role is not None and not self.may_act(request) and not _only_looks(request):
             return PlainTextResponse(
-                "This token may look, and not act: sign in with the other one.\n",
+                "This token is read-only: sign in with the one that may act.\n",
                 status_code=403,
             )
         if role is not None or path in _PUBLIC:

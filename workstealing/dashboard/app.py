@@ -214,15 +214,12 @@ class _Views:
         where, query = _where(request), dict(request.query_params)
         wanted, after = filter_of(query), query.get("after", "")
         stat, page = await self._data.tasks(*where, wanted, after, _ROWS)
-        listing = Listing(stat, wanted, page)
+        groups = due = None
         if wanted.state in ("dead", "delayed") and wanted.is_any and not after:
             groups = await self._data.error_groups(*where, wanted.state)
-            listing = Listing(stat, wanted, page, groups)
         if wanted.state == "delayed" and page.total and not after:
             due = await self._data.due_times(stat)
-            listing = Listing(
-                stat, wanted, page, listing.groups, due.tasks, due.step_ms
-            )
+        listing = Listing(stat, wanted, page, groups, due)
         return HTMLResponse(tasks_page(listing, _reader(request)))
 
     async def task(self, request: Request) -> Response:
@@ -401,22 +398,27 @@ def _see_tasks(named: dict[str, str]) -> Response:
     return RedirectResponse(address("/tasks", **named), status_code=303)
 
 
+_ERRORS: tuple[tuple[type[WorkStealingError], str, int], ...] = (
+    (TaskNotFound, "No such task", 404),
+    (ScheduleNotFound, "No such schedule", 404),
+    (UnknownWorker, "No such worker", 404),
+    (BadSignature, "It cannot be run here", 409),
+    (InputEnded, "It cannot be run here", 409),
+    (ConfigurationError, "Bad request", 400),
+    (RedisError, "Redis is unavailable", 503),
+)
+"""What errors mean to a reader; a class before those that it is derived from."""
+
+
 async def _error(request: Request, error: Exception) -> Response:
     title, code, problem = "Something went wrong", 500, "See the log of the dashboard."
     if isinstance(error, HTTPException):
         title, code, problem = error.detail, error.status_code, "Nothing was changed."
-    elif isinstance(error, TaskNotFound):
-        title, code, problem = "No such task", 404, str(error)
-    elif isinstance(error, ScheduleNotFound):
-        title, code, problem = "No such schedule", 404, str(error)
-    elif isinstance(error, UnknownWorker):
-        title, code, problem = "No such worker", 404, str(error)
-    elif isinstance(error, BadSignature | InputEnded):
-        title, code, problem = "It cannot be run here", 409, str(error)
-    elif isinstance(error, ConfigurationError):
-        title, code, problem = "Bad request", 400, str(error)
-    elif isinstance(error, RedisError):
-        title, code, problem = "Redis is unavailable", 503, str(error)
+    else:
+        for kind, its_title, its_code in _ERRORS:
+            if isinstance(error, kind):
+                title, code, problem = its_title, its_code, str(error)
+                break
     if own_path(request.scope).startswith("/api/"):
         return JSONResponse({"error": problem}, status_code=code)
     page = error_page(title, problem, _reader(request), code)

@@ -1,7 +1,7 @@
 """Acts on many tasks: those that were ticked, or all that match a filter.
 
-One press changes ten thousand tasks at most, so that no request lasts for minutes; what
-is left is said, and another press goes on.
+One request changes ten thousand tasks at most, so that none takes minutes. The page
+then says that more match, and pressing the button again goes on.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.bulk import BulkChanges
 from workstealing.client.queue_internals import internals_of
 from workstealing.inspecting import AsyncInspector, TaskFilter
+from workstealing.inspecting.task_search import SEARCHED
 
 __all__ = (
     "BULK_ACTIONS",
@@ -27,14 +28,9 @@ __all__ = (
 
 BulkAction = Literal["replay", "delete", "cancel"]
 BULK_ACTIONS: dict[str, tuple[BulkAction, ...]] = {
+    **dict.fromkeys(SEARCHED, ("cancel",)),
     "dead": ("replay", "delete"),
-    **dict.fromkeys(
-        (
-            *("waiting", "assigned", "running", "delayed", "parked", "paused"),
-            "steps",
-        ),
-        ("cancel",),
-    ),
+    "done": (),
 }
 """What can be done to tasks in each state."""
 

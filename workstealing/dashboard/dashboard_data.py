@@ -61,6 +61,7 @@ __all__ = (
     "TaskView",
     "UnreadableQueue",
     "WorkerView",
+    "named_queue",
 )
 
 Action = Literal["replay", "delete", "cancel", "pause", "resume", "end-input", "reopen"]
@@ -155,6 +156,12 @@ class _WatchedQueue:
         """Remember a stat, so that rates can be told."""
         self.history.note(stat)
         return QueueSnapshot(stat, self.meter.note(stat), self.history.points())
+
+
+def named_queue(name: str, client: AsyncClient) -> AsyncTaskQueue:
+    """Return the queue that a user names by `name` or `name/run`."""
+    queue, _, run = name.partition("/")
+    return AsyncTaskQueue(queue, client, run=run or "default")
 
 
 class DashboardData:

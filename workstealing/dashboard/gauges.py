@@ -17,12 +17,12 @@ from histograms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from workstealing.inspecting import QueueHistory, QueueStat
+from workstealing.inspecting import QueueHistory, QueueStat, TaskStat
 from workstealing.inspecting.stat_rows import PLACE_TITLES
 
-__all__ = ("escaped_label", "gauges")
+__all__ = ("family", "gauges", "sample")
 
 _PLACES = (*PLACE_TITLES, "outcomes")
 _QUANTILES = (0.5, 0.95, 0.99)
@@ -60,50 +60,53 @@ def gauges(seen: Sequence[QueueStat], lately: Sequence[QueueHistory] = ()) -> st
             for what in type(one.totals).__slots__
         ),
         *_family("wait_seconds", "gauge", "How long tasks waited to be begun."),
-        *(
-            _line(
-                "wait_seconds",
-                one,
-                round(task.wait_quantile_ms(share) / 1000, 6),
-                task=task.task,
-                quantile=str(share),
-            )
-            for one, task in tasks
-            if any(task.waits)
-            for share in _QUANTILES
+        *_quantiles(
+            "wait_seconds",
+            [(one, task) for one, task in tasks if any(task.waits)],
+            TaskStat.wait_quantile_ms,
         ),
         *_family("run_seconds", "gauge", "How long attempts took."),
-        *(
-            _line(
-                "run_seconds",
-                one,
-                round(task.quantile_ms(share) / 1000, 6),
-                task=task.task,
-                quantile=str(share),
-            )
-            for one, task in tasks
-            if any(task.histogram)
-            for share in _QUANTILES
+        *_quantiles(
+            "run_seconds",
+            [(one, task) for one, task in tasks if any(task.histogram)],
+            TaskStat.quantile_ms,
         ),
     ]
     return "\n".join(lines) + "\n"
 
 
+def family(name: str, kind: str, description: str) -> Iterator[str]:
+    """Write the two lines that begin the samples of a metric."""
+    yield f"# HELP workstealing_{name} {description}"
+    yield f"# TYPE workstealing_{name} {kind}"
+
+
+def sample(name: str, value: float, /, **labels: str) -> str:
+    """Write one number of a metric."""
+    written = ",".join(f'{label}="{_escaped(word)}"' for label, word in labels.items())
+    return f"workstealing_{name}{{{written}}} {value}"
+
+
 def _family(name: str, kind: str, description: str) -> Iterator[str]:
-    yield f"# HELP workstealing_queue_{name} {description}"
-    yield f"# TYPE workstealing_queue_{name} {kind}"
+    return family(f"queue_{name}", kind, description)
+
+
+def _quantiles(
+    name: str,
+    tasks: Sequence[tuple[QueueStat, TaskStat]],
+    quantile_ms: Callable[[TaskStat, float], float],
+) -> Iterator[str]:
+    for one, task in tasks:
+        for share in _QUANTILES:
+            seconds = round(quantile_ms(task, share) / 1000, 6)
+            yield _line(name, one, seconds, task=task.task, quantile=str(share))
 
 
 def _line(name: str, seen: QueueStat, value: float, **labels: str) -> str:
-    labelled = {"queue": seen.queue, "run": seen.run, **labels}
-    written = ",".join(
-        f'{label}="{escaped_label(word)}"' for label, word in labelled.items()
-    )
-    return f"workstealing_queue_{name}{{{written}}} {value}"
+    return sample(f"queue_{name}", value, queue=seen.queue, run=seen.run, **labels)
 
 
-def escaped_label(word: str) -> str:
-    """Return the value of a label as the text format writes it."""
+def _escaped(word: str) -> str:
     return word.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 

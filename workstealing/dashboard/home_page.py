@@ -106,7 +106,7 @@ def acts_page(acts: Sequence[Act], reader: Reader) -> str:
         for act in acts
     ]
     body: list[str] = [tag("h1", "Acts")]
-    hint = "Everything done from this dashboard since it started. Its log has it too."
+    hint = "The last acts from this dashboard, since it started. Its log has them all."
     body.append(tag("p", hint, class_="quiet"))
     if rows:
         kinds = ("when", "from", "act", "queue", "what")

@@ -1,7 +1,7 @@
-"""Serves the dashboard, and closes connections that do not get on.
+"""Serves the dashboard, and closes connections whose requests do not arrive in time.
 
-uvicorn waits for the rest of a request for ever, so anybody who can connect could hold
-as many connections as the process may have, without a token.
+uvicorn waits forever for the rest of a request, so anybody who can connect could use up
+the connections of the process, without a token.
 """
 
 from __future__ import annotations

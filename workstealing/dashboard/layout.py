@@ -25,6 +25,7 @@ __all__ = (
     "entrance",
     "frame",
     "hidden_fields",
+    "pause_notices",
     "queue_crumb",
     "queue_head",
     "where_of",
@@ -58,7 +59,7 @@ _FINAL = ("delete", "remove", "end-input")
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who looks at a page: what they may do, and what their last act has led to."""
+    """Who looks at a page: what they may do, and the result of their last act."""
 
     may_act: bool = True
     query: Mapping[str, str] = field(default_factory=dict)
@@ -174,16 +175,20 @@ def queue_head(seen: QueueStat, current: str, reader: Reader, *acts: str) -> Htm
             ("/schedules", "schedules and limits"),
         )
     ]
-    pauses = [
+    nav = tag("nav", *tabs, class_="tabs", aria_label="Of this queue")
+    return text(title, reader.notice, *pause_notices(seen), nav)
+
+
+def pause_notices(seen: QueueStat) -> list[Html]:
+    """Return what is paused, a sentence each."""
+    return [
         tag("p", f"{line[:1].upper()}{line[1:]}.", class_="notice paused")
         for line in pause_lines(seen)
     ]
-    nav = tag("nav", *tabs, class_="tabs", aria_label="Of this queue")
-    return text(title, reader.notice, *pauses, nav)
 
 
 def queue_crumb(seen: QueueStat) -> Html:
-    """Return the link from a task or a worker to its queue."""
+    """Return a link to the page of a queue."""
     return link("/queue", f"{seen.queue}/{seen.run}", **where_of(seen))
 
 
@@ -212,9 +217,9 @@ def act_form(
     path: str = "/act",
     whom: str = "",
 ) -> Html:
-    """Return a button that does something; nothing for one who may only look.
+    """Return a button that does something; nothing for a read-only reader.
 
-    *whom* tells a screen reader which of many alike buttons it is.
+    *whom* tells a screen reader which one it is of several buttons with one label.
     """
     if not reader.may_act:
         return text()

@@ -1,11 +1,10 @@
 """Puts the dashboard into a site, as an ASGI or a WSGI application.
 
-`allow` is asked of each request before anything is shown. It gets what its kind of site
-has: a Starlette request, or the WSGI environment. It returns True (or "full"),
-"read-only", or False.
+`allow` is called for each request before anything is shown, with a Starlette request or
+the WSGI environment. It returns True (or "full"), "read-only", or False.
 
-Under WSGI the pages are made by an event loop in a thread, one in each process that was
-asked for one; a forked child starts its own.
+Under WSGI the pages are made by an event loop in a thread, which each process starts
+with its first request, also after a fork.
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.dashboard.app import create_app
-from workstealing.dashboard.dashboard_data import DashboardData
+from workstealing.dashboard.dashboard_data import DashboardData, named_queue
 from workstealing.dashboard.site_guard import (
     SITE_ACCESS,
     Access,
@@ -147,10 +145,7 @@ class DashboardThread:
 
 def _site_app(url: str | None, names: tuple[str, ...]) -> ASGIApp:
     client = connect_async(url, profile="tasks")
-    queues = []
-    for name in names:
-        queue, _, run = name.partition("/")
-        queues.append(AsyncTaskQueue(queue, client, run=run or "default"))
+    queues = [named_queue(name, client) for name in names]
     return create_app(DashboardData(client, queues), SiteGuard())
 
 

@@ -40,7 +40,6 @@ from workstealing.inspecting.formatting import (
     duration,
     duration_ms,
     percent,
-    plural,
 )
 from workstealing.inspecting.stat_rows import (
     live_first,
@@ -62,7 +61,7 @@ _NAME_COLUMNS = (
     Column("p95", "number"),
     Column("wait p50", "number"),
     Column("wait p95", "number"),
-    Column("time in all", "number"),
+    Column("total time", "number"),
     Column("how long they take"),
     Column(""),
 )
@@ -180,7 +179,9 @@ def _deques(seen: QueueStat, events: QueueEvents) -> Html:
         ]
         keys = [f"{one.at_ms} {one.thief} {n}" for n, one in enumerate(shown)]
         listed = table(columns, rows, keys, label="The last steals")
-        summary = tag("summary", f"The last {plural(len(events.steals), 'steal')}")
+        number = len(events.steals)
+        title = "The last steal" if number == 1 else f"The last {number} steals"
+        summary = tag("summary", title)
         parts.append(tag("details", summary, listed, data_key="steals"))
     return tag("section", *parts, class_="card")
 

@@ -1,7 +1,7 @@
-"""Remembers how fast a queue works, by the clock and not by how often one looks.
+"""Remembers how fast a queue works, with one point for each ten seconds.
 
-A look adds nothing unless ten seconds have begun since the last one that did: so a
-program that reads the API each second does not change what a person sees.
+Reading more often adds no points, so a program that reads the API each second does not
+change the chart that a person sees.
 """
 
 from __future__ import annotations

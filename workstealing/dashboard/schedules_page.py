@@ -15,8 +15,9 @@ from workstealing.dashboard.layout import (
     where_of,
 )
 from workstealing.dashboard.markup import Column, Html, badge, link, table, tag, text
-from workstealing.inspecting.formatting import duration, plural
+from workstealing.inspecting.formatting import plural
 from workstealing.inspecting.schedule_rows import SCHEDULE_TITLES, schedule_row
+from workstealing.inspecting.stat_rows import limit_text
 from workstealing.queue.limit_calls import LimitState
 
 __all__ = ("schedules_page",)
@@ -83,16 +84,9 @@ def _limits(limits: Sequence[LimitState]) -> Html:
         uses = limit.keys[:_KEYS]
         for use in uses:
             cells = (f"{use.running:,}", f"{use.held_back:,}")
-            rows.append((limit.name, _allows(limit), use.key, *cells))
+            rows.append((limit.name, limit_text(limit), use.key, *cells))
             keys.append(f"{limit.name}={use.key}")
         if not uses:
-            rows.append((limit.name, _allows(limit), "", "", "0"))
+            rows.append((limit.name, limit_text(limit), "", "", "0"))
             keys.append(limit.name)
     return table(columns, rows, keys, label="Limits")
-
-
-def _allows(limit: LimitState) -> str:
-    words = f"{limit.concurrency or 0:,} at once"
-    if limit.rate is not None and limit.period is not None:
-        words = f"{limit.rate:,} in {duration(limit.period)}"
-    return f"{words}, set by hand" if limit.is_overridden else words

@@ -13,16 +13,16 @@
 | `workstealing_side_work_interval_seconds` | `side_job` |
 | `workstealing_side_work_planned_interval_seconds` | `side_job` |
 
-Those without a host are about the whole fleet. What is planned is as it is where there
-is too little to go by. The label that names a job is `side_job`: Prometheus has a `job`
-of its own, and renames ours.
+Those without the label `host` are about the whole fleet. A planned value is the present
+one if too little was measured to plan another. The label that names a job is
+`side_job`: Prometheus has a `job` of its own, and would rename ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from workstealing.dashboard.gauges import escaped_label
+from workstealing.dashboard.gauges import family, sample
 from workstealing.jobs.fleet_side_work import FleetJob, FleetSideWork
 from workstealing.jobs.side_work_verdicts import Verdict
 
@@ -94,12 +94,8 @@ _FLEET_FAMILIES: tuple[tuple[str, str, Callable[[FleetJob], float | None]], ...]
 
 
 def _family(name: str, description: str) -> Iterator[str]:
-    yield f"# HELP workstealing_side_work_{name} {description}"
-    yield f"# TYPE workstealing_side_work_{name} gauge"
+    return family(f"side_work_{name}", "gauge", description)
 
 
-def _line(name: str, value: float, /, **labels: str) -> str:
-    written = ",".join(
-        f'{label}="{escaped_label(word)}"' for label, word in labels.items()
-    )
-    return f"workstealing_side_work_{name}{{{written}}} {value}"
+def _line(name: str, value: float, **labels: str) -> str:
+    return sample(f"side_work_{name}", value, **labels)

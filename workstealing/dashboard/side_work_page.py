@@ -5,48 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workstealing.dashboard.layout import Reader, frame
-from workstealing.dashboard.markup import Column, Html, badge, table, tag, text
-from workstealing.inspecting.formatting import duration, percent, plural, timestamp
+from workstealing.dashboard.markup import Column, Html, badge, table, tag
+from workstealing.inspecting.formatting import plural, timestamp
 from workstealing.jobs.fleet_side_work import FleetHost, FleetJob, FleetSideWork
 from workstealing.jobs.side_work_rows import (
     NOBODY,
     NOT_ALL,
-    pace_text,
-    planned_text,
-    productive_text,
-    refusals_text,
+    host_row,
+    job_row,
     seen_ago,
     summary_text,
-    yield_text,
 )
-from workstealing.telemetry.events import Outcome
 
 __all__ = ("side_work_page",)
 
 _ROWS = 200
-_JOB_COLUMNS: tuple[Column, ...] = (
-    Column("job", "name"),
-    Column("pace", "plain"),
-    Column("drawn", "number"),
-    Column("worked", "number"),
-    Column("empty", "number"),
-    Column("errors", "number"),
-    Column("refused", "plain"),
-    Column("mean", "number"),
-    Column("share of time", "number"),
-    Column("find work", "number"),
-    Column("last worked", "plain"),
-    Column("verdict", "plain"),
-    Column("planned pace", "plain"),
-)
-_HOST_COLUMNS = (
-    Column("host", "name"),
-    Column("process time", "number"),
-    Column("moments", "number"),
-    Column("share of time", "number"),
-    Column("faults", "number"),
-    Column("last seen", "plain"),
-)
+# By the titles of the cells.
+_JOB_COLUMNS = {
+    "job": Column("job", "name"),
+    "host": Column("host", "name"),
+    "pace": Column("pace", "plain"),
+    **{name: Column(name, "number") for name in ("drawn", "worked", "empty", "errors")},
+    "refused": Column("refused", "plain"),
+    "mean": Column("mean", "number"),
+    "time": Column("share of time", "number"),
+    "find work": Column("find work", "number"),
+    **{
+        name: Column(name, "plain")
+        for name in ("last worked", "verdict", "planned pace")
+    },
+}
+_HOST_COLUMNS = {
+    "host": Column("host", "name"),
+    "process time": Column("process time", "number"),
+    "moments": Column("moments", "number"),
+    "time": Column("share of time", "number"),
+    "faults": Column("faults", "number"),
+    "last seen": Column("last seen", "plain"),
+}
 
 
 def side_work_page(seen: FleetSideWork, reader: Reader) -> str:
@@ -110,48 +106,21 @@ def _alarm(job: FleetJob, now_ms: int) -> Html:
 
 
 def _jobs(jobs: Sequence[FleetJob], now_ms: int, *, with_host: bool = False) -> Html:
-    columns = _JOB_COLUMNS
-    if with_host:
-        columns = (_JOB_COLUMNS[0], Column("host", "name"), *_JOB_COLUMNS[1:])
+    columns = dict(_JOB_COLUMNS)
+    if not with_host:
+        del columns["host"]
     rows, keys = [], []
     for job in jobs:
-        first, *cells = _cells(job, now_ms)
-        rows.append((first, *((job.host,) if with_host else ()), *cells))
+        row = job_row(job, now_ms)
+        if row["errors"] != "0":
+            row["errors"] = badge("failed", row["errors"])
+        rows.append([row[name] for name in columns])
         keys.append(f"{job.name}\t{job.host}")
     label = "Jobs by host" if with_host else "Jobs"
-    return table(columns, rows, keys, label=label)
-
-
-def _cells(job: FleetJob, now_ms: int) -> tuple[str, ...]:
-    begun = job.drawn - job.refused
-    errors = job.outcomes[Outcome.ERROR]
-    return (
-        job.name,
-        pace_text(job.rate, job.every, of_fleet=job.of_fleet),
-        f"{job.drawn:,}",
-        f"{job.worked:,}",
-        f"{job.outcomes[Outcome.EMPTY]:,}",
-        badge("failed", f"{errors:,}") if errors else text("0"),
-        refusals_text(job),
-        duration(job.seconds / begun) if begun else "",
-        percent(job.share),
-        yield_text(job),
-        productive_text(job, now_ms),
-        str(job.verdict.kind),
-        planned_text(job, job.proposal()),
-    )
+    return table([*columns.values()], rows, keys, label=label)
 
 
 def _hosts(hosts: Sequence[FleetHost], now_ms: int) -> Html:
-    rows = [
-        (
-            host.name,
-            duration(host.process_seconds),
-            f"{host.calls:,}",
-            percent(host.share),
-            f"{host.faults + host.setup_failures:,}",
-            seen_ago(host.seen_ms, now_ms),
-        )
-        for host in hosts[:_ROWS]
-    ]
-    return table(_HOST_COLUMNS, rows, label="Hosts")
+    cells = (host_row(host, now_ms) for host in hosts[:_ROWS])
+    rows = [[row[name] for name in _HOST_COLUMNS] for row in cells]
+    return table([*_HOST_COLUMNS.values()], rows, label="Hosts")

@@ -1,8 +1,8 @@
 """Protects a dashboard inside a site that has its own login.
 
-The site says of each request who it is: one that may act, one that may only look, or
-nobody. What the browser could be tricked into is refused here all the same: a request
-that changes something must come from a page of this site.
+The site says what each request may do: everything, only read, or nothing. Forged forms
+are refused here all the same: a request that changes something must come from a page of
+this site.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SiteGuard:
             words = "This request did not come from a page of this site.\n"
             return PlainTextResponse(words, status_code=403)
         if not looks and access != "full":
-            words = "You may look here, and not act.\n"
+            words = "You have read-only access here.\n"
             return PlainTextResponse(words, status_code=403)
         if not own_path(request.scope):
             return RedirectResponse(address("/"), status_code=307)

@@ -12,14 +12,15 @@ from workstealing.dashboard.layout import (
     Reader,
     act_form,
     frame,
+    pause_notices,
     queue_crumb,
     where_of,
 )
 from workstealing.dashboard.markup import Html, badge, link, pairs_list, tag, text
-from workstealing.dashboard.trace_markup import trace_markup
+from workstealing.dashboard.task_rows import trace_markup
 from workstealing.inspecting import LogTail, TaskDetail
 from workstealing.inspecting.formatting import duration_ms, percent, timestamp
-from workstealing.inspecting.stat_rows import pause_lines
+from workstealing.inspecting.stat_rows import remaining_time
 from workstealing.inspecting.views import CutText
 from workstealing.tasks.outcome import State
 
@@ -64,10 +65,7 @@ def task_page(view: TaskView, reader: Reader) -> str:
         tag("p", *_facts(task, where_of(seen)), class_="quiet"),
         reader.notice,
     ]
-    body += (
-        tag("p", f"{line[:1].upper()}{line[1:]}.", class_="notice paused")
-        for line in pause_lines(seen)
-    )
+    body += pause_notices(seen)
     body.append(
         tag("ul", *(tag("li", one) for one in view.why.sentences), class_="why")
     )
@@ -118,8 +116,7 @@ def _progress(task: TaskDetail) -> list[Html]:
         share = progress.done / progress.total
         words += f" of {progress.total:,g}, {percent(min(1.0, share))}"
         passed_ms = task.now_ms - task.begun_ms if task.begun_ms else 0
-        if 0.01 < share < 1 and passed_ms > 0:
-            left = duration_ms(round(passed_ms * (1 - share) / share))
+        if left := remaining_time(progress, passed_ms):
             words += f" · about {left} left"
         drawing = progress_bar(share, words)
     if progress.note:
@@ -222,24 +219,19 @@ def _log(log: LogTail) -> list[Html]:
 
 
 def _raw(task: TaskDetail) -> list[Html]:
-    found: list[str] = []
-    for title, value in (
-        ("Result", task.result),
-        ("Outcome", _with_times(task.outcome)),
-        ("Envelope", _with_times(task.envelope)),
-    ):
-        if value is not None:
-            found += (tag("h2", title), tag("pre", _pretty(value), tabindex="0"))
-    if not found:
-        return []
-    result: list[Html] = []
-    if task.result is not None:
-        result = [tag("h2", "Result"), tag("pre", _pretty(task.result), tabindex="0")]
-        found = found[2:]
-    if found:
+    found = _titled("Result", task.result)
+    folded = _titled("Outcome", _with_times(task.outcome))
+    folded += _titled("Envelope", _with_times(task.envelope))
+    if folded:
         summary = tag("summary", "Envelope and outcome as JSON")
-        result.append(tag("details", summary, *found))
-    return result
+        found.append(tag("details", summary, *folded))
+    return found
+
+
+def _titled(title: str, value: Any) -> list[Html]:
+    if value is None:
+        return []
+    return [tag("h2", title), tag("pre", _pretty(value), tabindex="0")]
 
 
 def _with_times(value: Any) -> Any:

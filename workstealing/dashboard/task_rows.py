@@ -1,4 +1,4 @@
-"""Tasks as rows of a table."""
+"""What several pages show of tasks: rows of a table, and tracebacks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from workstealing.dashboard.markup import Column, Html, badge, link, table, tag
 from workstealing.inspecting import TaskRow
-from workstealing.inspecting.formatting import relative_time
+from workstealing.inspecting.formatting import plural, relative_time
+from workstealing.inspecting.tracebacks import parts_of_traceback
 
-__all__ = ("task_rows",)
+__all__ = ("task_rows", "trace_markup")
 
 _COLUMNS: tuple[Column, ...] = (
     Column("id", "name"),
@@ -36,6 +37,19 @@ def task_rows(
         columns = (Column("", "tick"), *_COLUMNS)
         cells = [(_box(row), *some) for row, some in zip(rows, cells, strict=True)]
     return table(columns, cells, [row.id for row in rows], label="Tasks")
+
+
+def trace_markup(traceback: str) -> Html:
+    """Return a traceback; frames of workstealing are shown on request."""
+    parts = []
+    for part in parts_of_traceback(traceback):
+        lines = tag("div", part.text)
+        if part.frames:
+            frames = plural(part.frames, "frame")
+            summary = tag("summary", f"{frames} of workstealing")
+            lines = tag("details", summary, lines)
+        parts.append(lines)
+    return tag("div", *parts, class_="trace", tabindex="0")
 
 
 def _cells(row: TaskRow, where: dict[str, str], now_ms: int) -> tuple[str, ...]:

@@ -24,16 +24,17 @@ from workstealing.dashboard.markup import (
     tag,
     text,
 )
-from workstealing.dashboard.task_rows import task_rows
-from workstealing.dashboard.trace_markup import trace_markup
+from workstealing.dashboard.task_rows import task_rows, trace_markup
 from workstealing.inspecting import (
+    DueTimes,
     ErrorGroup,
     ErrorGroups,
     QueueStat,
     TaskFilter,
     TaskPage,
 )
-from workstealing.inspecting.formatting import duration_ms, relative_time
+from workstealing.inspecting.formatting import duration_ms, plural, relative_time
+from workstealing.inspecting.task_search import SEARCHED
 
 __all__ = (
     "Listing",
@@ -43,10 +44,6 @@ __all__ = (
     "tasks_page",
 )
 
-_STATES = (
-    *("waiting", "assigned", "running", "delayed", "parked", "paused", "steps"),
-    *("done", "dead"),
-)
 _AGES = {
     "": "any age",
     "60": "over 1 min",
@@ -67,9 +64,8 @@ class Listing:
     page: TaskPage
     groups: ErrorGroups | None = None
     """Of dead letters and delayed tasks."""
-    due: tuple[int, ...] = ()
-    """Of delayed tasks: how many are due in each stretch of time."""
-    due_step_ms: int = 0
+    due: DueTimes | None = None
+    """Of delayed tasks."""
 
 
 def tasks_page(listing: Listing, reader: Reader) -> str:
@@ -77,8 +73,8 @@ def tasks_page(listing: Listing, reader: Reader) -> str:
     seen, wanted, page = listing.stat, listing.wanted, listing.page
     body: list[str] = [queue_head(seen, "tasks", reader), _states(seen, wanted)]
     body.append(_filter_form(seen, wanted))
-    if listing.due:
-        body.append(_due(listing))
+    if listing.due is not None:
+        body.append(_due(listing.due))
     if listing.groups is not None and listing.groups.groups and not wanted.group:
         body += _group_part(seen, wanted, listing.groups, reader)
     if wanted.group:
@@ -165,16 +161,9 @@ def filter_fields(wanted: TaskFilter) -> dict[str, str]:
 
 
 def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
-    counts = {
-        "waiting": seen.waiting,
-        "assigned": seen.assigned,
-        "running": seen.running,
-        "delayed": seen.delayed,
-        "parked": seen.parked,
-        "paused": seen.paused,
-        "steps": seen.steps,
-        "done": seen.outcomes,
-        "dead": seen.dead,
+    counts: dict[str, int] = {
+        state: seen.outcomes if state == "done" else getattr(seen, state)
+        for state in SEARCHED
     }
     kept = {**filter_fields(wanted), "group": ""}
     tabs = [
@@ -184,7 +173,7 @@ def _states(seen: QueueStat, wanted: TaskFilter) -> Html:
             "current" if state == wanted.state else "",
             **{**where_of(seen), **kept, "state": state},
         )
-        for state in _STATES
+        for state in SEARCHED
     ]
     return tag("nav", *tabs, class_="tabs", aria_label="States")
 
@@ -222,10 +211,10 @@ def _age_of(wanted: TaskFilter) -> str:
 def _count(wanted: TaskFilter, page: TaskPage) -> str:
     shown = f"{len(page.rows):,}"
     if wanted.is_any:
-        return f"{shown} of {page.total:,} {tasks_in(wanted.state)}"
+        return f"{shown} of {page.total:,} {tasks_in(wanted.state, page.total)}"
     return (
         f"{shown} match, of {page.looked_at:,} looked at;"
-        f" {page.total:,} {tasks_in(wanted.state)} in all"
+        f" {page.total:,} {tasks_in(wanted.state, page.total)} in all"
     )
 
 
@@ -275,18 +264,16 @@ def _paging(
     return tag("nav", *links, class_="paging", aria_label="Pages") if links else text()
 
 
-def _due(listing: Listing) -> Html:
-    step = duration_ms(listing.due_step_ms)
-    soon, *_, far = listing.due
-    label = (
-        f"{soon:,} within {step}, {far:,} after"
-        f" {duration_ms(listing.due_step_ms * (len(listing.due) - 1))}"
-    )
+def _due(due: DueTimes) -> Html:
+    step = duration_ms(due.step_ms)
+    soon, *others, far = due.tasks
+    last = duration_ms(due.step_ms * (len(others) + 1))
+    label = f"{soon:,} within {step}, {far:,} after {last}"
     return tag(
         "section",
         tag("h2", "When they are due"),
         tag("p", f"{label}; each bar is {step}", class_="quiet"),
-        histogram(listing.due, label),
+        histogram(due.tasks, label),
         class_="card",
     )
 
@@ -331,7 +318,7 @@ def _group(
                 reader,
                 "replay-all",
                 where,
-                f"Replay these {one.tasks:,} …",
+                f"Replay {plural(one.tasks, 'task')} …",
                 path="/bulk",
             ),
             class_="acts",

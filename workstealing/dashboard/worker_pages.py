@@ -63,8 +63,7 @@ def workers_page(seen: Overview, reader: Reader) -> str:
     for snapshot in seen.snapshots:
         stat = snapshot.stat
         if stat.workers:
-            title = link("/queue", f"{stat.queue}/{stat.run}", **where_of(stat))
-            body += (tag("h2", title), workers_table(stat))
+            body += (tag("h2", queue_crumb(stat)), workers_table(stat))
     if len(body) == 1:
         body.append(tag("p", "No worker is alive.", class_="quiet"))
     return frame("Workers", [], body, reader)
@@ -97,7 +96,7 @@ def worker_page(view: WorkerView, reader: Reader) -> str:
     row = worker_row(worker)
     state = row["state"].split()[0]
     facts = [
-        ("queue", link("/queue", f"{seen.queue}/{seen.run}", **where_of(seen))),
+        ("queue", queue_crumb(seen)),
         ("process", f"{worker.pid or '?'} on {worker.host or '?'}"),
         ("joined", _joined(worker, seen.now_ms)),
         ("lease", _lease(worker)),

@@ -1,6 +1,6 @@
-"""What a person should know first of a queue, as sentences.
+"""What a person should know first about a queue, as sentences.
 
-An alarm is something that does not pass by itself, or that somebody should look at.
+An alarm is something that will not go away by itself, or that somebody should look at.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workstealing.inspecting.formatting import duration_ms, plural
+from workstealing.inspecting.stat_rows import oldest_age
 from workstealing.inspecting.views import QueueStat
 
 __all__ = ("Alarm", "alarms_of")
@@ -40,9 +41,8 @@ def _no_worker(stat: QueueStat) -> Alarm | None:
     if stat.living or is_paused or not stat.backlog:
         return None
     wait = "task waits" if stat.backlog == 1 else "tasks wait"
-    age = ""
-    if stat.oldest_at_ms is not None:
-        age = f"The oldest has waited for {_age(stat)}. "
+    age = oldest_age(stat)
+    waited = f"The oldest has waited for {age}. " if age else ""
     start, taken = "Start", stat.totals.brief
     if taken:
         # What of the backlog is brief is only known to the code of the tasks.
@@ -51,7 +51,7 @@ def _no_worker(stat: QueueStat) -> Alarm | None:
         start = f"{so_far} For others, start"
     return Alarm(
         f"{stat.backlog:,} {wait} and no worker is alive",
-        f"{age}{start} a worker: workstealing worker APP:QUEUE",
+        f"{waited}{start} a worker: workstealing worker APP:QUEUE",
         "waiting",
     )
 
@@ -85,20 +85,14 @@ def _dead_holders(stat: QueueStat) -> Alarm | None:
     ]
     if not dead:
         return None
-    held = sum(worker.waiting + worker.running for worker in dead)
+    held = plural(sum(worker.waiting + worker.running for worker in dead), "task")
     longest = duration_ms(-min(worker.lease_left_ms for worker in dead))
-    who = f"Worker {dead[0].name} has"
+    headline = (
+        f"Worker {dead[0].name} has been dead for {longest} and still holds {held}"
+    )
     if len(dead) > 1:
         who = f"{len(dead):,} workers have"
+        headline = f"{who} been dead for up to {longest} and still hold {held}"
     return Alarm(
-        f"{who} been dead for {longest} and still holds {plural(held, 'task')}"
-        if len(dead) == 1
-        else f"{who} been dead for up to {longest} and still hold"
-        f" {plural(held, 'task')}",
-        "Nobody does the upkeep that takes them back: start a worker.",
-        "",
+        headline, "Nobody does the upkeep that takes them back: start a worker.", ""
     )
-
-
-def _age(stat: QueueStat) -> str:
-    return duration_ms(stat.now_ms - (stat.oldest_at_ms or 0))

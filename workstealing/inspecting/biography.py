@@ -1,9 +1,9 @@
-"""What became of a task: where it was, for how long, and what befell it there.
+"""The life of a task: where it was, for how long, and what happened to it there.
 
-Scripts note events only of tasks that something befell, in server time; of all others
-the envelope or the outcome says something. Each event begins a stretch that ends with
-the next one, so the stretches add up to the whole. The first begins when the producer
-says that it submitted the task, by its own clock.
+Scripts record events, in server time, only for tasks to which something unusual
+happens; the life of all others is told from their envelope or outcome. Each event
+begins a stretch that ends with the next one, so the stretches add up to the whole. The
+first begins when the task was submitted, by the clock of its producer.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class LifeStretch:
     """A stretch of the life of a task: where it was, and what ended that."""
 
     kind: _Kind
-    """Whether it waited, was in the hands of a worker, or was so in vain."""
+    """Whether it waited, was run, or was run and failed."""
     words: str
     """Where it was, and for how long."""
     took_ms: int
     worker: str = ""
-    """Whose deque or hands it was in, if it was in one's."""
+    """The worker that had it in its deque or ran it, if one did."""
     ended_by: str = ""
-    """What befell it then; empty if it only moved on."""
+    """What happened to it at the end; empty if it only moved on."""
 
     def __str__(self) -> str:
         return f"{self.words}; {self.ended_by}" if self.ended_by else self.words
@@ -41,7 +41,7 @@ class LifeStretch:
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """An attempt that failed, and that was made again or will be."""
+    """A failed attempt that was or will be followed by another."""
 
     attempt: int
     worker: str
@@ -102,7 +102,7 @@ def biography_of(
     """Tell the life of a task; None if nothing is known of it.
 
     Args:
-        events: what scripts have noted, if something befell it.
+        events: what scripts have recorded, if anything.
         submitted_ms: when its envelope says that it was submitted, if there is one.
         due_ms: when its envelope says that it was to be run; 0: at once.
         taken_ms: when a worker took it, if one has it or ended it.
@@ -190,7 +190,7 @@ def _stretches(
             words = f"{duration_ms(passed)} of which nothing is kept"
             yield LifeStretch("waits", words, passed)
         elif one.letter == "t" and following.letter == "e" and took_ms is not None:
-            # It was not begun at once, and its end not reported at once.
+            # Its worker neither began it at once nor reported its end at once.
             ran = min(passed, took_ms)
             if passed > ran:
                 words = f"held by {one.worker} for {duration_ms(passed - ran)}"
@@ -199,7 +199,7 @@ def _stretches(
             yield LifeStretch("works", words, ran, one.worker)
         elif one.letter == "t":
             yield _in_hand(one, following, passed)
-        elif passed or _befell(following):
+        elif passed or _what_happened(following):
             yield _waiting(one, following, passed)
 
 
@@ -207,7 +207,7 @@ def _waiting(one: _Event, following: _Event, passed: int) -> LifeStretch:
     worker, took = one.worker, duration_ms(passed)
     place = _PLACES[one.letter].format(took, worker)
     if one.letter in _INBOX:
-        # Somebody had it in a deque at last: since when, nobody has noted.
+        # At the end it was in a deque; since when was not recorded.
         worker = (following.victim or following.worker) * (following.letter in "slh")
         if worker:
             place += f" and the deque of {worker}"
@@ -217,15 +217,15 @@ def _waiting(one: _Event, following: _Event, passed: int) -> LifeStretch:
         place = f"was not due for {took}"
     if following.letter == "now":
         place += " so far"
-    return LifeStretch("waits", place, passed, worker, _befell(following))
+    return LifeStretch("waits", place, passed, worker, _what_happened(following))
 
 
 def _in_hand(one: _Event, following: _Event, passed: int) -> LifeStretch:
     worker, took, letter = one.worker, duration_ms(passed), following.letter
-    words, then = f"ran {took} in {worker}", _befell(following)
+    words, then = f"ran {took} in {worker}", _what_happened(following)
     kind: _Kind = "works"
     if letter == "l":
-        # When it renewed its lease last, and so for how long it ran, nobody knows.
+        # When the worker renewed its lease last is unknown, and so is how long it ran.
         how_long = f"{took} from its start until its lease had ended"
         words = f"{worker} died while running it; {how_long}"
         kind, then = "fails", ""
@@ -240,8 +240,8 @@ def _in_hand(one: _Event, following: _Event, passed: int) -> LifeStretch:
     return LifeStretch(kind, words, passed, worker, then)
 
 
-def _befell(event: _Event) -> str:
-    told = _BEFELL.get(event.letter, "").format(event.worker, event.note)
+def _what_happened(event: _Event) -> str:
+    told = _HAPPENED.get(event.letter, "").format(event.worker, event.note)
     return told.removesuffix(": ")
 
 
@@ -258,7 +258,7 @@ _PLACES = {
     "c": "{0} until it stopped",
     "e": "",
 }
-_BEFELL = {
+_HAPPENED = {
     "s": "stolen by {0}",
     "f": "failed: {1}",
     "z": "asked to be run again later",

@@ -1,10 +1,11 @@
 """Who may run a task that waits: a worker in its shard or in another, a spare moment.
 
-Workers leave a shard that has none of its tasks for another that has, so those of other
-shards are hope as well. They are only asked for if nobody in its own can run it.
+Workers move from a shard without tasks to one that has some, so a worker of another
+shard may come and run it. The other shards are only read if no worker in the shard of
+the task can run it.
 
-Whether a task is brief is known to its definition and to nobody else: who looks without
-the code of the tasks is told of workers, and of tasks that a slice was too short for.
+Only the definition of a task says whether it is brief. Without the code of the tasks,
+the answer names workers, and tasks for which a slice was too short.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def prospects_of(
         around: what else is known of its queue.
         task_id: the id of the task.
         seen: what is known of the task.
-        is_near: whether it runs as soon as somebody is free; otherwise, only a queue or
-            a shard that nobody works for is worth a word.
+        is_near: whether it runs as soon as a worker is free; otherwise only a queue or
+            a shard without workers is mentioned.
     """
     ability = preview_envelope(seen.envelope).ability
     needed = ability if is_near else ""
@@ -64,7 +65,7 @@ def prospects_of(
     if (yield from ask(listing_calls.is_field(keys.too_long, task_id))):
         return [*hope, _TOO_SHORT]
     is_brief = any(one.brief and ability in one.abilities for one in around.definitions)
-    # Where there are workers, what somebody has died with is theirs.
+    # A task that a worker has died with is left to workers, if there are any.
     if not is_brief or (alive and seen.deaths):
         return hope
     if hope == [_NOBODY]:

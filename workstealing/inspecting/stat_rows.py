@@ -1,4 +1,4 @@
-"""What every view of a queue shows of it, as texts: counts, workers, totals, upkeep.
+"""What every view of a queue shows of it, as texts: counts, workers, limits, totals.
 
 `queue stat`, `top`, the dashboard and the gauges lay these out in their own ways, but
 take titles, order and wording from here, so they agree with each other.
@@ -9,16 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from workstealing.inspecting.formatting import duration_ms, plural, timestamp
+from workstealing.inspecting.formatting import (
+    duration,
+    duration_ms,
+    plural,
+    timestamp,
+)
 from workstealing.inspecting.views import QueueStat, WorkerStat
+from workstealing.queue.limit_calls import LimitState
+from workstealing.tasks.context import Progress
 
 __all__ = (
     "PLACE_TITLES",
     "WORKER_TITLES",
+    "limit_text",
     "live_first",
     "oldest_age",
     "pause_lines",
     "place_counts",
+    "remaining_time",
     "totals_text",
     "upkeep_ages",
     "worker_row",
@@ -46,6 +55,10 @@ WORKER_TITLES = (
     "host",
     "pid",
 )
+
+
+# An estimate from less of a task would jump about.
+_EARLY = 0.01
 
 
 def place_counts(stat: QueueStat) -> dict[str, str]:
@@ -93,6 +106,22 @@ def worker_row(worker: WorkerStat) -> dict[str, str]:
         str(worker.pid or ""),
     )
     return dict(zip(WORKER_TITLES, cells, strict=True))
+
+
+def limit_text(limit: LimitState) -> str:
+    """Return what a limit allows, and whether an operator has set it."""
+    allowed = f"{limit.concurrency or 0:,} at once"
+    if limit.rate is not None and limit.period is not None:
+        allowed = f"{limit.rate:,} in {duration(limit.period)}"
+    return f"{allowed}, set by an operator" if limit.is_overridden else allowed
+
+
+def remaining_time(progress: Progress, passed_ms: int) -> str:
+    """Estimate how long a task still takes; empty if it is too early to tell."""
+    share = progress.done / progress.total if progress.total else 0.0
+    if passed_ms <= 0 or not _EARLY < share < 1:
+        return ""
+    return duration_ms(round(passed_ms * (1 - share) / share))
 
 
 def totals_text(stat: QueueStat) -> str:

@@ -192,7 +192,7 @@ def _paused(seen: Trace, where: str) -> list[str]:
 
 
 def _expiry(seen: Trace) -> list[str]:
-    """Say until when a task may be begun, if that was said."""
+    """Say until when a task may be begun, if it expires."""
     deadline = preview_envelope(seen.envelope).deadline
     if not deadline:
         return []
@@ -321,7 +321,7 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
 
 
 def _waits_of_others(keys: QueueKeys, outcome: TaskOutcome) -> Sentences:
-    """Say how long such tasks waited then: of each that is over, nobody keeps it."""
+    """Say how long tasks of its name waited then; its own wait is not kept."""
     # Workers add up what they have seen every few seconds, perhaps a minute later.
     around = yield from read_history((keys,), outcome.began + 60_000, 2)
     for one in around.tasks:

@@ -1,8 +1,8 @@
 """Finds tasks by state, name, worker, error, id and age, a page at a time.
 
-No page looks at more than a thousand tasks: with a filter that few match, a page may be
-short or empty and still be followed by another. A page goes on behind the last task of
-the one before, wherever that task stands by then.
+No page looks at more than 500 tasks: with a filter that few match, a page may be short
+or empty and still be followed by another. A page goes on behind the last task of the
+one before, wherever that task stands by then.
 """
 
 from __future__ import annotations
@@ -146,10 +146,10 @@ def search_tasks(
             most = min(most, limit - len(rows))
         stretch = yield from walk.members(most)
         found = yield from _rows(keys, wanted.state, stretch, seen)
-        for n, (one, row) in enumerate(found):
+        for n, pair in enumerate(found):
             looked_at += 1
-            if row is not None and wanted.has(row, one, seen.now_ms):
-                rows.append(row)
+            if pair is not None and wanted.has(*pair, seen.now_ms):
+                rows.append(pair[0])
             if len(rows) == limit:
                 is_last = n == len(found) - 1 and walk.is_over
                 after = "" if is_last else stretch[n].place
@@ -227,33 +227,20 @@ def _containers(
 
 def _rows(
     keys: QueueKeys, state: str, members: Sequence[HeldMember], seen: Counts
-) -> Flow[list[tuple[TaskSummary, TaskRow | None]]]:
+) -> Flow[list[tuple[TaskRow, TaskSummary] | None]]:
     """Read one row for each member; None for one that is there in name only."""
-    found = {
-        one.id: one
-        for one in (yield from summaries(keys, [member.id for member in members]))
-    }
+    tasks = yield from summaries(keys, [member.id for member in members])
+    found = {one.id: one for one in tasks}
     in_lines = [member.name for member in members if member.container == "lines"]
     notes: dict[str, str] = {}
     if in_lines:
         notes = yield from _line_notes(keys, in_lines)
-    gone = TaskSummary("", b"", 0, "", "", b"", 0, 0, 0)
-    return [
-        (
-            found.get(member.id, gone),
-            _row_of(
-                found[member.id],
-                state,
-                member.container,
-                member.ms,
-                seen.pauses,
-                notes.get(member.id, ""),
-            )
-            if member.id in found
-            else None,
-        )
-        for member in members
-    ]
+    rows: list[tuple[TaskRow, TaskSummary] | None] = []
+    for member in members:
+        one, note = found.get(member.id), notes.get(member.id, "")
+        row = _row_of(one, state, member, seen.pauses, note) if one else None
+        rows.append((row, one) if one and row else None)
+    return rows
 
 
 def _line_notes(keys: QueueKeys, members: Sequence[str]) -> Flow[dict[str, str]]:
@@ -270,23 +257,24 @@ def _line_notes(keys: QueueKeys, members: Sequence[str]) -> Flow[dict[str, str]]
 
 
 def _row_of(
-    one: TaskSummary, state: str, container: str, ms: int, pauses: Pauses, note: str
+    one: TaskSummary, state: str, member: HeldMember, pauses: Pauses, note: str
 ) -> TaskRow | None:
     if state == "dead":
-        return dead_letter_row(one, ms)
+        return dead_letter_row(one, member.ms)
     if state == "done":
         return ended_row(one) if has_ended(one) else None
     if state == "delayed":
-        return task_row(one, State.DELAYED, "later", at_ms=ms, note=last_failure(one))
+        note = last_failure(one)
+        return task_row(one, State.DELAYED, "later", at_ms=member.ms, note=note)
     if not one.envelope:
         return None
     if state == "parked":
-        reason = f"no worker could run {container}"
+        reason = f"no worker could run {member.container}"
         return waiting_row(one, State.PARKED, "parked", reason)
     if state == "paused":
-        return waiting_row(one, State.PAUSED, "paused", "its name is paused")
+        return not_begun_row(one, State.PAUSED, "paused", pauses, "it is being resumed")
     if state == "assigned":
-        return not_begun_row(one, State.ASSIGNED, f"queues/{container}", pauses)
+        return not_begun_row(one, State.ASSIGNED, f"queues/{member.container}", pauses)
     if one.worker:
         return None
     return not_begun_row(one, State.WAITING, "inbox", pauses, note or last_failure(one))

@@ -29,7 +29,7 @@ class TracebackPart:
 
 
 def parts_of_traceback(traceback: str) -> list[TracebackPart]:
-    """Split a traceback into what is of interest and what is the library's."""
+    """Split a traceback into the user's frames and those of the library."""
     lines = traceback.rstrip("\n").split("\n")
     is_ours = False
     marked: list[tuple[bool, str]] = []

@@ -97,7 +97,7 @@ class QueueTotals:
     """Tasks that were taken back from dead workers."""
     stolen: int
     forgotten: int = 0
-    """Dead letters that nobody looked after: they were too old or too many."""
+    """Dead letters that were deleted because they were too old or too many."""
     brief: int = 0
     """Tasks that were taken in spare moments."""
 
@@ -140,12 +140,12 @@ class QueueStat:
     waiting: int
     """Tasks that are due and that no worker has yet, as `count(state="waiting")`."""
     inbox: tuple[int, int, int]
-    """Those without limits and fair keys, by priority.
+    """Waiting tasks without limits and fair keys, by priority.
 
     Cancelled ones that were not skipped yet are among them.
     """
     oldest_at_ms: int | None
-    """When the longest waiting was submitted, also of those held back.
+    """When the task was submitted that has waited longest, held back or not.
 
     None if nothing waits. Of tasks with limits or fair keys, the first of 50 lines.
     """

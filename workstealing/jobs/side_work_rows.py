@@ -1,22 +1,31 @@
-"""How the side work of a fleet is put into words, for the command line and the web."""
+"""What the command line and the dashboard show of a fleet's side work, as texts.
+
+They choose columns and lay them out in their own ways, but take the cells from here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workstealing.inspecting.formatting import duration_ms, percent, plural
-from workstealing.jobs.fleet_side_work import FleetJob, FleetSideWork
+from workstealing.inspecting.formatting import (
+    duration,
+    duration_ms,
+    one_decimal,
+    percent,
+    plural,
+)
+from workstealing.jobs.fleet_side_work import FleetHost, FleetJob, FleetSideWork
 from workstealing.jobs.side_work_verdicts import OUT_OF_SHARE
 from workstealing.recruiting.observed_plan import Proposal
-from workstealing.telemetry.events import REFUSALS
+from workstealing.telemetry.events import REFUSALS, Outcome
 
 __all__ = (
     "NOBODY",
     "NOT_ALL",
+    "host_row",
+    "job_row",
     "pace_text",
     "planned_text",
-    "productive_text",
-    "refusals_text",
     "seen_ago",
     "summary_text",
     "why_text",
@@ -33,6 +42,43 @@ def summary_text(seen: FleetSideWork) -> str:
         f"The last hour of {plural(len(seen.hosts), 'host')}: side work took"
         f" {percent(seen.share)} of the processes' time."
     )
+
+
+def job_row(job: FleetJob, now_ms: int) -> dict[str, str]:
+    """Return the cells of a job by their titles; `time` is its share of time."""
+    begun = job.drawn - job.refused
+    last_ms = job.last_productive_ms
+    return {
+        "job": job.name,
+        "host": job.host,
+        "hosts": f"{job.hosts:,}",
+        "pace": pace_text(job.rate, job.every, of_fleet=job.of_fleet),
+        "drawn": f"{job.drawn:,}",
+        "worked": f"{job.worked:,}",
+        "empty": f"{job.outcomes[Outcome.EMPTY]:,}",
+        "errors": f"{job.outcomes[Outcome.ERROR]:,}",
+        "refused": _refusals(job),
+        "mean": duration(job.seconds / begun) if begun else "",
+        "time": percent(job.share),
+        "find work": yield_text(job),
+        "last worked": "not lately" if last_ms is None else seen_ago(last_ms, now_ms),
+        "verdict": str(job.verdict.kind),
+        "planned pace": planned_text(job, job.proposal()),
+    }
+
+
+def host_row(host: FleetHost, now_ms: int) -> dict[str, str]:
+    """Return the cells of a host by their titles; `time` is its share of time."""
+    per_second = host.calls / host.process_seconds if host.process_seconds else 0.0
+    return {
+        "host": host.name,
+        "process time": duration(host.process_seconds),
+        "moments": f"{host.calls:,}",
+        "moments/s": one_decimal(per_second),
+        "time": percent(host.share),
+        "faults": f"{host.faults + host.setup_failures:,}",
+        "last seen": seen_ago(host.seen_ms, now_ms),
+    }
 
 
 def pace_text(
@@ -64,7 +110,7 @@ def why_text(proposal: Proposal, jobs: Sequence[FleetJob]) -> str:
     return f"{proposal.why} ({busiest.name}, {percent(busiest.share)})"
 
 
-def refusals_text(job: FleetJob) -> str:
+def _refusals(job: FleetJob) -> str:
     """Name the reasons of refusals: `12 budget, 3 open`."""
     counts = [(job.outcomes[outcome], str(outcome)) for outcome in REFUSALS]
     return ", ".join(f"{count:,} {why}" for count, why in counts if count) or "0"
@@ -73,13 +119,6 @@ def refusals_text(job: FleetJob) -> str:
 def yield_text(job: FleetJob) -> str:
     """Say which part of the slices found work."""
     return percent(job.yielded) if job.seen.judged else ""
-
-
-def productive_text(job: FleetJob, now_ms: int) -> str:
-    """Say when a slice last worked."""
-    if job.last_productive_ms is None:
-        return "not lately"
-    return seen_ago(job.last_productive_ms, now_ms)
 
 
 def seen_ago(at_ms: int, now_ms: int) -> str:

@@ -1,3 +1,3 @@
-"""Rehearsals: a task meets, on one's own machine, what production has in store."""
+"""Rehearsals: a task goes through the failures of production on one's own machine."""
 
 from __future__ import annotations

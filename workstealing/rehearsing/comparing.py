@@ -1,4 +1,4 @@
-"""Compares what a story has led to with what the task does undisturbed, in words."""
+"""Says in words how the result of a story differs from that of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SHOWN_ENTRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class StoryResult:
-    """What a story has led to."""
+    """What a story left behind, and how it went."""
 
     findings: StoryFindings
     in_queues: InQueues
     result: Any = None
-    """What of its result is compared."""
+    """The part of its result that is compared."""
     left: Any = None
-    """What the user's own function found afterwards."""
+    """What the user's function `after` returned."""
 
 
 def problems_of_undisturbed(first: StoryResult, second: StoryResult) -> list[str]:
@@ -62,7 +62,7 @@ def problems_of(
     *,
     runs_once: bool,
 ) -> list[str]:
-    """Return what is wrong with what a story has led to, a sentence each."""
+    """Return what is wrong with the result of a story, a sentence each."""
     if runs_once:
         return [*_broken_promises(seen)]
     if problems := [*_odd_ends(seen)]:
@@ -84,7 +84,7 @@ def problems_of(
 
 
 def _odd_ends(seen: StoryResult) -> Iterator[str]:
-    """Say how a task ended that is not done."""
+    """Say how a task ended, if it is not done."""
     if seen.findings.problem:
         yield f"{_capitalized(seen.findings.problem)}."
         return
@@ -96,7 +96,7 @@ def _odd_ends(seen: StoryResult) -> Iterator[str]:
 
 
 def _broken_promises(seen: StoryResult) -> Iterator[str]:
-    """Say what a task that is never run twice has not kept to."""
+    """Say what went wrong with a task that must never be run twice."""
     if seen.findings.problem:
         yield f"{_capitalized(seen.findings.problem)}."
     if seen.findings.begun > 1:
@@ -130,7 +130,7 @@ def _times(number: int) -> str:
 
 
 def _difference(found: Any, usual: Any) -> Iterator[str]:
-    """Say in what way something is not as usual, if it is not."""
+    """Say how a value differs from that of the undisturbed run, if it does."""
     if found == usual:
         return
     if not isinstance(found, Mapping) or not isinstance(usual, Mapping):

@@ -1,8 +1,8 @@
-"""Counts how far a task has come, and kills or holds its process at a point.
+"""Counts the steps and saves of a task, and kills or holds its process at one of them.
 
 Steps, the lines that are executed, are counted by Python's own tracing, in the thread
-that runs the task and in the code of the task's package only. Nothing of it is there
-outside of a rehearsal.
+that runs the task and in the code of the task's package only. Outside of a rehearsal
+nothing is traced.
 """
 
 from __future__ import annotations
@@ -39,39 +39,39 @@ _LOOK_SECONDS = 0.001
 
 
 class HeldClock:
-    """The clock of a worker that can be frozen, and wake up later than it thought."""
+    """The clock of a worker: it can be stopped, and jumps ahead when it is released."""
 
     def __init__(self) -> None:
         self._behind = 0.0
         self._held_at: float | None = None
 
     def monotonic(self) -> float:
-        """Return the seconds that this worker believes in."""
+        """Return the time as this worker sees it, in seconds."""
         if self._held_at is not None:
             return self._held_at
         return time.monotonic() - self._behind
 
     def hold(self) -> None:
-        """Let no time pass."""
+        """Stop the clock."""
         self._held_at = self.monotonic()
 
     def release(self, later: float) -> None:
-        """Let time pass again, as if so many seconds had passed meanwhile."""
+        """Start the clock again, as if it had been stopped for *later* seconds."""
         assert self._held_at is not None, "it is held"
         self._behind = time.monotonic() - self._held_at - later
         self._held_at = None
 
 
 class FaultInjector:
-    """What is to happen to the process that runs a task, and where.
+    """Kills or holds the process that runs a task, at one point of its run.
 
     Args:
-        package: whose lines are steps.
-        point: where it happens; None: nothing does.
-        kills: the process is killed there; otherwise it is held.
-        channel: who is told, and says when to go on.
-        clock: that of the worker.
-        lease: for how many seconds it must be silent to lose its lease.
+        package: the package whose lines count as steps.
+        point: where it happens; None for an undisturbed run.
+        kills: whether the process is killed there; otherwise it is held.
+        channel: to the story server, which says when to go on.
+        clock: the clock of the worker.
+        lease: the worker loses its lease after this many silent seconds.
     """
 
     def __init__(
@@ -92,17 +92,17 @@ class FaultInjector:
         self._lease = lease
         self._can_speak = Lock()
         self._context: ExecutionContext | None = None
-        # Not the order and its frames themselves: what they refer to would be kept, and
-        # a file that the task leaves to be closed by itself would stay open.
+        # Not the exception and its frames themselves: all that they refer to would be
+        # kept alive, and a file that the task does not close would stay open.
         self._stop: weakref.ref[StopWork] | None = None
         self._stopped_at: dict[int, int] = {}
         self._gone_back: set[int] = set()
         self._went_on = ""
         self.findings = WorkerFindings("ended")
-        """What there is to say of the process so far."""
+        """What was counted and seen so far."""
 
     def cut_off_at_point(self, heartbeat: Callable[[], None]) -> Callable[[], None]:
-        """Return a heartbeat that is silent once the process was held."""
+        """Return a heartbeat that is silent from the moment the process is held."""
 
         def beat() -> None:
             if self._can_speak.acquire(blocking=False):
@@ -144,7 +144,7 @@ class FaultInjector:
         if not self._is_own(frame):
             return None
         if frame.f_trace is None:
-            # A new frame may be where one was that has ended.
+            # A new frame may have the id of one that has ended.
             self._stopped_at.pop(id(frame), None)
         return self._in_frame
 
@@ -161,9 +161,9 @@ class FaultInjector:
         return self._in_frame
 
     def _see_stop(self, stop: StopWork, frame: FrameType) -> None:
-        """Note an order to stop; if it is the second one, the first was not obeyed.
+        """Note a StopWork; a second one means that the first was not obeyed.
 
-        One order is seen again in each frame that it passes.
+        Each frame that one passes through reports it again.
         """
         if self._stop is None:
             self._stop = weakref.ref(stop)
@@ -176,15 +176,15 @@ class FaultInjector:
             self._note_going_on(_place(frame))
 
     def _is_back_at_work(self, frame: FrameType) -> bool:
-        """Tell whether a loop has begun another round after the order to stop.
+        """Tell whether a loop has begun another round after StopWork was raised.
 
-        What follows in the code is tidying up, however much it is.
+        Code after that point is taken for tidying up, however much of it there is.
         """
         if frame.f_lasti > self._stopped_at.get(id(frame), -1):
             return False
         if id(frame) in self._gone_back:
             return True
-        # The first line may be the condition of the loop, which ends it.
+        # The first line back may be the condition that ends the loop.
         self._gone_back.add(id(frame))
         return False
 
@@ -202,8 +202,8 @@ class FaultInjector:
         self._hold()
 
     def _hold(self) -> None:
-        """Be frozen, until somebody says how to go on."""
-        # For good, and not before a heartbeat under way has ended.
+        """Stop here until the story server says how to go on."""
+        # Never released; and a heartbeat that is under way ends first.
         self._can_speak.acquire()
         self._clock.hold()
         self.findings.what = "held"
@@ -215,7 +215,7 @@ class FaultInjector:
         self._clock.release(self._lease if go_on.learns_of_it else 0.0)
         context = self._context
         while go_on.learns_of_it and context is not None and not context.lease_lost:
-            # The supervisor notices soon, and tells the task.
+            # The supervisor will notice and tell the task.
             time.sleep(_LOOK_SECONDS)
 
     def _where(self, frame: FrameType | None) -> str:

@@ -1,8 +1,7 @@
-"""What the processes of a rehearsal tell each other: one JSON object to a line.
+"""The messages between the processes of a rehearsal: one JSON object to a line.
 
-The user's process tells another, the story server, what to import and which stories to
-run. The story server forks workers, which tell it where they are; it tells them when to
-go on.
+The user's process tells the story server what to import and which stories to run. The
+story server forks workers, which report where they are, and tells them when to go on.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class TaskSetup(msgspec.Struct, frozen=True):
-    """Which task it is about, and how a new process finds it."""
+    """Which task is rehearsed, and how a new process imports it."""
 
     main: dict[str, str]
-    """Which script the queue or the task is in, as multiprocessing says it, if any."""
+    """The main script, as multiprocessing describes it, if the task is in it."""
     modules: list[str]
-    """What is to be imported; the first one has the queue."""
+    """The modules to import; the first one has the queue."""
     files: dict[str, str]
-    """Where the modules are, in case that they cannot be imported by their names."""
+    """The files of the modules, in case they cannot be imported by name."""
     queue: str
     """The name of the queue in its module."""
     task: str
@@ -55,27 +54,27 @@ class RunStory(msgspec.Struct, frozen=True):
 
 
 class StoryFindings(msgspec.Struct):
-    """What the story server has to say: it is ready, or how a story went."""
+    """The report of the story server: that it is ready, or how a story went."""
 
     problem: str = ""
-    """Why it could not be run, or what went wrong that nobody had planned."""
+    """Why it could not be run, or what went wrong unexpectedly."""
     where: str = ""
-    """Where it happened; empty if it did not come to that."""
+    """Where it happened; empty if the task did not come that far."""
     is_reached: bool = True
     """Whether the task came to the point of the story."""
     is_blocked: bool = False
     """Whether one process had to wait for the other, which was held."""
     steps: int = 0
-    """How many the first process took."""
+    """Steps that the first process took."""
     saves: int = 0
     begun: int = 0
     """How often the task was begun, by all processes together."""
     ignored: str = ""
-    """Where it went on although it had been told to stop; empty: it did not."""
+    """Where it went on after it was told to stop; empty if it stopped."""
 
 
 class WorkerFindings(msgspec.Struct):
-    """What a worker has to say: it waits, is about to be killed, or is over."""
+    """The report of a worker: it is held, about to be killed, or has ended."""
 
     what: Literal["held", "dying", "ended", "failed"]
     where: str = ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from workstealing.inspecting.formatting import plural
+
 __all__ = ("Rehearsal", "StoryVerdict")
 
 
@@ -51,7 +53,7 @@ class Rehearsal:
     def summary(self) -> str:
         """How many stories failed, and the seed, in a line."""
         run = sum(one.status != "skipped" for one in self.verdicts)
-        stories = "1 story" if run == 1 else f"{run} stories"
+        stories = plural(run, "story", "stories")
         if self.passed:
             return f"{self.task} passed {stories} (seed {self.seed})"
         return (

@@ -1,6 +1,6 @@
-"""The server of a rehearsal: one of its own, forgotten before each story.
+"""The server of a rehearsal: a Redis of its own, emptied before each story.
 
-What is in it afterwards is all that the stories of a task have left in any queue.
+What it holds after a story is all that the story has left in any queue.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class InQueues:
 
 
 class RehearsalServer:
-    """A server that only the rehearsal knows; it ends with it."""
+    """A server for the rehearsal alone, stopped at its end."""
 
     def __init__(self) -> None:
         self._server = Server()
@@ -40,11 +40,11 @@ class RehearsalServer:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its address."""
         return self._server.url
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         self._command("FLUSHALL")
 
     def look(self, keys: QueueKeys, task_id: str) -> InQueues:

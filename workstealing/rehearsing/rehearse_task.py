@@ -1,4 +1,4 @@
-"""Rehearses a task: has its stories run, and compares what each led to."""
+"""Rehearses a task: runs its stories, and compares their results."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import msgspec
 from workstealing._checks import checked_number, checked_whole
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import ConfigurationError
+from workstealing.inspecting.formatting import plural
 from workstealing.rehearsing.comparing import (
     StoryResult,
     problems_of,
@@ -41,11 +42,11 @@ from workstealing.workers.queue_location import QueueLocation
 __all__ = ("POINTS", "STORY_SECONDS", "RehearsalOptions", "drawn_seed", "rehearse_task")
 
 POINTS = 4
-"""How many steps are drawn for each kind of story, unless it is said."""
+"""How many steps are drawn for each kind of story by default."""
 STORY_SECONDS = 30.0
-"""How long a story may last, unless it is said."""
+"""How long a story may take by default."""
 
-# Each story has the same, since a task may write it down.
+# The same in each story, since a task may store its id.
 _TASK_ID = "rehearsal"
 _LARGEST_SEED = 2**31 - 1
 _MOST_DRAWN = 1_000_000
@@ -56,13 +57,13 @@ class RehearsalOptions:
     """How a task is to be rehearsed; checked when it is made."""
 
     seed: int
-    """Which points are taken."""
+    """Chooses the points."""
     before: Callable[[], object] | None = None
-    """Makes the same start for each story."""
+    """Restores the same start for each story."""
     after: Callable[[], Any] | None = None
     """Returns what a story has left behind, to be compared."""
     key: Callable[[Any], Any] | None = None
-    """Returns what of a result is to be compared."""
+    """Returns the part of a result that is compared."""
     points: int = POINTS
     timeout: float = STORY_SECONDS
 
@@ -88,7 +89,7 @@ class RehearsalOptions:
 
 
 def drawn_seed() -> int:
-    """Return a seed for a rehearsal that is given none; short, as it may be typed."""
+    """Return a random seed that is short enough to be typed."""
     return SystemRandom().randrange(_MOST_DRAWN)
 
 
@@ -119,7 +120,7 @@ def rehearse_task(
 
 
 class _Rehearser:
-    """Has stories run, and judges them."""
+    """Runs stories, and judges them."""
 
     def __init__(
         self,
@@ -185,7 +186,7 @@ class _Rehearser:
         return StoryResult(findings, in_queues, self._compared(in_queues.outcome), left)
 
     def _compared(self, outcome: TaskOutcome | None) -> Any:
-        """Return what of a result is compared."""
+        """Return the part of a result that is compared."""
         if outcome is None or outcome.state != "done":
             return None
         if self._options.key is None:
@@ -211,9 +212,7 @@ def _skipped(story: str, why: str) -> StoryVerdict:
 
 
 def _measured(findings: StoryFindings) -> str:
-    steps = "1 step" if findings.steps == 1 else f"{findings.steps} steps"
-    saves = "1 save" if findings.saves == 1 else f"{findings.saves} saves"
-    return f"{steps}, {saves}"
+    return f"{plural(findings.steps, 'step')}, {plural(findings.saves, 'save')}"
 
 
 def _left_out(steps: int, saves: int, *, runs_once: bool) -> Iterator[StoryVerdict]:

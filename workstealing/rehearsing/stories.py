@@ -1,4 +1,4 @@
-"""What happens to a task in a rehearsal, as values, and where; drawn by a seed.
+"""The stories of a rehearsal: what happens to the task, and where, drawn by a seed.
 
 A story is one run of a task with one mishap. Where it happens is a point of the run: a
 save, the end, or a step. A step is an executed line of the task's own package, so a
@@ -22,7 +22,7 @@ __all__ = (
 )
 
 MOST_SAVES = 20
-"""Of a task that saves more often, the first, the last and some between are taken."""
+"""Of more saves than this, the first, the last and some in between are tried."""
 
 StoryKind = Literal[
     "undisturbed", "run twice", "killed", "report lost", "lease lost", "two at once"
@@ -90,13 +90,16 @@ def drawn_stories(
         steps: how many it took when nothing happened to it.
         saves: how often it saved.
         points: how many steps to draw for each kind of story.
-        runs_once: it is never run again, so nothing is tried that would need it.
+        runs_once: it must never be run again, so stories that would are left out.
     """
     draw = Random(seed)  # noqa: S311 - not for secrets, and it must be repeatable
     at_saves = [
-        StoryPoint(at, number)
+        point
         for number in _chosen_saves(draw, saves)
-        for at in (_BEFORE, _AFTER)
+        for point in (
+            StoryPoint("before save", number),
+            StoryPoint("after save", number),
+        )
     ]
     kills = [*at_saves, *_drawn_steps(draw, steps, points)]
     stories = [RehearsalStory("killed", point) for point in kills]
@@ -117,10 +120,6 @@ def drawn_stories(
         *stories,
         *(RehearsalStory("two at once", *pair) for pair in pairs),
     ]
-
-
-_BEFORE: Literal["before save"] = "before save"
-_AFTER: Literal["after save"] = "after save"
 
 
 def _chosen_saves(draw: Random, saves: int) -> list[int]:

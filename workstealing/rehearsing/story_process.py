@@ -1,8 +1,8 @@
-"""The story server as the user's process sees it: started, told to run stories, ended.
+"""Starts the story server from the user's process, has stories run, and ends it.
 
-A story that lasts too long is ended with its server, and the next one has another.
-All its processes are in a session of their own: nobody else's are ever ended, and a
-Ctrl-C on the terminal reaches the user's process alone, which ends them.
+A story that takes too long is killed with its server, and the next one gets another.
+All its processes are in a session of their own: no other process is ever killed, and a
+Ctrl-C on the terminal reaches only the user's process, which ends them.
 """
 
 from __future__ import annotations

@@ -44,9 +44,8 @@ from workstealing.rehearsing.story_worker import WorkerSetup, run_worker
 __all__ = ("serve_stories",)
 
 _SCRIPTS = ("submit_unique", "join", "unpark", "exchange", "note", "leave", "survey")
-
-
-# Seconds, and twice the time that the task takes undisturbed: less than databases wait.
+# Seconds to wait for one worker before the other goes on; twice the undisturbed run is
+# added. Databases wait for a lock longer than this.
 _PATIENCE = 1.0
 _OTHER_OPTIONS = (
     *("lease", "retention", "max_outcomes", "max_length", "replicas", "shards"),
@@ -55,7 +54,7 @@ _OTHER_OPTIONS = (
 
 
 def serve_stories(descriptor: int) -> None:
-    """Import the program, and run stories until nobody orders any."""
+    """Import the program, and run stories until the channel is closed."""
     orders = ProcessChannel(socket.socket(fileno=descriptor))
     setup = orders.receive(TaskSetup)
     if setup is None:
@@ -83,7 +82,7 @@ class _StoryWorker:
 
 
 class _WentWrong(Exception):
-    """A process did what nobody had planned."""
+    """A process did what the story had not planned."""
 
 
 class _StoryServer:
@@ -136,8 +135,8 @@ class _StoryServer:
     ) -> None:
         """Let the second go as far as it gets, then the first, then the second.
 
-        One that does not get anywhere waits for the other, for a lock or a transaction
-        that the other has open: that is no defect, and then the other goes on.
+        One that does not get anywhere waits for a lock or a transaction of the other:
+        that is no defect, and the other goes on.
         """
         second = self._receive_soon(other)
         one.channel.send(Continue(learns_of_it))
@@ -181,7 +180,7 @@ class _StoryServer:
     def _is_silent(self, worker: _StoryWorker, seconds: float | None) -> bool:
         ready, _, _ = select.select([worker.channel, self._orders], [], [], seconds)
         if self._orders in ready:
-            # Nobody orders anything now, so it is the end of our parent.
+            # No order is due now, so the user's process has ended.
             os.killpg(0, signal.SIGKILL)
         return not ready
 
@@ -242,7 +241,7 @@ def _imported(name: str, path: str | None) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         spec = path and importlib.util.spec_from_file_location(name, path)
-        # It may be there, and import another that is not.
+        # The module may exist, and import another that does not.
         missing = error.name is not None and f"{name}.".startswith(f"{error.name}.")
         if not spec or not missing or spec.loader is None:
             raise

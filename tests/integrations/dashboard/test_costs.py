@@ -160,4 +160,5 @@ async def test_no_page_lets_the_server_run_more_than_a_hundred_commands(
         costs[path] = [await look(path)]
 
     assert {page: cost for page, cost in costs.items() if max(cost) > 100} == {}
-    assert {page: cost for page, cost in costs.items() if cost[-1] > cost[0]} == {}
+    # How many shards a queue has is asked again every few seconds.
+    assert {page: cost for page, cost in costs.items() if cost[-1] > cost[0] + 1} == {}

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from workstealing.cli.consoles import wrapped
+from workstealing.cli.queue_tables import tree_lines
 from workstealing.cli.tables import (
     Curve,
     PagePart,
@@ -17,7 +18,6 @@ from workstealing.cli.tables import (
     print_page,
     rendered,
 )
-from workstealing.cli.tree_drawing import tree_lines
 from workstealing.inspecting import TreeNode
 
 LONG = "3f9c2b7a51d0e864-" * 6
