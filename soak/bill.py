@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from soak import app
+from soak.crowding import look_for_crowds
 from soak.ledger import Entry
 from soak.producer import GROUP_SIZES
 from soak.stage import Stage
@@ -62,6 +63,7 @@ def make_bill(stage: Stage) -> Bill:
     _check_once(bill, found)
     _check_cancellations(bill, found)
     _check_permits(bill)
+    _check_limits(bill, found)
     _check_schedule(bill, found)
     _check_counters(bill, found)
     bill.groups = sum(entry.words[1] == "group" for entry in events["tried"])
@@ -99,6 +101,11 @@ class _Found:
                     )
                     for name, _ in _scan(scan, key)
                 }
+        self.results: dict[str, Any] = {
+            name: msgspec.json.decode(outcome.result)
+            for name, outcome in self.outcomes.items()
+            if outcome.state == "done"
+        }
         self.unfinished = waiting - self.outcomes.keys()
         self.accepted = {entry.words[0]: entry for entry in events["accepted"]}
         self.tried = {entry.words[0] for entry in events["tried"]} - {""}
@@ -174,11 +181,7 @@ def _in_doubt(found: _Found) -> Counter[str]:
 
 def _check_completions(bill: Bill, found: _Found) -> None:
     """Look for tasks that were completed twice, or without having been run."""
-    done = {
-        name: msgspec.json.decode(outcome.result)
-        for name, outcome in found.outcomes.items()
-        if outcome.state == "done"
-    }
+    done = found.results
     counted = app.queue.counts().stats.get("done", 0)
     if counted != len(done):
         bill.broken.append(
@@ -256,6 +259,14 @@ def _check_permits(bill: Bill) -> None:
             held = (one for one in permits.items() if one[1] != b"0")
             bill.check("no permit is held", held)
             bill.check("nobody holds a permit", holders)
+
+
+def _check_limits(bill: Bill, found: _Found) -> None:
+    most_of = {"limited": app.MOST_OF_CUSTOMER, "seated": app.MOST_AT_DESK}
+    crowds = look_for_crowds(found.events, found.results, most_of)
+    for name, crowding in crowds.items():
+        bill.notes[f"{name}, at once"] = crowding
+        bill.check("no more run at once than a limit allows", crowding.crowds)
 
 
 def _check_schedule(bill: Bill, found: _Found) -> None:

@@ -1,0 +1,93 @@
+"""How much memory the processes of the fleet take, and whether it grows on and on.
+
+Most are killed or stopped sooner or later, and others take their places. Who was there
+for long enough must not take much more at its end than when it was warm. Nothing is
+known where there is no `/proc`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ("MemoryWatch",)
+
+# By then a process has imported what it needs, and has its connections and threads.
+_WARM_SECONDS = 20.0
+# Of a shorter time the growth says nothing.
+_LEAST_SECONDS = 30.0
+_MOST_BYTES = 8 << 20
+
+
+@dataclass(slots=True)
+class _Stay:
+    """The time of one process in the fleet."""
+
+    kind: str
+    name: str
+    began: float
+    warm: tuple[float, int] | None = None
+    """When it was warm, and how many bytes it had."""
+    last: tuple[float, int] = (0.0, 0)
+
+    @property
+    def seconds(self) -> float:
+        """For how long it was watched while it was warm."""
+        return self.last[0] - self.warm[0] if self.warm else 0.0
+
+    @property
+    def grown(self) -> int:
+        """By how many bytes it has grown in that time."""
+        return self.last[1] - self.warm[1] if self.warm else 0
+
+    def __str__(self) -> str:
+        grown, now = self.grown / 1024, self.last[1] / (1 << 20)
+        return f"{grown:+,.0f} KiB in {self.seconds:.0f} s, to {now:.0f} MiB"
+
+
+class MemoryWatch:
+    """Looks at processes, and remembers what it saw."""
+
+    def __init__(self) -> None:
+        self._stays: dict[int, _Stay] = {}
+
+    def look(self, kind: str, name: str, pids: Iterable[int], now: float) -> None:
+        """Look at the processes of a member."""
+        for pid in pids:
+            used = _resident(pid)
+            if not used:
+                continue
+            stay = self._stays.setdefault(pid, _Stay(kind, name, now))
+            stay.last = now, used
+            if stay.warm is None and now - stay.began >= _WARM_SECONDS:
+                stay.warm = stay.last
+
+    def longest(self) -> dict[str, object]:
+        """Tell of the process of each kind that was there for the longest time."""
+        found: dict[str, object] = {}
+        for stay in self._long_stays():
+            found.setdefault(f"memory of {stay.kind}", stay)
+        return found
+
+    def grown(self) -> list[str]:
+        """Tell of those that have grown too much."""
+        return [
+            f"{stay.name} by {stay}"
+            for stay in self._long_stays()
+            if stay.grown > _MOST_BYTES
+        ]
+
+    def _long_stays(self) -> list[_Stay]:
+        long = [one for one in self._stays.values() if one.seconds >= _LEAST_SECONDS]
+        return sorted(long, key=lambda stay: -stay.seconds)
+
+
+def _resident(pid: int) -> int:
+    with suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_text()
+        found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        return int(found[1]) * 1024 if found else 0
+    return 0
