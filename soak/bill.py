@@ -266,7 +266,8 @@ def _check_limits(bill: Bill, found: _Found) -> None:
     crowds = look_for_crowds(found.events, found.results, most_of)
     for name, crowding in crowds.items():
         bill.notes[f"{name}, at once"] = crowding
-        bill.check("no more run at once than a limit allows", crowding.crowds)
+        promise = f"no more of {name} run at once than its limit allows"
+        bill.check(promise, crowding.crowds)
 
 
 def _check_schedule(bill: Bill, found: _Found) -> None:

@@ -63,7 +63,7 @@ class _Producer:
         self._acts: dict[Callable[[], None], int] = {
             self._submit_one: 40,
             self._submit_many: 4,
-            self._submit_crowd: 2,
+            self._submit_crowd: 4,
             self._submit_unique: 8,
             self._submit_chain: 4,
             self._submit_group: 2,
