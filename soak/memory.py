@@ -1,8 +1,8 @@
 """How much memory the processes of the fleet take, and whether it grows on and on.
 
 Most are killed or stopped sooner or later, and others take their places. Who was there
-for long enough must not take much more at its end than when it was warm. Nothing is
-known where there is no `/proc`.
+for long enough must not take much more at its end than in the middle. Nothing is known
+where there is no `/proc`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 __all__ = ("MemoryWatch",)
 
-# By then a process has imported what it needs, and has its connections and threads.
-_WARM_SECONDS = 20.0
-# Of a shorter time the growth says nothing.
-_LEAST_SECONDS = 30.0
+# In the first half of such a time a process has imported what it needs, and has its
+# connections and threads; on a busy machine that takes more than 20 s.
+_LEAST_SECONDS = 80.0
 _MOST_BYTES = 8 << 20
 
 
@@ -28,24 +27,22 @@ class _Stay:
 
     kind: str
     name: str
-    began: float
-    warm: tuple[float, int] | None = None
-    """When it was warm, and how many bytes it had."""
-    last: tuple[float, int] = (0.0, 0)
+    looks: list[tuple[float, int]] = field(default_factory=list)
+    """When it was looked at, and how many bytes it had."""
 
     @property
     def seconds(self) -> float:
-        """For how long it was watched while it was warm."""
-        return self.last[0] - self.warm[0] if self.warm else 0.0
+        """For how long it was watched."""
+        return self.looks[-1][0] - self.looks[0][0]
 
     @property
     def grown(self) -> int:
-        """By how many bytes it has grown in that time."""
-        return self.last[1] - self.warm[1] if self.warm else 0
+        """By how many bytes it has grown in the second half of the time."""
+        return self.looks[-1][1] - self.looks[len(self.looks) // 2][1]
 
     def __str__(self) -> str:
-        grown, now = self.grown / 1024, self.last[1] / (1 << 20)
-        return f"{grown:+,.0f} KiB in {self.seconds:.0f} s, to {now:.0f} MiB"
+        grown, now = self.grown / 1024, self.looks[-1][1] / (1 << 20)
+        return f"{grown:+,.0f} KiB in half of {self.seconds:.0f} s, to {now:.0f} MiB"
 
 
 class MemoryWatch:
@@ -58,12 +55,9 @@ class MemoryWatch:
         """Look at the processes of a member."""
         for pid in pids:
             used = _resident(pid)
-            if not used:
-                continue
-            stay = self._stays.setdefault(pid, _Stay(kind, name, now))
-            stay.last = now, used
-            if stay.warm is None and now - stay.began >= _WARM_SECONDS:
-                stay.warm = stay.last
+            if used:
+                stay = self._stays.setdefault(pid, _Stay(kind, name))
+                stay.looks.append((now, used))
 
     def longest(self) -> dict[str, object]:
         """Tell of the process of each kind that was there for the longest time."""
