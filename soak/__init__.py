@@ -14,5 +14,7 @@ has with a ledger that was kept in files. The seed gives the same plan again.
     faults      does what the plan says
     ledger      what was accepted and what was done, outside of Redis
     bill        whether the promises were kept
+    crowding    how many tasks with a limit ran at once
+    memory      how much memory the processes of the fleet take
     leftovers   which keys are left, and how much memory
 """

@@ -79,6 +79,8 @@ def _soak(stage: Stage, plan: list[Fault], folder: Path, seed: int) -> bool:
         fleet.end()
     bill = make_bill(stage)
     check_leftovers(bill, stage, baseline)
+    bill.notes |= fleet.memory.longest()
+    bill.check("no process grows on and on", fleet.memory.grown())
     bill.broken += [*stuck, *fleet.broken, *faults.failed]
     bill.check("no process outlives its parent", left)
     _say(f"\n{time.monotonic() - began:.0f} s, {len(faults.done)} faults")

@@ -29,10 +29,16 @@ from workstealing import (
 )
 from workstealing.jobs import CounterFlush, VolatileHash
 
-__all__ = ("LEASE", "NAME", "URL", "counters", "fields", "ledger", "queue")
+__all__ = (
+    *("LEASE", "MOST_AT_DESK", "MOST_OF_CUSTOMER", "NAME", "URL"),
+    *("counters", "fields", "ledger", "queue"),
+)
 
 NAME = "soak"
 LEASE = 4.0
+MOST_AT_DESK = 2
+# The most that a producer ever sets.
+MOST_OF_CUSTOMER = 4
 URL = os.environ["SOAK_URL"]
 _SOON = RetryPolicy(retries=4, initial_delay=0.05, max_delay=0.5)
 _chance = SystemRandom()
@@ -54,11 +60,11 @@ elsewhere = TaskQueue(NAME, URL, registry=Registry(), **_options)
 
 
 @contextmanager
-def _noted() -> Iterator[str]:
+def _noted(*facts: object) -> Iterator[str]:
     context = current_context()
     assert context is not None
     run = f"{_chance.getrandbits(48):012x}"
-    ledger.note("began", context.id, context.name, run, context.worker)
+    ledger.note("began", context.id, context.name, run, context.worker, *facts)
     yield run
     ledger.note("ended", context.id, context.name, run)
 
@@ -122,8 +128,20 @@ def delicate(seconds: float) -> str:
 
 @queue.task(name="limited", limit=Limit(concurrency=2, per="customer", name="customer"))
 def limited(customer: int, seconds: float) -> str:
-    """Run beside one other of its customer."""
-    with _noted() as run:
+    """Run beside one other of its customer, or as many as a producer has said."""
+    with _noted(customer) as run:
+        time.sleep(seconds)
+        return run
+
+
+@queue.task(
+    name="seated",
+    limit=Limit(concurrency=MOST_AT_DESK, per="desk", name="desk"),
+    brief=True,
+)
+def seated(desk: int, seconds: float) -> str:
+    """Run beside one other at its desk, whatever happens; also in spare moments."""
+    with _noted(desk) as run:
         time.sleep(seconds)
         return run
 

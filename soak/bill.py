@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,11 +17,13 @@ from typing import Any
 import msgspec
 
 from soak import app
+from soak.crowding import look_for_crowds
 from soak.ledger import Entry
 from soak.producer import GROUP_SIZES
 from soak.stage import Stage
 from workstealing import connect
 from workstealing.client.queue_internals import internals_of
+from workstealing.errors import RedisUnavailable
 from workstealing.tasks.outcome import TaskOutcome
 
 __all__ = ("Bill", "make_bill")
@@ -32,6 +35,7 @@ _LATE = 8.0
 # Tasks of which a producer that dies learns nothing.
 _MOST_TASKS = {"chain": 3, "group": max(GROUP_SIZES) + 1}
 _SHOWN = 5
+_MOST_TRIES = 100
 
 
 @dataclass
@@ -62,6 +66,7 @@ def make_bill(stage: Stage) -> Bill:
     _check_once(bill, found)
     _check_cancellations(bill, found)
     _check_permits(bill)
+    _check_limits(bill, found)
     _check_schedule(bill, found)
     _check_counters(bill, found)
     bill.groups = sum(entry.words[1] == "group" for entry in events["tried"])
@@ -99,6 +104,11 @@ class _Found:
                     )
                     for name, _ in _scan(scan, key)
                 }
+        self.results: dict[str, Any] = {
+            name: msgspec.json.decode(outcome.result)
+            for name, outcome in self.outcomes.items()
+            if outcome.state == "done"
+        }
         self.unfinished = waiting - self.outcomes.keys()
         self.accepted = {entry.words[0]: entry for entry in events["accepted"]}
         self.tried = {entry.words[0] for entry in events["tried"]} - {""}
@@ -174,11 +184,7 @@ def _in_doubt(found: _Found) -> Counter[str]:
 
 def _check_completions(bill: Bill, found: _Found) -> None:
     """Look for tasks that were completed twice, or without having been run."""
-    done = {
-        name: msgspec.json.decode(outcome.result)
-        for name, outcome in found.outcomes.items()
-        if outcome.state == "done"
-    }
+    done = found.results
     counted = app.queue.counts().stats.get("done", 0)
     if counted != len(done):
         bill.broken.append(
@@ -258,6 +264,15 @@ def _check_permits(bill: Bill) -> None:
             bill.check("nobody holds a permit", holders)
 
 
+def _check_limits(bill: Bill, found: _Found) -> None:
+    most_of = {"limited": app.MOST_OF_CUSTOMER, "seated": app.MOST_AT_DESK}
+    crowds = look_for_crowds(found.events, found.results, most_of)
+    for name, crowding in crowds.items():
+        bill.notes[f"{name}, at once"] = crowding
+        promise = f"no more of {name} run at once than its limit allows"
+        bill.check(promise, crowding.crowds)
+
+
 def _check_schedule(bill: Bill, found: _Found) -> None:
     (state,) = app.queue.schedules()
     known = found.outcomes.keys() | found.unfinished
@@ -279,7 +294,7 @@ def _check_schedule(bill: Bill, found: _Found) -> None:
 
 def _check_counters(bill: Bill, found: _Found) -> None:
     batches = {entry.words[0]: int(entry.words[1]) for entry in found.events["flushed"]}
-    flushed, pending = sum(batches.values()), app.counters.pending()
+    flushed, pending = sum(batches.values()), _read_pending()
     counted, tried = len(found.events["counted"]), len(found.events["counts"])
     bill.notes["increments"] = f"{counted} made, {flushed} flushed, {pending} pending"
     if pending:
@@ -300,6 +315,14 @@ def _check_counters(bill: Bill, found: _Found) -> None:
         bill.broken.append(
             f"counters count once: {least} to {most} increments, {flushed} flushed"
         )
+
+
+def _read_pending() -> int:
+    # A job waits 50 ms for an answer, which on a busy machine may be too short.
+    for _ in range(_MOST_TRIES):
+        with suppress(RedisUnavailable):
+            return app.counters.pending()
+    return app.counters.pending()
 
 
 def _texts(entries: Iterable[Entry]) -> list[str]:

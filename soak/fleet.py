@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from soak.memory import MemoryWatch
+
 __all__ = ("Fleet", "Member")
 
 _KINDS = {
@@ -29,6 +31,7 @@ _KINDS = {
 # A stop timeout of 5 s, a server that does not answer, and a machine that is busy.
 _STOP_SECONDS = 45.0
 _POLL = 0.1
+_LOOK = 1.0
 
 
 class Member:
@@ -86,6 +89,9 @@ class Fleet:
         ]
         self.broken: list[str] = []
         """What members did that they must not."""
+        self.memory = MemoryWatch()
+        """What they take of it."""
+        self._next_look = 0.0
         self._is_over = threading.Event()
         self._mutex = threading.Lock()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
@@ -161,6 +167,17 @@ class Fleet:
                 for member in self.members:
                     if member.process is not None and member.process.poll() is not None:
                         self._replace(member, member.process.returncode)
+                self._look_at_memory()
+
+    def _look_at_memory(self) -> None:
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _LOOK
+        for member in self.members:
+            if member.process is not None:
+                pids = [member.process.pid, *member.children()]
+                self.memory.look(member.kind, self._log(member).stem, pids, now)
 
     def _replace(self, member: Member, code: int) -> None:
         if not member.is_told:

@@ -63,6 +63,7 @@ class _Producer:
         self._acts: dict[Callable[[], None], int] = {
             self._submit_one: 40,
             self._submit_many: 4,
+            self._submit_crowd: 4,
             self._submit_unique: 8,
             self._submit_chain: 4,
             self._submit_group: 2,
@@ -103,14 +104,26 @@ class _Producer:
             time.sleep(0.2)
 
     def _submit_many(self) -> None:
-        size = self._chance.choice((5, 30, 100))
-        ids = [f"quick-{uuid4().hex}" for _ in range(size)]
+        self._submit_all(
+            app.quick,
+            [
+                (number, "x" * self._chance.choice((0, 500)))
+                for number in range(self._chance.choice((5, 30, 100)))
+            ],
+        )
+
+    def _submit_crowd(self) -> None:
+        """Submit more than there is room for, so that a limit has work to do."""
+        draw = self._chance
+        task, longest = draw.choice(((app.seated, 0.08), (app.limited, 0.4)))
+        key = draw.randrange(2)
+        self._submit_all(task, [(key, draw.uniform(0.005, longest)) for _ in range(10)])
+
+    def _submit_all(self, task: Task[Any, Any], calls: list[tuple[Any, ...]]) -> None:
+        ids = [f"{task.name}-{uuid4().hex}" for _ in calls]
         for name in ids:
-            sent = app.ledger.note("tried", name, "quick")
-        calls = [
-            (number, "x" * self._chance.choice((0, 500))) for number in range(size)
-        ]
-        for handle in app.quick.submit_many(calls, ids=ids):
+            sent = app.ledger.note("tried", name, task.name)
+        for handle in task.submit_many(calls, ids=ids):
             self._accept(handle, sent)
 
     def _submit_unique(self) -> None:
@@ -176,7 +189,8 @@ class _Producer:
     def _change_limit(self) -> None:
         with suppress(ConfigurationError):  # nobody has submitted such a task yet
             if self._chance.random() < 0.5:
-                app.queue.set_limit("customer", concurrency=self._chance.randint(1, 4))
+                most = self._chance.randint(1, app.MOST_OF_CUSTOMER)
+                app.queue.set_limit("customer", concurrency=most)
             else:
                 app.queue.reset_limit("customer")
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from soak.crowding import Crowding, look_for_crowds
+from soak.ledger import Entry
 from soak.plan import make_plan
 
 _ROOT = Path(__file__).parents[2]
@@ -40,3 +42,33 @@ def test_the_seed_gives_the_same_faults_again() -> None:
     assert plan != make_plan(_SEED + 1, "single", _MINUTES * 60)
     # Something happens to each of them also in so short a soak.
     assert {fault.track for fault in plan} == {"processes", "network", "servers"}
+
+
+def test_more_at_once_than_a_limit_allows_is_found_by_the_tasks_own_notes() -> None:
+    runs = {"a": (1.0, 3.0), "b": (2.0, 4.0), "c": (3.0, 5.0), "d": (3.9, 4.1)}
+    results = {f"task {run}": run for run in runs}
+
+    crowding = crowding_of(runs, results)
+    assert crowding.crowds == ["3 of key at 3.900"]
+    assert crowding.begins == {1: 1, 2: 2, 3: 1}
+
+    # The worker of this run was taken for dead, or killed.
+    crowding = crowding_of(runs, results | {"task b": "other run"})
+    assert not crowding.crowds
+    assert crowding.uncounted == 1
+
+
+def crowding_of(
+    runs: dict[str, tuple[float, float]], results: dict[str, str]
+) -> Crowding:
+    events = {
+        "began": [
+            Entry(began, (f"task {run}", "seated", run, "worker", "key"))
+            for run, (began, _) in runs.items()
+        ],
+        "ended": [
+            Entry(ended, (f"task {run}", "seated", run))
+            for run, (_, ended) in runs.items()
+        ],
+    }
+    return look_for_crowds(events, results, {"seated": 2})["seated"]

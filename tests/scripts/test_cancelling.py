@@ -7,7 +7,7 @@ from typing import Any
 
 from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.listing_calls import count_parked
-from workstealing.queue.producer_calls import cancel
+from workstealing.queue.producer_calls import cancel, cancel_all
 from workstealing.queue.upkeep_calls import promote, unpark
 from workstealing.queue.worker_calls import leave, park, release
 
@@ -27,6 +27,25 @@ def test_a_waiting_task_is_cancelled_and_passed_over(queue: Any) -> None:
     queue.join("w")
     assert [task.id for task in queue.take("w")] == ["a", "c"]
     assert "cancelled" not in queue.state()
+
+
+def test_of_tasks_that_are_cancelled_together_each_has_its_own_verdict(
+    queue: Any,
+) -> None:
+    queue.join("v", "w")
+    queue.submit(*"abcdef")
+    queue.take("v", 1, keep=2)
+    outcomes = [(name, f"{name} is cancelled".encode()) for name in "abxff"]
+    of_nobody = cancel_all(queue.keys, queue.settings, outcomes, "", "")
+    of_v = cancel_all(queue.keys, queue.settings, outcomes, "v", "")
+
+    assert queue.do(of_nobody) == ["moved", "moved", "unknown", "cancelled", "ended"]
+    assert queue.do(of_v) == ["asked", "cancelled", "unknown", "ended", "ended"]
+    assert queue.again(of_v) == ["asked", "ended", "unknown", "ended", "ended"]
+    state = queue.state()
+    assert state["done"] == {"b": "b is cancelled", "f": "f is cancelled"}
+    assert queue.deque("v") == ["c"]
+    assert state["stats"]["cancelled"] == "2"
 
 
 def test_an_assigned_task_is_cancelled_in_its_deque(queue: Any) -> None:

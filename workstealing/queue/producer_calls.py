@@ -21,6 +21,7 @@ __all__ = (
     "RequestedOutcome",
     "Submitted",
     "cancel",
+    "cancel_all",
     "count_refusals",
     "end_input",
     "forget",
@@ -173,6 +174,20 @@ def cancel(
 
     Each is empty if there is none.
     """
+    call = cancel_all(keys, settings, [(task_id, outcome)], worker, needs)
+    return Call(
+        call.script, call.keys, call.arguments, lambda reply: call.parse(reply)[0]
+    )
+
+
+def cancel_all(
+    keys: QueueKeys,
+    settings: QueueSettings,
+    outcomes: Sequence[tuple[str, bytes]],
+    worker: str,
+    needs: str,
+) -> Call[list[Cancelled]]:
+    """Cancel tasks that are in the same place; see `cancel`."""
     script = _script("cancel")
     return Call(
         script,
@@ -183,13 +198,12 @@ def cancel(
             parked_for=keys.parked_for(needs),
         ),
         script.arguments(
-            id=task_id,
             worker=worker,
             needs=needs,
-            outcome=outcome,
             retention_ms=settings.retention_ms,
+            outcomes=[word for pair in outcomes for word in pair],
         ),
-        lambda reply: cast("Cancelled", text(reply)),
+        lambda reply: [cast("Cancelled", text(one)) for one in reply],
     )
 
 

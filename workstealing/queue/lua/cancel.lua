@@ -1,6 +1,6 @@
 --- needs: history, withdraw, first_write
--- Cancel a task: at once if it waits, by asking its worker if it runs. Its id may stay
--- in an inbox, where it is passed over.
+-- Cancel tasks: at once those that wait, by asking their worker those that run. Ids may stay
+-- in an inbox, where they are passed over.
 --
 -- KEY task              hash  id -> envelope
 -- KEY lock              hash  id -> worker#token
@@ -8,8 +8,8 @@
 -- KEY outcome_times     list  id and when its outcome expires, in the order of their ends
 -- KEY later             zset  id -> when it is due
 -- KEY dead              zset  id -> when it was given up
--- KEY deque             list  of the worker that holds it
--- KEY running           hash  id -> begun at; of the worker that holds it
+-- KEY deque             list  of the worker that holds them
+-- KEY running           hash  id -> begun at; of the worker that holds them
 -- KEY loads             zset  worker -> length of its deque
 -- KEY cancelling        set      ids whose workers are asked to stop
 -- KEY cancelled         hash  id -> how often an inbox names it that was cancelled
@@ -41,30 +41,41 @@
 -- KEY groups            hash  group -> members left, all, failed, ms it is remembered, calls
 -- KEY group_times       zset  group -> when it is forgotten, or given up if it is not all there
 -- KEY biographies       hash  id -> events of a task that has ended, as in history
--- ARG id            str
--- ARG worker        str  its holder, as last read; empty: nobody
--- ARG needs         str  the ability that it is parked for, as last read; empty: none
--- ARG outcome       str  of a cancelled task
+-- ARG worker        str  their holder, as last read; empty: nobody
+-- ARG needs         str  the ability that they are parked for, as last read; empty: none
 -- ARG retention_ms  int  that an outcome is kept
+-- ARGS outcomes     str  id and its outcome as a cancelled task, one after the other
 --
--- Reply: 'unknown', 'ended', 'asked' or 'cancelled'; 'moved' if another worker has it, or if
--- it is parked elsewhere.
+-- Reply: of each 'unknown', 'ended', 'asked' or 'cancelled'; 'moved' if another worker has it,
+-- or if it is parked elsewhere.
 
-if redis.call('HEXISTS', task, id) == 0 then
-  return redis.call('HEXISTS', done, id) == 1 and 'ended' or 'unknown'
+-- Ask a worker to stop what it runs.
+local function ask_to_stop(id, taken_at)
+  if first_write('SADD', cancelling, id) == 0 then return end
+  local attempts, deaths, steals, failures, events = read_history(redis.call('HGET', history, id))
+  events = add_events(add_taken(events, taken_at, worker), {event('c', now_ms())})
+  redis.call('HSET', history, id, write_history(attempts, deaths, steals, failures, events))
 end
-if redis.call('ZSCORE', dead, id) then return 'ended' end
-local holder = redis.call('HGET', lock, id)
-if (holder and string.match(holder, '^(.*)#') or '') ~= worker then return 'moved' end
-if (redis.call('HGET', parked, id) or '') ~= needs then return 'moved' end
-local taken_at = holder and redis.call('HGET', running, id)
-if taken_at then
-  if first_write('SADD', cancelling, id) == 1 then
-    local attempts, deaths, steals, failures, events = read_history(redis.call('HGET', history, id))
-    events = add_events(add_taken(events, taken_at, worker), {event('c', now_ms())})
-    redis.call('HSET', history, id, write_history(attempts, deaths, steals, failures, events))
+
+local function cancel(id, outcome)
+  if redis.call('HEXISTS', task, id) == 0 then
+    return redis.call('HEXISTS', done, id) == 1 and 'ended' or 'unknown'
   end
-  return 'asked'
+  if redis.call('ZSCORE', dead, id) then return 'ended' end
+  local holder = redis.call('HGET', lock, id)
+  if (holder and string.match(holder, '^(.*)#') or '') ~= worker then return 'moved' end
+  if (redis.call('HGET', parked, id) or '') ~= needs then return 'moved' end
+  local taken_at = holder and redis.call('HGET', running, id)
+  if taken_at then
+    ask_to_stop(id, taken_at)
+    return 'asked'
+  end
+  cancel_waiting(id, holder, outcome)
+  return 'cancelled'
 end
-cancel_waiting(id, holder, outcome)
-return 'cancelled'
+
+local verdicts = {}
+for i = outcomes_at, #ARGV, 2 do
+  verdicts[#verdicts + 1] = cancel(ARGV[i], ARGV[i + 1])
+end
+return verdicts
