@@ -1,0 +1,444 @@
+"""Follows what Sentinels announce, so that clients leave an old primary at once.
+
+In a planned failover the old primary takes writes until a Sentinel demotes it, some ten
+seconds after another one was promoted; all of them are lost. Whom a Sentinel names, is
+behind by up to a second. So a watch subscribes to the announcements of all Sentinels of
+a service, since only the one that leads a failover announces its steps. When a replica
+is told to become the primary, the watch asks it for its role until it has. Then there
+is news, which the pools of clients look for whenever they are used: nobody ever waits
+for a watch, and it touches no connection of theirs.
+
+It is one daemon thread per process and set of Sentinels. It starts with the first pool
+that is used, and ends, and closes its connections, when none is left. It never raises.
+Each Sentinel is asked every few seconds, over its subscription, whom it names: so
+silence is noticed, and so is what was announced while nobody listened. Where a user may
+not subscribe, it is asked once a second instead.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import RLock, Thread
+from typing import Any
+from weakref import WeakSet, WeakValueDictionary
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import ResponseError
+from redis.retry import Retry
+
+from workstealing._forking import reset_in_children
+from workstealing._printing import escaping_logger
+from workstealing.drivers.sentinel_announcements import (
+    CHANNELS,
+    ServerAddress,
+    read_reply,
+)
+
+__all__ = ("News", "SentinelWatch", "shared_watch")
+
+# The others hear of a failover, and name the new primary, within two seconds. Until
+# then, they must not lead clients back to the old one.
+_NEWS_SECONDS = 10.0
+# While one connects, the announcements of the others are not heard.
+_PATIENCE = 0.5
+_ANSWER_SECONDS = 2.0
+_SUBSCRIBED_SECONDS = 5.0
+_UNSUBSCRIBED_SECONDS = 1.0
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 8.0
+_ROLE_PAUSE, _LONGEST_ROLE_PAUSE, _ROLE_SECONDS = 0.005, 0.1, 30.0
+# Whether a pool was forgotten without being closed is looked at so often.
+_IDLE_SECONDS = 1.0
+
+# It takes no file of its own, which a forked child would keep.
+_Selector: Any = getattr(selectors, "PollSelector", selectors.SelectSelector)
+
+_log = escaping_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class News:
+    """The primary that was announced; None means to ask a Sentinel.
+
+    Each is another one: a pool has heard it if it has this very object.
+    """
+
+    primary: ServerAddress | None = None
+
+
+class SentinelWatch:
+    """What pools know of the primary of one service, and the thread that learns it."""
+
+    def __init__(
+        self,
+        hosts: Iterable[ServerAddress],
+        service: str,
+        for_sentinels: dict[str, Any],
+        for_primary: dict[str, Any],
+    ) -> None:
+        self.news = News()
+        self.service = service
+        self._sentinels = [(*host, for_sentinels) for host in hosts]
+        self._for_primary = for_primary
+        self._start_over()
+        reset_in_children(self, SentinelWatch._start_over)
+
+    def _start_over(self) -> None:
+        # A pool may be forgotten, and leave, anywhere in a thread that holds this.
+        self._lock = RLock()
+        self._pools: WeakSet[Any] = WeakSet()
+        self._ends = 0.0
+        listener = vars(self).get("_listener")
+        self._listener: _Listener | None = None
+        self.news = News()
+        if listener is not None:
+            listener.close()
+
+    def join(self, pool: object) -> News:
+        """Watch for a pool, until it leaves or is forgotten; return the last news."""
+        with self._lock:
+            self._pools.add(pool)
+            if self._listener is None:
+                # An interpreter that ends starts no threads; one without files left
+                # cannot listen. Clients still ask when they connect.
+                with suppress(RuntimeError, OSError):
+                    self._listener = _started(self, self._sentinels, self._for_primary)
+            return self.news
+
+    def leave(self, pool: object) -> Thread | None:
+        """Watch no longer for a pool; return the thread if it ends now."""
+        with self._lock:
+            self._pools.discard(pool)
+            listener = self._listener
+            if listener is None or self._pools:
+                return None
+        listener.wake()
+        return listener.thread
+
+    def primary(self) -> ServerAddress | None:
+        """Return the primary if the news is so fresh that Sentinels may not know it."""
+        return self.news.primary if time.monotonic() < self._ends else None
+
+    def tell(self, primary: ServerAddress | None) -> None:
+        """Let all pools know which is the primary now; None has them ask."""
+        with self._lock:
+            self._ends = time.monotonic() + _NEWS_SECONDS
+            if primary is not None and primary == self.news.primary:
+                return
+            self.news = News(primary)
+        if primary is not None:
+            _log.info("The primary of %s is now %s:%d.", self.service, *primary)
+
+    def ends_unused(self) -> bool:
+        """Return whether the thread has to end, since no pool is left."""
+        with self._lock:
+            if self._pools:
+                return False
+            self._listener = None
+            # Nobody listens from here on, so that it would grow old.
+            self.news = News()
+            return True
+
+
+_watches: WeakValueDictionary[Any, SentinelWatch] = WeakValueDictionary()
+
+
+def shared_watch(
+    hosts: tuple[ServerAddress, ...],
+    service: str,
+    for_sentinels: dict[str, Any],
+    for_primary: dict[str, Any],
+) -> SentinelWatch:
+    """Return the watch of this process; it is kept while a pool has it.
+
+    Args:
+        hosts: the Sentinels, one of which suffices.
+        service: the name that they know the primary by.
+        for_sentinels: how to log in there; times to wait are our own.
+        for_primary: how to log in at primary and replicas.
+    """
+    own = {"retry": Retry(NoBackoff(), 0), "protocol": 2}
+    own |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), _PATIENCE)
+    made = SentinelWatch(hosts, service, for_sentinels | own, for_primary | own)
+    key = (hosts, service, repr(sorted(for_primary.items())))
+    # Two threads may get one each in a race, which does no harm.
+    return _watches.setdefault(key, made)
+
+
+def _started(watch: SentinelWatch, sentinels: Any, for_primary: Any) -> _Listener:
+    listener = _Listener(watch, sentinels, for_primary)
+    try:
+        listener.thread.start()
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+class _Listener:
+    """The thread of a watch, with its connections."""
+
+    def __init__(
+        self,
+        watch: SentinelWatch,
+        sentinels: Iterable[tuple[str, int, dict[str, Any]]],
+        for_primary: dict[str, Any],
+    ) -> None:
+        self._watch = watch
+        self._sentinels = [
+            _SubscribedSentinel(host, port, settings)
+            for host, port, settings in sentinels
+        ]
+        self._for_primary = for_primary
+        self._promotion: _Promotion | None = None
+        self._named: ServerAddress | None = None
+        self._woken, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+        self.thread = Thread(
+            target=self._run, name="workstealing-sentinel", daemon=True
+        )
+
+    def wake(self) -> None:
+        """Have it look around at once."""
+        with suppress(OSError):
+            self._waker.send(b"!")
+
+    def close(self) -> None:
+        """Close its connections."""
+        for one in self._sentinels:
+            one.hang_up()
+        self._end_promotion()
+        self._woken.close()
+        self._waker.close()
+
+    def _run(self) -> None:
+        while not self._watch.ends_unused():
+            for one in self._sentinels:
+                if one.due() <= time.monotonic():
+                    one.look(self._watch.service)
+            self._look_at_promotion()
+            for one in self._heard():
+                for reply in one.replies():
+                    self._heed(one, reply)
+        self.close()
+
+    def _heard(self) -> list[_SubscribedSentinel]:
+        """Wait until something is due; return the Sentinels that said something."""
+        dues = [one.due() for one in self._sentinels]
+        if self._promotion is not None:
+            dues.append(self._promotion.due)
+        seconds = min(dues) - time.monotonic()
+        with _Selector() as selector:
+            selector.register(self._woken, selectors.EVENT_READ)
+            for one in self._sentinels:
+                if one.socket is not None:
+                    selector.register(one.socket, selectors.EVENT_READ, one)
+            ready = selector.select(max(0.0, min(seconds, _IDLE_SECONDS)))
+        return [key.data for key, _ in ready if key.data is not None]
+
+    def _heed(self, sentinel: _SubscribedSentinel, reply: Any) -> None:
+        told = read_reply(reply, self._watch.service)
+        if told is None:
+            return
+        if told.what == "promoting" and told.address:
+            self._begin_promotion(told.address)
+        elif told.what == "promoted":
+            self._end_promotion()
+            self._named = told.address
+            self._watch.tell(told.address)
+        elif told.what == "given up":
+            # The replica, if it was promoted after all, will be made one again.
+            self._end_promotion()
+            self._watch.tell(None)
+        else:
+            self._heed_name(sentinel, told.address)
+
+    def _heed_name(
+        self, sentinel: _SubscribedSentinel, address: ServerAddress | None
+    ) -> None:
+        """Compare whom a Sentinel names with whom it named before.
+
+        What it has always said is no news: it may be cut off from the others and name
+        a primary of old. But if it is the only one to be heard, it has to be believed.
+        """
+        before, sentinel.named = sentinel.named, address
+        if before is None and not any(
+            one.socket for one in self._sentinels if one is not sentinel
+        ):
+            before = self._named
+        if before is None or before == address:
+            self._named = self._named or address
+        else:
+            self._named = address
+            self._watch.tell(address)
+
+    def _begin_promotion(self, address: ServerAddress) -> None:
+        promotion = self._promotion
+        if promotion is None or promotion.address != address:
+            self._end_promotion()
+            self._promotion = promotion = _Promotion(address, self._for_primary)
+        promotion.hurry()
+
+    def _look_at_promotion(self) -> None:
+        promotion = self._promotion
+        if promotion is None or promotion.due > time.monotonic():
+            return
+        if promotion.is_done():
+            self._watch.tell(promotion.address)
+            self._end_promotion()
+        elif promotion.is_late():
+            self._end_promotion()
+
+    def _end_promotion(self) -> None:
+        if self._promotion is not None:
+            self._promotion.hang_up()
+            self._promotion = None
+
+
+class _SubscribedSentinel:
+    """One Sentinel: connected to when it is due, asked, and subscribed to.
+
+    Subscribed connections take no questions, and so each question interrupts the
+    subscription. All three commands are sent at once: nothing is announced in between.
+    """
+
+    def __init__(self, host: str, port: int, settings: dict[str, Any]) -> None:
+        self._place = host, port, settings
+        self._connection: Any = None
+        self._is_subscribed = self._is_asked = False
+        self._asked_at = self._connect_at = 0.0
+        self._pause = _SHORTEST_PAUSE
+        self.named: ServerAddress | None = None
+        """Whom it named last, also before its connection broke."""
+
+    @property
+    def socket(self) -> socket.socket | None:
+        """What to wait for; None while it is not connected."""
+        return self._connection and self._connection._sock
+
+    def due(self) -> float:
+        """Return when to look after it."""
+        if self._connection is None:
+            return self._connect_at
+        if self._is_asked:
+            return self._asked_at + _ANSWER_SECONDS
+        is_told = self._is_subscribed
+        return self._asked_at + (
+            _SUBSCRIBED_SECONDS if is_told else _UNSUBSCRIBED_SECONDS
+        )
+
+    def look(self, service: str) -> None:
+        """Ask whom it names, and subscribe; connect first if it is not connected."""
+        if self._is_asked:
+            # It has not answered.
+            self.hang_up()
+            return
+        try:
+            if self._connection is None:
+                self._connection = _connected(*self._place)
+            self._connection.send_packed_command(
+                self._connection.pack_commands(
+                    (
+                        ("UNSUBSCRIBE",),
+                        ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", service),
+                        ("SUBSCRIBE", *CHANNELS),
+                    )
+                )
+            )
+            self._asked_at, self._is_asked = time.monotonic(), True
+        except Exception:
+            self.hang_up()
+
+    def replies(self) -> Iterator[Any]:
+        """Read what it has said, without waiting for more."""
+        try:
+            while self._connection is not None and self._connection.can_read(timeout=0):
+                try:
+                    reply = self._connection.read_response(disable_decoding=True)
+                except ResponseError:
+                    # A user may not be allowed to subscribe, or to ask.
+                    reply = None
+                self._is_asked, self._pause = False, _SHORTEST_PAUSE
+                self._note(reply)
+                yield reply
+        except Exception:
+            self.hang_up()
+
+    def _note(self, reply: Any) -> None:
+        match reply:
+            case [b"subscribe", *_]:
+                self._is_subscribed = True
+            case [b"unsubscribe", *_]:
+                self._is_subscribed = False
+
+    def hang_up(self) -> None:
+        """Close the connection, and wait a while before the next."""
+        connection, self._connection = self._connection, None
+        self._is_subscribed = self._is_asked = False
+        self._connect_at = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        _close(connection)
+
+
+class _Promotion:
+    """A replica that is about to be the primary: asked for its role until it is.
+
+    A user may not be allowed to ask; then `+promoted-slave` tells.
+    """
+
+    def __init__(self, address: ServerAddress, settings: dict[str, Any]) -> None:
+        self.address = address
+        self._settings = settings
+        self._connection: Any = None
+        self._end = time.monotonic() + _ROLE_SECONDS
+        self.hurry()
+
+    def hurry(self) -> None:
+        """Be asked at once, and then after pauses that become longer."""
+        self.due, self._pause = 0.0, _ROLE_PAUSE
+
+    def is_done(self) -> bool:
+        """Ask for its role."""
+        try:
+            if self._connection is None:
+                self._connection = _connected(*self.address, self._settings)
+            self._connection.send_command("ROLE")
+            return bool(self._connection.read_response()[0] == b"master")
+        except Exception:
+            self.hang_up()
+            return False
+        finally:
+            self.due = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_ROLE_PAUSE)
+
+    def is_late(self) -> bool:
+        """Return whether it has been waited for too long."""
+        return time.monotonic() > self._end
+
+    def hang_up(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        _close(connection)
+
+
+def _connected(host: str, port: int, settings: dict[str, Any]) -> Any:
+    # The client knows which kind of connection its settings mean.
+    pool: Any = Redis(host=host, port=port, **settings).connection_pool
+    connection = pool.make_connection()
+    try:
+        connection.connect()
+    except BaseException:
+        connection.disconnect()
+        raise
+    return connection
+
+
+def _close(connection: Any) -> None:
+    if connection is not None:
+        with suppress(Exception):
+            connection.disconnect()
