@@ -41,7 +41,8 @@ _DEMOTED = "the Sentinels name a server that is a replica, in the midst of a fai
 
 def primary(address: Address, settings: dict[str, Any]) -> Redis:
     """Return a client of the primary that the Sentinels name."""
-    client = _Sentinels(*_watched(address, settings)).master_for(
+    sentinels: Any = _Sentinels(*_watched(address, settings))
+    client = sentinels.master_for(
         address.service,
         connection_pool_class=_Pool,
         redis_connect_func=_greet,
@@ -52,7 +53,8 @@ def primary(address: Address, settings: dict[str, Any]) -> Redis:
 
 def async_primary(address: Address, settings: dict[str, Any]) -> AsyncRedis:
     """Return an asyncio client of the primary that the Sentinels name."""
-    client = _AsyncSentinels(*_watched(address, settings)).master_for(
+    sentinels: Any = _AsyncSentinels(*_watched(address, settings))
+    client = sentinels.master_for(
         address.service,
         connection_pool_class=_AsyncPool,
         redis_connect_func=_greet_async,
@@ -105,9 +107,10 @@ class _Sentinels(Sentinel):
         self.watch = watch
 
     def discover_master(self, service_name: str) -> Any:
-        # Sentinels go on to name the old one for a moment.
+        # Sentinels go on to name the old one for a moment. The news may come meanwhile.
         known = self.watch.primary()
-        return known or super().discover_master(service_name)  # type: ignore[no-untyped-call]
+        named = known or super().discover_master(service_name)  # type: ignore[no-untyped-call]
+        return self.watch.primary() or named
 
 
 class _AsyncSentinels(AsyncSentinel):
@@ -118,7 +121,9 @@ class _AsyncSentinels(AsyncSentinel):
         self.watch = watch
 
     async def discover_master(self, service_name: str) -> Any:
-        return self.watch.primary() or await super().discover_master(service_name)
+        known = self.watch.primary()
+        named = known or await super().discover_master(service_name)
+        return self.watch.primary() or named
 
 
 class _Pool(SentinelConnectionPool):

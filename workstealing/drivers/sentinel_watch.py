@@ -81,10 +81,10 @@ class SentinelWatch:
         for_sentinels: dict[str, Any],
         for_primary: dict[str, Any],
     ) -> None:
-        self.news = News()
         self.service = service
         self._sentinels = [(*host, for_sentinels) for host in hosts]
         self._for_primary = for_primary
+        self._listener: _Listener | None = None
         self._start_over()
         reset_in_children(self, SentinelWatch._start_over)
 
@@ -92,12 +92,14 @@ class SentinelWatch:
         # A pool may be forgotten, and leave, anywhere in a thread that holds this.
         self._lock = RLock()
         self._pools: WeakSet[Any] = WeakSet()
-        self._ends = 0.0
-        listener = vars(self).get("_listener")
-        self._listener: _Listener | None = None
-        self.news = News()
+        listener, self._listener = self._listener, None
+        self._forget()
         if listener is not None:
             listener.close()
+
+    def _forget(self) -> None:
+        self._fresh: tuple[ServerAddress | None, float] = None, 0.0
+        self.news = News()
 
     def join(self, pool: object) -> News:
         """Watch for a pool, until it leaves or is forgotten; return the last news."""
@@ -122,13 +124,15 @@ class SentinelWatch:
 
     def primary(self) -> ServerAddress | None:
         """Return the primary if the news is so fresh that Sentinels may not know it."""
-        return self.news.primary if time.monotonic() < self._ends else None
+        primary, end = self._fresh
+        return primary if time.monotonic() < end else None
 
     def tell(self, primary: ServerAddress | None) -> None:
         """Let all pools know which is the primary now; None has them ask."""
         with self._lock:
-            self._ends = time.monotonic() + _NEWS_SECONDS
-            if primary is not None and primary == self.news.primary:
+            is_known = primary is not None and primary == self.primary()
+            self._fresh = primary, time.monotonic() + _NEWS_SECONDS
+            if is_known:
                 return
             self.news = News(primary)
         if primary is not None:
@@ -141,7 +145,7 @@ class SentinelWatch:
                 return False
             self._listener = None
             # Nobody listens from here on, so that it would grow old.
-            self.news = News()
+            self._forget()
             return True
 
 
@@ -239,7 +243,10 @@ class _Listener:
                 if one.socket is not None:
                     selector.register(one.socket, selectors.EVENT_READ, one)
             ready = selector.select(max(0.0, min(seconds, _IDLE_SECONDS)))
-        return [key.data for key, _ in ready if key.data is not None]
+        heard = [key.data for key, _ in ready]
+        if None in heard:
+            self._woken.recv(1024)
+        return [one for one in heard if one is not None]
 
     def _heed(self, sentinel: _SubscribedSentinel, reply: Any) -> None:
         told = read_reply(reply, self._watch.service)
@@ -319,7 +326,9 @@ class _SubscribedSentinel:
     @property
     def socket(self) -> socket.socket | None:
         """What to wait for; None while it is not connected."""
-        return self._connection and self._connection._sock
+        # redis-py has no other way to wait for several.
+        held: socket.socket | None = self._connection and self._connection._sock  # noqa: SLF001
+        return held
 
     def due(self) -> float:
         """Return when to look after it."""
@@ -351,7 +360,7 @@ class _SubscribedSentinel:
                 )
             )
             self._asked_at, self._is_asked = time.monotonic(), True
-        except Exception:
+        except Exception:  # noqa: BLE001 - the thread must not end
             self.hang_up()
 
     def replies(self) -> Iterator[Any]:
@@ -366,7 +375,7 @@ class _SubscribedSentinel:
                 self._is_asked, self._pause = False, _SHORTEST_PAUSE
                 self._note(reply)
                 yield reply
-        except Exception:
+        except Exception:  # noqa: BLE001 - the thread must not end
             self.hang_up()
 
     def _note(self, reply: Any) -> None:
@@ -409,7 +418,7 @@ class _Promotion:
                 self._connection = _connected(*self.address, self._settings)
             self._connection.send_command("ROLE")
             return bool(self._connection.read_response()[0] == b"master")
-        except Exception:
+        except Exception:  # noqa: BLE001 - the thread must not end
             self.hang_up()
             return False
         finally:
