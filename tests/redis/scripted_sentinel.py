@@ -31,7 +31,7 @@ class ScriptedSentinel:
         self.named = named
         self.may_subscribe = may_subscribe
         self.is_silent = False
-        self.connections = 0
+        self.connections = self.asked = 0
         self.port = 0
         self._lock = Lock()
         self._open: set[Any] = set()
@@ -110,6 +110,7 @@ class ScriptedSentinel:
         port = b"%d" % self.named.port
         match name.upper(), rest:
             case b"SENTINEL", [b"GET-MASTER-ADDR-BY-NAME", _]:
+                self.asked += 1
                 return _packed([HOST.encode(), port])
             case b"SENTINEL", [b"MASTERS"]:
                 facts = {

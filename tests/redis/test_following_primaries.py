@@ -261,8 +261,7 @@ def test_a_user_who_may_not_subscribe_learns_it_by_asking(
 ) -> None:
     sentinel = make_sentinel(may_subscribe=False)
     client = open_client(sentinel)
-    # It has been asked by the client and by its watch.
-    wait_until(lambda: sentinel.connections >= 2, _SECONDS, "the question")
+    wait_until(lambda: sentinel.asked, _SECONDS, "the question")
     assert client.port() == old.port
 
     sentinel.named = new

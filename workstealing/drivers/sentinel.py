@@ -146,7 +146,6 @@ class _Pool(SentinelConnectionPool):
         super().disconnect(inuse_connections)
         # Without those in use it is only the primary that has changed.
         if inuse_connections:
-            self._heard = None
             for sentinel in self.sentinel_manager.sentinels:
                 sentinel.close()
             ending = self.sentinel_manager.watch.leave(self)
@@ -182,7 +181,6 @@ class _AsyncPool(AsyncSentinelPool):
     async def disconnect(self, inuse_connections: bool = True) -> None:
         await super().disconnect(inuse_connections)
         if inuse_connections:
-            self._heard = None
             for sentinel in self.sentinel_manager.sentinels:
                 await sentinel.aclose()
             ending = self.sentinel_manager.watch.leave(self)

@@ -29,6 +29,8 @@ _GIVEN_UP = b"-failover-abort-slave-timeout"
 _SWITCHED = b"+switch-master"
 CHANNELS = (_CHOSEN, _PROMOTING, _PROMOTED, _GIVEN_UP, _SWITCHED)
 
+_PORT_DIGITS, _LAST_PORT = 5, 65_535
+
 _GIVEN_UP_TEXT = re.compile(r"master (?P<service>.+) \S+ \d+")
 _SWITCHED_TEXT = re.compile(r"(?P<service>.+) \S+ \d+ (?P<host>\S+) (?P<port>\d+)")
 _REPLICA_TEXT = re.compile(
@@ -72,5 +74,6 @@ def _read_message(channel: bytes, text: str, service: str) -> Announcement | Non
 
 
 def _address(host: str, port: str) -> ServerAddress | None:
-    is_number = port.isascii() and port.isdecimal() and len(port) <= 5
-    return (host, int(port)) if host and is_number else None
+    is_number = port.isascii() and port.isdecimal() and len(port) <= _PORT_DIGITS
+    number = int(port) if is_number else 0
+    return (host, number) if host and 0 < number <= _LAST_PORT else None
