@@ -128,8 +128,9 @@ def watching() -> list[str]:
 
 
 def times_asked_for_role(server: Server) -> int:
-    with Redis.from_url(server.url) as client:
-        return int(client.info("commandstats").get("cmdstat_role", {}).get("calls", 0))
+    # With RESP3, this client would say HELLO itself.
+    with Redis.from_url(server.url, protocol=2) as client:
+        return int(client.info("commandstats").get("cmdstat_hello", {}).get("calls", 0))
 
 
 def announce_until_all_is_heard(sentinel: ScriptedSentinel, replica: Server) -> None:

@@ -397,7 +397,7 @@ class _SubscribedSentinel:
 class _Promotion:
     """A replica that is about to be the primary: asked for its role until it is.
 
-    A user may not be allowed to ask; then `+promoted-slave` tells.
+    Where it does not tell, `+promoted-slave` does.
     """
 
     def __init__(self, address: ServerAddress, settings: dict[str, Any]) -> None:
@@ -416,8 +416,10 @@ class _Promotion:
         try:
             if self._connection is None:
                 self._connection = _connected(*self.address, self._settings)
-            self._connection.send_command("ROLE")
-            return bool(self._connection.read_response()[0] == b"master")
+            # Unlike ROLE, it is no dangerous command, and allowed to most users.
+            self._connection.send_command("HELLO", 2)
+            facts = self._connection.read_response()
+            return bool(facts[facts.index(b"role") + 1] == b"master")
         except Exception:  # noqa: BLE001 - the thread must not end
             self.hang_up()
             return False
