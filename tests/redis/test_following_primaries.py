@@ -22,7 +22,7 @@ from tests.redis.scripted_sentinel import (
     address,
     as_replica,
 )
-from workstealing.drivers import sentinel_watch
+from workstealing.drivers import sentinel_connections
 from workstealing.drivers.connect import connect, connect_async
 from workstealing.testing import Server, wait_until
 
@@ -277,8 +277,8 @@ def test_a_sentinel_that_falls_silent_is_connected_to_anew(
     old: Server,
     new: Server,
 ) -> None:
-    monkeypatch.setattr(sentinel_watch, "_SUBSCRIBED_SECONDS", 0.01)
-    monkeypatch.setattr(sentinel_watch, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(sentinel_connections, "_SUBSCRIBED_SECONDS", 0.01)
+    monkeypatch.setattr(sentinel_connections, "_ANSWER_SECONDS", 0.5)
     client = open_client(sentinel)
     sentinel.is_silent = True
     before = sentinel.connections

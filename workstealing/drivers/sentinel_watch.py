@@ -20,25 +20,20 @@ from __future__ import annotations
 import selectors
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import RLock, Thread
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
-from redis import Redis
 from redis.backoff import NoBackoff
-from redis.exceptions import ResponseError
 from redis.retry import Retry
 
 from workstealing._forking import reset_in_children
 from workstealing._printing import escaping_logger
-from workstealing.drivers.sentinel_announcements import (
-    CHANNELS,
-    ServerAddress,
-    read_reply,
-)
+from workstealing.drivers.sentinel_announcements import ServerAddress, read_reply
+from workstealing.drivers.sentinel_connections import Promotion, SubscribedSentinel
 
 __all__ = ("News", "SentinelWatch", "shared_watch")
 
@@ -47,11 +42,6 @@ __all__ = ("News", "SentinelWatch", "shared_watch")
 _NEWS_SECONDS = 10.0
 # While one connects, the announcements of the others are not heard.
 _PATIENCE = 0.5
-_ANSWER_SECONDS = 2.0
-_SUBSCRIBED_SECONDS = 5.0
-_UNSUBSCRIBED_SECONDS = 1.0
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 8.0
-_ROLE_PAUSE, _LONGEST_ROLE_PAUSE, _ROLE_SECONDS = 0.005, 0.1, 30.0
 # Whether a pool was forgotten without being closed is looked at so often.
 _IDLE_SECONDS = 1.0
 
@@ -169,7 +159,8 @@ def shared_watch(
     own = {"retry": Retry(NoBackoff(), 0), "protocol": 2}
     own |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), _PATIENCE)
     made = SentinelWatch(hosts, service, for_sentinels | own, for_primary | own)
-    key = (hosts, service, repr(sorted(for_primary.items())))
+    login = sorted((k, v) for k, v in for_primary.items() if k != "client_name")
+    key = (hosts, service, repr(login))
     # Two threads may get one each in a race, which does no harm.
     return _watches.setdefault(key, made)
 
@@ -195,11 +186,11 @@ class _Listener:
     ) -> None:
         self._watch = watch
         self._sentinels = [
-            _SubscribedSentinel(host, port, settings)
+            SubscribedSentinel(host, port, settings)
             for host, port, settings in sentinels
         ]
         self._for_primary = for_primary
-        self._promotion: _Promotion | None = None
+        self._promotion: Promotion | None = None
         self._named: ServerAddress | None = None
         self._woken, self._waker = socket.socketpair()
         self._waker.setblocking(False)
@@ -222,16 +213,24 @@ class _Listener:
 
     def _run(self) -> None:
         while not self._watch.ends_unused():
-            for one in self._sentinels:
-                if one.due() <= time.monotonic():
-                    one.look(self._watch.service)
-            self._look_at_promotion()
-            for one in self._heard():
-                for reply in one.replies():
-                    self._heed(one, reply)
+            try:
+                self._listen()
+            except Exception:
+                # Such as of a system without memory; pools rely on this thread.
+                _log.exception("The Sentinels could not be listened to; will go on.")
+                time.sleep(_PATIENCE)
         self.close()
 
-    def _heard(self) -> list[_SubscribedSentinel]:
+    def _listen(self) -> None:
+        for one in self._sentinels:
+            if one.due() <= time.monotonic():
+                one.look(self._watch.service)
+        self._look_at_promotion()
+        for one in self._heard():
+            for reply in one.replies():
+                self._heed(one, reply)
+
+    def _heard(self) -> list[SubscribedSentinel]:
         """Wait until something is due; return the Sentinels that said something."""
         dues = [one.due() for one in self._sentinels]
         if self._promotion is not None:
@@ -248,7 +247,7 @@ class _Listener:
             self._woken.recv(1024)
         return [one for one in heard if one is not None]
 
-    def _heed(self, sentinel: _SubscribedSentinel, reply: Any) -> None:
+    def _heed(self, sentinel: SubscribedSentinel, reply: Any) -> None:
         told = read_reply(reply, self._watch.service)
         if told is None:
             return
@@ -266,7 +265,7 @@ class _Listener:
             self._heed_name(sentinel, told.address)
 
     def _heed_name(
-        self, sentinel: _SubscribedSentinel, address: ServerAddress | None
+        self, sentinel: SubscribedSentinel, address: ServerAddress | None
     ) -> None:
         """Compare whom a Sentinel names with whom it named before.
 
@@ -288,7 +287,7 @@ class _Listener:
         promotion = self._promotion
         if promotion is None or promotion.address != address:
             self._end_promotion()
-            self._promotion = promotion = _Promotion(address, self._for_primary)
+            self._promotion = promotion = Promotion(address, self._for_primary)
         promotion.hurry()
 
     def _look_at_promotion(self) -> None:
@@ -305,151 +304,3 @@ class _Listener:
         if self._promotion is not None:
             self._promotion.hang_up()
             self._promotion = None
-
-
-class _SubscribedSentinel:
-    """One Sentinel: connected to when it is due, asked, and subscribed to.
-
-    Subscribed connections take no questions, and so each question interrupts the
-    subscription. All three commands are sent at once: nothing is announced in between.
-    """
-
-    def __init__(self, host: str, port: int, settings: dict[str, Any]) -> None:
-        self._place = host, port, settings
-        self._connection: Any = None
-        self._is_subscribed = self._is_asked = False
-        self._asked_at = self._connect_at = 0.0
-        self._pause = _SHORTEST_PAUSE
-        self.named: ServerAddress | None = None
-        """Whom it named last, also before its connection broke."""
-
-    @property
-    def socket(self) -> socket.socket | None:
-        """What to wait for; None while it is not connected."""
-        # redis-py has no other way to wait for several.
-        held: socket.socket | None = self._connection and self._connection._sock  # noqa: SLF001
-        return held
-
-    def due(self) -> float:
-        """Return when to look after it."""
-        if self._connection is None:
-            return self._connect_at
-        if self._is_asked:
-            return self._asked_at + _ANSWER_SECONDS
-        is_told = self._is_subscribed
-        return self._asked_at + (
-            _SUBSCRIBED_SECONDS if is_told else _UNSUBSCRIBED_SECONDS
-        )
-
-    def look(self, service: str) -> None:
-        """Ask whom it names, and subscribe; connect first if it is not connected."""
-        if self._is_asked:
-            # It has not answered.
-            self.hang_up()
-            return
-        try:
-            if self._connection is None:
-                self._connection = _connected(*self._place)
-            self._connection.send_packed_command(
-                self._connection.pack_commands(
-                    (
-                        ("UNSUBSCRIBE",),
-                        ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", service),
-                        ("SUBSCRIBE", *CHANNELS),
-                    )
-                )
-            )
-            self._asked_at, self._is_asked = time.monotonic(), True
-        except Exception:  # noqa: BLE001 - the thread must not end
-            self.hang_up()
-
-    def replies(self) -> Iterator[Any]:
-        """Read what it has said, without waiting for more."""
-        try:
-            while self._connection is not None and self._connection.can_read(timeout=0):
-                try:
-                    reply = self._connection.read_response(disable_decoding=True)
-                except ResponseError:
-                    # A user may not be allowed to subscribe, or to ask.
-                    reply = None
-                self._is_asked, self._pause = False, _SHORTEST_PAUSE
-                self._note(reply)
-                yield reply
-        except Exception:  # noqa: BLE001 - the thread must not end
-            self.hang_up()
-
-    def _note(self, reply: Any) -> None:
-        match reply:
-            case [b"subscribe", *_]:
-                self._is_subscribed = True
-            case [b"unsubscribe", *_]:
-                self._is_subscribed = False
-
-    def hang_up(self) -> None:
-        """Close the connection, and wait a while before the next."""
-        connection, self._connection = self._connection, None
-        self._is_subscribed = self._is_asked = False
-        self._connect_at = time.monotonic() + self._pause
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-        _close(connection)
-
-
-class _Promotion:
-    """A replica that is about to be the primary: asked for its role until it is.
-
-    Where it does not tell, `+promoted-slave` does.
-    """
-
-    def __init__(self, address: ServerAddress, settings: dict[str, Any]) -> None:
-        self.address = address
-        self._settings = settings
-        self._connection: Any = None
-        self._end = time.monotonic() + _ROLE_SECONDS
-        self.hurry()
-
-    def hurry(self) -> None:
-        """Be asked at once, and then after pauses that become longer."""
-        self.due, self._pause = 0.0, _ROLE_PAUSE
-
-    def is_done(self) -> bool:
-        """Ask for its role."""
-        try:
-            if self._connection is None:
-                self._connection = _connected(*self.address, self._settings)
-            # Unlike ROLE, it is no dangerous command, and allowed to most users.
-            self._connection.send_command("HELLO", 2)
-            facts = self._connection.read_response()
-            return bool(facts[facts.index(b"role") + 1] == b"master")
-        except Exception:  # noqa: BLE001 - the thread must not end
-            self.hang_up()
-            return False
-        finally:
-            self.due = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, _LONGEST_ROLE_PAUSE)
-
-    def is_late(self) -> bool:
-        """Return whether it has been waited for too long."""
-        return time.monotonic() > self._end
-
-    def hang_up(self) -> None:
-        """Close the connection."""
-        connection, self._connection = self._connection, None
-        _close(connection)
-
-
-def _connected(host: str, port: int, settings: dict[str, Any]) -> Any:
-    # The client knows which kind of connection its settings mean.
-    pool: Any = Redis(host=host, port=port, **settings).connection_pool
-    connection = pool.make_connection()
-    try:
-        connection.connect()
-    except BaseException:
-        connection.disconnect()
-        raise
-    return connection
-
-
-def _close(connection: Any) -> None:
-    if connection is not None:
-        with suppress(Exception):
-            connection.disconnect()
