@@ -215,7 +215,7 @@ class _Listener:
         while not self._watch.ends_unused():
             try:
                 self._listen()
-            except Exception:
+            except Exception:  # noqa: BLE001 - nothing may end it
                 # Such as of a system without memory; pools rely on this thread.
                 _log.exception("The Sentinels could not be listened to; will go on.")
                 time.sleep(_PATIENCE)
