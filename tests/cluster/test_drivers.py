@@ -296,7 +296,7 @@ async def test_closing_a_client_closes_its_sentinels(
             names = [client["name"] for client in watcher.client_list()]
         return names.count(f"closing-{id(face)}")
 
-    assert seen() == 1
+    assert seen() >= 1
 
     await face.close()
 

@@ -7,6 +7,7 @@ connections silent sockets were asked for.
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from typing import Any
@@ -65,12 +66,17 @@ def silent() -> Iterator[Callable[[int], SilentServers]]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """For how long each connection that is opened waits for an answer."""
+    """For how long each connection that the test itself opens waits for an answer.
+
+    Nobody waits for the thread that follows the Sentinels.
+    """
     seconds = list[float]()
     original: Any = Connection._connect
+    caller = threading.get_ident()
 
     def recorded(connection: Any) -> Any:
-        seconds.append(connection.socket_timeout)
+        if threading.get_ident() == caller:
+            seconds.append(connection.socket_timeout)
         return original(connection)
 
     monkeypatch.setattr(Connection, "_connect", recorded)
@@ -93,7 +99,8 @@ def test_an_enlist_waits_for_all_of_them_no_longer_than_for_one(
     for _ in range(12):
         assert recruiter.enlist() is Duty.DISMISSED
         # A flow that has failed is closed, and its last step may be another call.
-        assert max(servers.new_connections()) <= 1
+        # Sentinels are connected to by the thread that follows them, too.
+        assert max(servers.new_connections()) <= (2 if form == "sentinel" else 1)
         assert sum(waits) <= SECONDS + 1e-9
         waits.clear()
 

@@ -1,9 +1,9 @@
-"""Clients that ask Sentinels for the primary: when they connect, and once a second.
+"""Clients that ask Sentinels for the primary when they connect, and then follow it.
 
-In a planned failover the old primary takes writes until a Sentinel demotes it, some ten
-seconds after the new one was named; all of them are lost. So a client in use asks again
-beside its work, which never waits for that, and leaves connections to the old primary.
-A connection to a server that says it is a replica is not used at all.
+A client in use leaves the old primary as soon as a Sentinel announces another one:
+it looks for news of the watch before each use, and closes idle connections then, those
+in use when they are returned. A connection to a server that says it is a replica is
+not used at all.
 
 Closing such a client closes its connections to the Sentinels too; redis-py leaves
 those open.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from threading import Lock, Thread
+from threading import current_thread
 from typing import Any, cast
 
 from redis import Redis
@@ -27,22 +27,21 @@ from redis.sentinel import Sentinel, SentinelConnectionPool
 
 from workstealing.drivers.address import Address
 from workstealing.drivers.cluster_client import TIMEOUTS
-from workstealing.drivers.translate import CLIENT_ERRORS
+from workstealing.drivers.sentinel_watch import News, SentinelWatch, shared_watch
 
 __all__ = ("async_primary", "primary")
 
 # A Sentinel has no databases, and users and passwords of its own.
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
-_ASK_SECONDS = 1.0
+_FOR_PRIMARY = ("username", "password", "ssl", "client_name")
+_END_SECONDS = 1.0
 _PRIMARY = (b"master", "master")
 _DEMOTED = "the Sentinels name a server that is a replica, in the midst of a failover"
 
 
 def primary(address: Address, settings: dict[str, Any]) -> Redis:
     """Return a client of the primary that the Sentinels name."""
-    watch: Any = Sentinel
-    for_sentinels = _for_sentinels(settings, len(address.hosts))
-    sentinels = watch(address.hosts, sentinel_kwargs=for_sentinels)
+    sentinels: Any = _Sentinels(*_watched(address, settings))
     client = sentinels.master_for(
         address.service,
         connection_pool_class=_Pool,
@@ -54,9 +53,7 @@ def primary(address: Address, settings: dict[str, Any]) -> Redis:
 
 def async_primary(address: Address, settings: dict[str, Any]) -> AsyncRedis:
     """Return an asyncio client of the primary that the Sentinels name."""
-    watch: Any = AsyncSentinel
-    for_sentinels = _for_sentinels(settings, len(address.hosts))
-    sentinels = watch(address.hosts, sentinel_kwargs=for_sentinels)
+    sentinels: Any = _AsyncSentinels(*_watched(address, settings))
     client = sentinels.master_for(
         address.service,
         connection_pool_class=_AsyncPool,
@@ -64,6 +61,15 @@ def async_primary(address: Address, settings: dict[str, Any]) -> AsyncRedis:
         **settings,
     )
     return cast("AsyncRedis", client)
+
+
+def _watched(
+    address: Address, settings: dict[str, Any]
+) -> tuple[tuple[tuple[str, int], ...], dict[str, Any], SentinelWatch]:
+    for_sentinels = _for_sentinels(settings, len(address.hosts))
+    for_primary = {k: v for k, v in settings.items() if k.startswith(_FOR_PRIMARY)}
+    watch = shared_watch(address.hosts, address.service, for_sentinels, for_primary)
+    return address.hosts, for_sentinels, watch
 
 
 def _for_sentinels(settings: dict[str, Any], number: int) -> dict[str, Any]:
@@ -93,35 +99,48 @@ async def _greet_async(connection: Any) -> None:
             raise NotConnected(_DEMOTED)
 
 
+class _Sentinels(Sentinel):
+    def __init__(
+        self, hosts: Any, settings: dict[str, Any], watch: SentinelWatch
+    ) -> None:
+        super().__init__(hosts, sentinel_kwargs=settings)  # type: ignore[no-untyped-call]
+        self.watch = watch
+
+    def discover_master(self, service_name: str) -> Any:
+        # Sentinels go on to name the old one for a moment. The news may come meanwhile.
+        known = self.watch.primary()
+        named = known or super().discover_master(service_name)  # type: ignore[no-untyped-call]
+        return self.watch.primary() or named
+
+
+class _AsyncSentinels(AsyncSentinel):
+    def __init__(
+        self, hosts: Any, settings: dict[str, Any], watch: SentinelWatch
+    ) -> None:
+        super().__init__(hosts, sentinel_kwargs=settings)  # type: ignore[no-untyped-call]
+        self.watch = watch
+
+    async def discover_master(self, service_name: str) -> Any:
+        known = self.watch.primary()
+        named = known or await super().discover_master(service_name)
+        return self.watch.primary() or named
+
+
 class _Pool(SentinelConnectionPool):
-    def reset(self) -> None:
-        # Also after a fork, where nobody else would release the lock.
-        self._asking = Lock()
-        self._asked_at = time.monotonic()
-        super().reset()  # type: ignore[no-untyped-call]
+    _heard: News | None = None
 
     def get_connection(self, *arguments: Any, **options: Any) -> Any:
-        now = time.monotonic()
-        if now - self._asked_at >= _ASK_SECONDS:
-            self._asked_at = now
-            # An interpreter that ends starts no threads.
-            with suppress(RuntimeError):
-                Thread(
-                    target=self._ask, name="workstealing-sentinel", daemon=True
-                ).start()
+        watch = self.sentinel_manager.watch
+        if self._heard is not watch.news:
+            self._hear(watch.join(self))
         return super().get_connection(*arguments, **options)
 
-    def _ask(self) -> None:
-        asking = self._asking
-        if not asking.acquire(blocking=False):
-            return
-        try:
-            # If it is another one, connections to the old one are closed: idle ones at
-            # once, those in use when they are returned.
-            with suppress(*CLIENT_ERRORS):
-                cast("Any", self).get_master_address()
-        finally:
-            asking.release()
+    def _hear(self, news: News) -> None:
+        if news.primary != self.master_address:
+            # Those in use are closed when they are returned.
+            self.proxy.master_address = news.primary
+            self.disconnect(inuse_connections=False)
+        self._heard = news
 
     def disconnect(self, inuse_connections: bool = True) -> None:
         super().disconnect(inuse_connections)
@@ -129,22 +148,29 @@ class _Pool(SentinelConnectionPool):
         if inuse_connections:
             for sentinel in self.sentinel_manager.sentinels:
                 sentinel.close()
+            ending = self.sentinel_manager.watch.leave(self)
+            # It may be collected as garbage, in that very thread.
+            if ending is not None and ending is not current_thread():
+                ending.join(_END_SECONDS)
 
 
 class _AsyncPool(AsyncSentinelPool):
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)  # type: ignore[no-untyped-call]
-        self._asking: asyncio.Task[None] | None = None
-        self._asked_at = time.monotonic()
+    _heard: News | None = None
 
     async def get_connection(self, *arguments: Any, **options: Any) -> Any:
-        now = time.monotonic()
-        if now - self._asked_at >= _ASK_SECONDS:
-            self._asked_at = now
-            if self._asking is None or self._asking.done():
-                self._asking = asyncio.create_task(self._ask())
+        watch = self.sentinel_manager.watch
+        if self._heard is not watch.news:
+            await self._hear(watch.join(self))
         pool: Any = super()
         return await pool.get_connection(*arguments, **options)
+
+    async def _hear(self, news: News) -> None:
+        if news.primary != self.master_address:
+            self.master_address = news.primary
+            for connection in tuple(self._available_connections):
+                # Without waiting: another coroutine could take it half closed.
+                await connection.disconnect(nowait=True)
+        self._heard = news
 
     async def release(self, connection: Any) -> None:
         # The pool without asyncio does so by itself.
@@ -152,14 +178,12 @@ class _AsyncPool(AsyncSentinelPool):
             await connection.disconnect(nowait=True)
         await super().release(connection)
 
-    async def _ask(self) -> None:
-        with suppress(*CLIENT_ERRORS):
-            await cast("Any", self).get_master_address()
-
     async def disconnect(self, inuse_connections: bool = True) -> None:
-        if inuse_connections and self._asking is not None:
-            self._asking.cancel()
         await super().disconnect(inuse_connections)
         if inuse_connections:
             for sentinel in self.sentinel_manager.sentinels:
                 await sentinel.aclose()
+            ending = self.sentinel_manager.watch.leave(self)
+            end = time.monotonic() + _END_SECONDS
+            while ending is not None and ending.is_alive() and time.monotonic() < end:
+                await asyncio.sleep(0.001)
