@@ -92,7 +92,6 @@ def test_when_the_node_of_a_queue_dies_and_comes_back_nothing_is_lost(
     load.assert_all_done_once()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_when_the_replica_of_a_dead_node_is_promoted_all_that_it_has_is_done(
     cluster: ClusterOfThree, make_load: Make
@@ -127,7 +126,6 @@ def test_when_the_replica_of_a_dead_node_is_promoted_all_that_it_has_is_done(
         assert not {number for number in lost if number >= safe_from}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_when_a_replica_takes_the_place_of_its_node_as_planned_nothing_is_lost(
     cluster: ClusterOfThree, make_load: Make

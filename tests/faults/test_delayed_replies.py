@@ -88,7 +88,6 @@ def prompt(tcp_server: Server, key_prefix: str) -> Iterator[Scene]:
     scene.queue.close()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 @each_kind
 def test_replies_that_take_a_fifteenth_of_the_lease_cost_no_lease_nor_a_second_run(
@@ -119,7 +118,6 @@ def test_replies_that_take_a_fifteenth_of_the_lease_cost_no_lease_nor_a_second_r
     assert counts.stats["done"] == counts.outcomes == 300
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 @each_kind
 def test_of_replies_that_take_more_than_a_third_of_the_lease_nothing_ends_twice(

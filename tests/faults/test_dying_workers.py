@@ -150,7 +150,6 @@ def test_promise_4_a_dead_workers_tasks_run_elsewhere_with_only_workers(
     assert counts.stats["upkeep:worker"] >= 1
 
 
-@pytest.mark.slow
 def test_promise_4_at_the_default_lease_it_takes_less_than_thirty_seconds(
     redis_server: Server, make_story: Make, processes: Any
 ) -> None:

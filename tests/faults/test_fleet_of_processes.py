@@ -27,7 +27,6 @@ def _die(server: Server) -> Callable[[], None]:
     return server.restart
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("processes", "go_away"), [(1, _hang), (8, _hang), (8, _die)])
 def test_a_job_has_its_turns_none_while_redis_is_away_and_no_rush_afterwards(
     processes: int, go_away: Callable[[Server], Callable[[], None]]

@@ -115,7 +115,6 @@ def app(
 
 
 @each_kind
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_pool_survives_interrupts_into_tasks_that_log_lock_import_and_write(
     app: Any, kind: Any

@@ -81,7 +81,6 @@ def check_each_tick_once(queue: TaskQueue, client: Redis) -> None:
     assert queue.counts().stats["submitted"] == state.fired
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_each_tick_is_fired_once_while_processes_die_and_clocks_are_wrong(
     start: Start, queue: TaskQueue, redis_client: Redis, key_prefix: str

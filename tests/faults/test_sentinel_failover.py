@@ -45,7 +45,6 @@ def is_named(group: SentinelGroup, server: Server) -> bool:
     return bool(int(address[1]) == server.port)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_when_the_primary_is_killed_under_load_all_that_was_accepted_is_done_once(
     group: SentinelGroup, make_load: Make
@@ -63,7 +62,6 @@ def test_when_the_primary_is_killed_under_load_all_that_was_accepted_is_done_onc
     load.assert_all_done_once()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_in_a_planned_failover_under_load_all_that_was_accepted_is_done_once(
     group: SentinelGroup, make_load: Make
