@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -163,15 +164,22 @@ def redis_7() -> Path:
     """From the system's packages; on Debian they need not be installed."""
     if found := shutil.which("redis-server"):
         return Path(found)
-    binary = FOLDER / "debian/usr/bin/redis-server"
+    binary, unpacked = FOLDER / "redis-7", FOLDER / "debian"
     if not binary.exists():
         if not shutil.which("apt-get"):
             raise LookupError("there is no redis-server on PATH")
-        # Its libraries are usually there; if not, it says so when it starts.
-        download = ["apt-get", "download", "-qq", "redis-server", "redis-tools"]
-        subprocess.check_call(download, cwd=FOLDER)
-        for package in FOLDER.glob("redis-*.deb"):
-            subprocess.check_call(["dpkg", "-x", package, FOLDER / "debian"])
+        packages = ("redis-server", "redis-tools", "libjemalloc2", "liblzf1")
+        subprocess.check_call(["apt-get", "download", "-qq", *packages], cwd=FOLDER)
+        for package in FOLDER.glob("*.deb"):
+            subprocess.check_call(["dpkg", "-x", package, unpacked])
+        libraries = next(unpacked.glob("usr/lib/*/liblzf.so.1")).parent
+        server = shlex.quote(str(unpacked / "usr/bin/redis-server"))
+        binary.write_text(
+            "#!/bin/sh\n"
+            f"export LD_LIBRARY_PATH={shlex.quote(str(libraries))}\n"
+            f'exec {server} "$@"\n'
+        )
+        binary.chmod(0o755)
     return binary
 
 
