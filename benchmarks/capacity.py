@@ -9,8 +9,8 @@ Assumptions, all of which `Fleet` and `Costs` can vary:
   takes it, and one of the exchange that reports it. Hosts send as many tasks at once as
   `batch` says; a task that comes alone costs a whole exchange.
 - A worker that rests looks at the queue every five seconds, and at two other shards.
-- Shards are alike, and a node has the share of them that rounding gives it: the fullest
-  node decides.
+- Each node that has a shard gets as many tasks as the others. The node with the most
+  shards has as many more workers at rest: it decides.
 - Nobody uses more than `most_busy` of a node, so that bursts and upkeep have room.
 - The network, the hosts, replicas and what tasks themselves do are not part of it. A
   published outcome costs every node one message, which is counted.
@@ -77,13 +77,13 @@ class Forecast:
 def forecast(costs: Costs, fleet: Fleet) -> Forecast:
     """Compute what a fleet gets out of its nodes."""
     used = min(fleet.nodes, fleet.shards)
-    # The fullest node has this share of all tasks.
+    # The node with the most shards has this share of all workers.
     share = math.ceil(fleet.shards / used) / fleet.shards
     together = costs.submit + costs.run
     alone = costs.submit_alone + costs.run_alone
     per_task = fleet.batched * together + (1.0 - fleet.batched) * alone
     # Its own node, and a message to each of the others.
-    on_fullest = share * per_task + fleet.awaited * costs.publish
+    on_fullest = per_task / used + fleet.awaited * costs.publish
     workers = fleet.hosts * fleet.workers_per_host
     looks = _LOOKS if fleet.shards > 1 else 0
     rest = workers * share * (costs.rest + looks * costs.look) / _REST_SECONDS

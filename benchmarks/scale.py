@@ -23,11 +23,14 @@ from redis import Redis, RedisCluster
 from benchmarks.capacity import Costs, Fleet, forecast
 from benchmarks.measuring import Budget
 from benchmarks.peers.bar_chart import DARK, LIGHT, Bar, bar_chart
+from workstealing.drivers.cluster_client import owners_of
 from workstealing.drivers.sync_driver import Driver
 from workstealing.queue.keys import QueueKeys
+from workstealing.queue.placement import by_node, shard_of_turn
 from workstealing.queue.producer_calls import submit
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.shard_calls import glimpse
+from workstealing.queue.steps import SINGLE
 from workstealing.queue.worker_calls import exchange, join
 from workstealing.tasks.attempt import Report
 from workstealing.testing import ClusterOfThree, Server
@@ -42,6 +45,7 @@ _BATCH = 50
 _ROUNDS = 2_000
 _TRIES = 5
 _DRAINS = 3
+_ON_CLUSTER = 36_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +130,16 @@ def _drain(client: Any, *, clients: int, shards: int, tasks: int) -> Cost:
     client.flushall()
     all_keys = [QueueKeys("scale", "run", shard) for shard in range(shards)]
     do = Driver(client).call
+    is_cluster = isinstance(client, RedisCluster)
+    names = [keys.control for keys in all_keys]
+    nodes = by_node(owners_of(client, names) if is_cluster else SINGLE * shards)
     workers = [(f"w.{n}", all_keys[n % shards]) for n in range(clients)]
     for name, keys in workers:
         do(join(keys, _SETTINGS, name, "i", {"abilities": ["add@1"]}))
 
     def work() -> None:
         for start in range(0, tasks, 1000):
-            keys = all_keys[start // 1000 % shards]
+            keys = all_keys[shard_of_turn(start // 1000, nodes)]
             number = min(1000, tasks - start)
             batch = [(f"{start + n:012}", _ENVELOPE) for n in range(number)]
             do(submit(keys, _SETTINGS, batch, priority=1, is_new=True))
@@ -160,7 +167,7 @@ def _drain(client: Any, *, clients: int, shards: int, tasks: int) -> Cost:
                     Report(one.id, one.token, "done", _OUTCOME) for one in seen.tasks
                 ]
 
-    if isinstance(client, RedisCluster):
+    if is_cluster:
         # Its nodes keep accounts of their own.
         work()
         return Cost(0.0, 0.0)
@@ -174,9 +181,9 @@ def _show_cluster() -> None:
         client: Any = RedisCluster.from_url(cluster.nodes[0].url)
         for shards in (1, 8, 9, 16):
             before = [_account(node)[0] for node in nodes]
-            _drain(client, clients=shards, shards=shards, tasks=20_000)
+            _drain(client, clients=shards, shards=shards, tasks=_ON_CLUSTER)
             micros = [
-                (_account(node)[0] - earlier) / 20_000
+                (_account(node)[0] - earlier) / _ON_CLUSTER
                 for node, earlier in zip(nodes, before, strict=True)
             ]
             print(

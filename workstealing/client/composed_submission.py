@@ -225,7 +225,10 @@ def _one_shard(plans: Sequence[PlannedStep]) -> Flow[QueueKeys | None]:
         return shards.all[0]
     named = (plan.options.shard_key for plan in plans)
     key = next((one for one in named if one is not None), None)
-    return shards.all[shards.next_turn() if key is None else shards.of_key(key)]
+    if key is not None:
+        return shards.all[shards.of_key(key)]
+    (home,) = shards.next_homes(1)
+    return shards.all[home]
 
 
 def _draw_ids(

@@ -4,7 +4,8 @@
 - A unique task goes by its unique key, a task with an id by its shard key or its id. An
   id that was drawn, or looks like one, names its shard.
 - A task that was there when there were fewer shards stays where it was.
-- All other tasks go to each shard in turn, a few hundred at a time.
+- All other tasks go to each node in turn, and there to each of its shards; those that
+  are submitted together, a few hundred at a time.
 """
 
 from __future__ import annotations
@@ -15,12 +16,7 @@ from dataclasses import dataclass
 from workstealing.client.shards import Shards
 from workstealing.errors import ConfigurationError
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.placement import (
-    divided,
-    grouped,
-    id_in_shard,
-    shard_in_id,
-)
+from workstealing.queue.placement import grouped, id_in_shard, shard_in_id
 from workstealing.queue.steps import Flow
 from workstealing.tasks.contract import TaskInterface
 from workstealing.tasks.submission import (
@@ -70,8 +66,7 @@ def spread_over_shards(
     elif names is not None:
         places = yield from shards.homes_of_ids(names)
     else:
-        parts = divided(len(ids), len(shards.all), shards.next_turn())
-        places = [one for one, some in parts for _ in range(some.start, some.stop)]
+        places = shards.next_homes(len(ids))
     return [
         ShardPart(
             shards.all[one],

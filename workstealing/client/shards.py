@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, repeat
 
 from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
@@ -25,10 +25,13 @@ from workstealing.queue.pause_calls import (
     resume_all,
 )
 from workstealing.queue.placement import (
+    by_node,
+    divided,
     grouped,
     shard_in_id,
     shard_of_id,
     shard_of_key,
+    shard_of_turn,
 )
 from workstealing.queue.producer_calls import end_input, is_input_ended
 from workstealing.queue.settings import QueueSettings
@@ -38,7 +41,7 @@ from workstealing.queue.shard_calls import (
     has_unique_keys,
     read_shards,
 )
-from workstealing.queue.steps import Flow, ask
+from workstealing.queue.steps import Flow, Owners, ask
 
 __all__ = ("Shards",)
 
@@ -76,6 +79,7 @@ class Shards:
         """The settings of each shard."""
         self.are_several = False
         """Whether there is more than one."""
+        self._by_node: tuple[tuple[int, ...], ...] = (tuple(range(wanted)),)
         self._grow(wanted)
 
     def anew(self, clock: Clock) -> Shards:
@@ -131,8 +135,17 @@ class Shards:
         ]
 
     def next_turn(self) -> int:
-        """Return the shard for tasks that may go anywhere: each in turn."""
+        """Return the shard to look at next: each in turn."""
         return next(self._turns) % len(self.all)
+
+    def next_homes(self, tasks: int) -> list[int]:
+        """Return the shards for tasks that may go anywhere: as many on each node."""
+        nodes = self._by_node
+        return [
+            shard
+            for size in divided(tasks, nodes)
+            for shard in repeat(shard_of_turn(next(self._turns), nodes), size)
+        ]
 
     def of_key(self, key: str) -> int:
         """Return the shard of tasks with a shard key."""
@@ -221,6 +234,9 @@ class Shards:
             )
         self._before = tuple(before)
         self._grow(number)
+        if self.are_several:
+            owners = yield Owners(tuple(keys.control for keys in self.all))
+            self._by_node = by_node(Owners.parse(owners))
 
     def _prepare(self, number: int) -> Flow[None]:
         """Pause and close new shards as the first one is, before they are declared."""

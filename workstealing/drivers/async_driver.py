@@ -15,7 +15,7 @@ from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
-from workstealing.drivers.cluster_client import knows_nodes
+from workstealing.drivers.cluster_client import knows_nodes, owners_of
 from workstealing.drivers.connection import (
     answered,
     command_of,
@@ -37,6 +37,7 @@ from workstealing.queue.steps import (
     Flow,
     Invoke,
     Nodes,
+    Owners,
     Pipeline,
     RedisCommand,
     Sleep,
@@ -184,7 +185,7 @@ class AsyncDriver:
                 break
         return answered(replies)
 
-    async def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
+    async def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes | Owners) -> Any:
         client: Any = self.client
         if isinstance(step, Call):
             if self.sends_once:
@@ -205,6 +206,11 @@ class AsyncDriver:
             return await client.execute_command(*step.parts, target_nodes=node)
         if clustered:
             await client.initialize()
+        if isinstance(step, Owners):
+            return (
+                owners_of(client, step.keys) if clustered else SINGLE * len(step.keys)
+            )
+        if clustered:
             return sorted(node.name for node in client.get_primaries())
         return SINGLE
 

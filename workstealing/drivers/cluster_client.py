@@ -12,7 +12,13 @@ from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.cluster import ClusterNode
 from redis.exceptions import ClusterDownError, ResponseError, TryAgainError
 
-__all__ = ("TIMEOUTS", "CompletelyClosedCluster", "LazyCluster", "knows_nodes")
+__all__ = (
+    "TIMEOUTS",
+    "CompletelyClosedCluster",
+    "LazyCluster",
+    "knows_nodes",
+    "owners_of",
+)
 
 TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
 """What redis-py calls the seconds that a connection waits."""
@@ -25,6 +31,13 @@ def knows_nodes(client: Any) -> bool:
     if isinstance(client, AsyncRedisCluster):
         return not getattr(client, "_initialize", False)
     return isinstance(client, RedisCluster)
+
+
+def owners_of(client: Any, keys: Sequence[str]) -> list[str]:
+    """Return the primary of each key as the client last heard; "" if it has none."""
+    slots = client.nodes_manager.slots_cache
+    known = (slots.get(client.keyslot(key)) for key in keys)
+    return [nodes[0].name if nodes else "" for nodes in known]
 
 
 class LazyCluster(RedisCluster):

@@ -13,7 +13,7 @@ from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
 from workstealing.drivers.address import target_of
-from workstealing.drivers.cluster_client import knows_nodes
+from workstealing.drivers.cluster_client import knows_nodes, owners_of
 from workstealing.drivers.connection import (
     DedicatedConnection,
     answered,
@@ -36,6 +36,7 @@ from workstealing.queue.steps import (
     Flow,
     Invoke,
     Nodes,
+    Owners,
     Pipeline,
     RedisCommand,
     Sleep,
@@ -178,7 +179,7 @@ class Driver:
                 break
         return answered(replies)
 
-    def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes) -> Any:
+    def _send(self, step: Call[Any] | RedisCommand[Any] | Nodes | Owners) -> Any:
         client: Any = self.client
         if self._own is not None:
             if isinstance(step, Call):
@@ -204,6 +205,10 @@ class Driver:
             if node is None:
                 raise RedisUnavailable(f"{step.node} is no longer in the Cluster")
             return client.execute_command(*step.parts, target_nodes=node)
+        if isinstance(step, Owners):
+            return (
+                owners_of(client, step.keys) if clustered else SINGLE * len(step.keys)
+            )
         if clustered:
             return sorted(node.name for node in client.get_primaries())
         return SINGLE

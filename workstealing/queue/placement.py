@@ -12,17 +12,19 @@ import hashlib
 import math
 import re
 from binascii import crc_hqx
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 
 __all__ = (
     "MOST_SHARDS",
+    "by_node",
     "divided",
     "grouped",
     "id_in_shard",
     "shard_in_id",
     "shard_of_id",
     "shard_of_key",
+    "shard_of_turn",
     "tag_of_shard",
 )
 
@@ -91,18 +93,31 @@ def _slot(tag: str) -> int:
     return crc_hqx(tag.encode(errors="surrogatepass"), 0) % _SLOTS
 
 
-def divided(tasks: int, shards: int, first: int) -> Iterator[tuple[int, slice]]:
-    """Divide a submission among shards, beginning with one: shards and their parts.
+def by_node(owners: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Return the shards of each node, given the node of each shard."""
+    found: dict[str, list[int]] = {}
+    for shard, owner in enumerate(owners):
+        found.setdefault(owner, []).append(shard)
+    return tuple(map(tuple, found.values()))
 
-    A short one goes to one shard, so that it costs no more than without shards.
+
+def shard_of_turn(turn: int, nodes: Sequence[Sequence[int]]) -> int:
+    """Return whose turn it is: each node's, and on each node each of its shards'."""
+    before, node = divmod(turn, len(nodes))
+    shards = nodes[node]
+    return shards[before % len(shards)]
+
+
+def divided(tasks: int, nodes: Sequence[Sequence[int]]) -> list[int]:
+    """Divide a submission into parts, one for each turn of nodes; return their sizes.
+
+    All nodes have as many turns, and each shard has one. A short submission is one
+    part, so that it costs no more than without shards.
     """
-    used = max(1, min(shards, tasks // _WORTH_A_TRIP))
+    turns = len(nodes) * max(map(len, nodes))
+    used = max(1, min(turns, tasks // _WORTH_A_TRIP))
     size, more = divmod(tasks, used)
-    start = 0
-    for turn in range(used):
-        end = start + size + (turn < more)
-        yield (first + turn) % shards, slice(start, end)
-        start = end
+    return [size + (turn < more) for turn in range(used)]
 
 
 def grouped(shards: Sequence[int]) -> dict[int, list[int]]:

@@ -22,6 +22,7 @@ __all__ = (
     "Flow",
     "Invoke",
     "Nodes",
+    "Owners",
     "Pipeline",
     "RedisCommand",
     "Sleep",
@@ -91,6 +92,18 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
+class Owners:
+    """Name the primary that has each of some keys, as far as the client knows."""
+
+    keys: tuple[str, ...]
+
+    @staticmethod
+    def parse(reply: Any) -> tuple[str, ...]:
+        """Return the name for each key: all are alike where there is no Cluster."""
+        return tuple(reply)
+
+
+@dataclass(frozen=True, slots=True)
 class Invoke(Generic[T]):
     """Call a function of the user; its answer is awaited where it can be."""
 
@@ -152,6 +165,7 @@ Step: TypeAlias = (
     | Pipeline[Any]
     | RedisCommand[Any]
     | Nodes
+    | Owners
     | Invoke[Any]
     | Subscribe
     | AwaitOutcome

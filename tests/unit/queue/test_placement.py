@@ -10,12 +10,14 @@ from redis.crc import key_slot
 
 from workstealing.queue.placement import (
     MOST_SHARDS,
+    by_node,
     divided,
     grouped,
     id_in_shard,
     shard_in_id,
     shard_of_id,
     shard_of_key,
+    shard_of_turn,
     tag_of_shard,
 )
 from workstealing.tasks.envelope import member_id
@@ -23,6 +25,7 @@ from workstealing.tasks.submission import new_ids
 
 SHARDS = st.integers(1, MOST_SHARDS)
 NAMES = st.text(min_size=1, max_size=40)
+OWNERS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=64)
 
 
 @given(SHARDS, st.data())
@@ -69,23 +72,34 @@ def test_a_name_that_only_begins_like_a_drawn_id_is_hashed() -> None:
     assert shard_in_id("3.abcdefghijkl-12") == 3
 
 
-@given(st.integers(0, 5000), st.integers(1, 64), st.integers(0, 63))
+@given(st.integers(0, 5000), OWNERS)
 def test_a_submission_is_divided_into_parts_that_are_all_of_it(
-    tasks: int, shards: int, first: int
+    tasks: int, owners: list[str]
 ) -> None:
-    parts = list(divided(tasks, shards, first % shards))
+    sizes = divided(tasks, by_node(owners))
 
-    sizes = [part.stop - part.start for _, part in parts]
     assert sum(sizes) == tasks
     assert max(sizes) - min(sizes) <= 1
-    assert [part.start for _, part in parts] == [
-        sum(sizes[:place]) for place in range(len(sizes))
-    ]
-    assert len({shard for shard, _ in parts}) == len(parts) <= shards
 
 
-def test_a_short_submission_goes_to_one_shard() -> None:
-    assert list(divided(99, 8, 5)) == [(5, slice(0, 99))]
+@given(OWNERS, st.integers(0, 10_000))
+def test_a_large_submission_gives_each_node_as_much_and_each_shard_something(
+    owners: list[str], turn: int
+) -> None:
+    nodes = by_node(owners)
+    sizes = divided(1_000_000, nodes)
+
+    parts = Counter[int]()
+    for number, size in enumerate(sizes, turn):
+        parts[shard_of_turn(number, nodes)] += size
+    per_node = [sum(parts[shard] for shard in shards) for shards in nodes]
+
+    assert parts.keys() == set(range(len(owners)))
+    assert max(per_node) - min(per_node) <= len(sizes)
+
+
+def test_a_short_submission_is_one_part() -> None:
+    assert divided(99, by_node("abcabcab")) == [99]
 
 
 def test_positions_are_grouped_by_shard() -> None:

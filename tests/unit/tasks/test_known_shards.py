@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -9,11 +10,15 @@ import pytest
 from workstealing.client.shards import Shards
 from workstealing.errors import RedisUnavailable
 from workstealing.queue.settings import QueueSettings
+from workstealing.queue.steps import SINGLE, Owners
 from workstealing.testing import ManualClock
 
 
-def known(shards: Shards, answer: Any) -> int | None:
-    """Return how many shards there are by that answer, None if nothing was asked."""
+def known(shards: Shards, answer: Any, nodes: str = "") -> int | None:
+    """Return how many shards there are by that answer, None if nothing was asked.
+
+    *nodes* are those of the shards, a letter each.
+    """
     flow = shards.known()
     try:
         next(flow)
@@ -22,7 +27,9 @@ def known(shards: Shards, answer: Any) -> int | None:
     try:
         if isinstance(answer, BaseException):
             flow.throw(answer)
-        flow.send(answer)
+        owners = flow.send(answer)
+        assert isinstance(owners, Owners)
+        flow.send(list(nodes) or SINGLE * len(owners.keys))
     except StopIteration as end:
         return len(end.value)
     raise AssertionError("one question is enough")
@@ -57,6 +64,33 @@ def test_with_several_it_goes_on_for_a_while_if_the_first_one_is_away() -> None:
     assert known(shards, (8,)) is None
     clock.advance(20.0)
     assert known(shards, (8, 16)) == 16
+
+
+def test_each_node_gets_as_many_tasks_and_each_shard_its_part_of_them() -> None:
+    shards = Shards("queue", "run", 8, QueueSettings(), ManualClock())
+    known(shards, (8,), nodes="abcabcab")
+
+    places = Counter(shards.next_homes(1)[0] for _ in range(180))
+
+    assert [places[shard] for shard in range(8)] == [20, 20, 30, 20, 20, 30, 20, 20]
+
+
+def test_many_tasks_that_are_submitted_together_are_spread_alike() -> None:
+    shards = Shards("queue", "run", 8, QueueSettings(), ManualClock())
+    known(shards, (8,), nodes="abcabcab")
+
+    places = shards.next_homes(9_000)
+
+    per_node = Counter("abcabcab"[shard] for shard in places)
+    assert per_node == {"a": 3_000, "b": 3_000, "c": 3_000}
+    assert set(places) == set(range(8))
+
+
+def test_without_a_cluster_each_shard_gets_as_many() -> None:
+    shards = Shards("queue", "run", 8, QueueSettings(), ManualClock())
+    known(shards, (8,))
+
+    assert Counter(shards.next_homes(8_000)) == dict.fromkeys(range(8), 1000)
 
 
 def test_nothing_is_asked_of_names_while_the_number_has_never_changed() -> None:
