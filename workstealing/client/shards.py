@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, repeat
 
@@ -70,7 +70,8 @@ class Shards:
         self._whole = settings
         self._clock = clock
         self._asked_at = -math.inf
-        self._turns = count(int.from_bytes(os.urandom(2), "big"))
+        # Apart: who looks once for each submission would skip every other node.
+        self._looks, self._submissions = _from_anywhere(), _from_anywhere()
         self._before: tuple[int, ...] = ()
         self._has_told = False
         self.all: tuple[QueueKeys, ...] = ()
@@ -136,7 +137,7 @@ class Shards:
 
     def next_turn(self) -> int:
         """Return the shard to look at next: each in turn."""
-        return next(self._turns) % len(self.all)
+        return next(self._looks) % len(self.all)
 
     def next_homes(self, tasks: int) -> list[int]:
         """Return the shards for tasks that may go anywhere: as many on each node."""
@@ -144,7 +145,7 @@ class Shards:
         return [
             shard
             for size in divided(tasks, nodes)
-            for shard in repeat(shard_of_turn(next(self._turns), nodes), size)
+            for shard in repeat(shard_of_turn(next(self._submissions), nodes), size)
         ]
 
     def of_key(self, key: str) -> int:
@@ -234,7 +235,10 @@ class Shards:
             )
         self._before = tuple(before)
         self._grow(number)
-        if self.are_several:
+        if self._whole.max_length:
+            # Each shard takes its part of that, so all must fill up together.
+            self._by_node = (tuple(range(len(self.all))),)
+        elif self.are_several:
             owners = yield Owners(tuple(keys.control for keys in self.all))
             self._by_node = by_node(Owners.parse(owners))
 
@@ -267,6 +271,10 @@ class Shards:
         if most:
             part = math.ceil(most / len(self.all))
             self.settings = replace(self._whole, max_length=part)
+
+
+def _from_anywhere() -> Iterator[int]:
+    return count(int.from_bytes(os.urandom(2), "big"))
 
 
 def _names_in(pauses: Pauses) -> list[str | None]:

@@ -86,6 +86,31 @@ def test_many_tasks_that_are_submitted_together_are_spread_alike() -> None:
     assert set(places) == set(range(8))
 
 
+def test_each_shard_gets_as_many_if_each_takes_its_part_of_max_length() -> None:
+    shards = Shards("queue", "run", 8, QueueSettings(max_length=800), ManualClock())
+    flow = shards.known()
+    next(flow)
+    with pytest.raises(StopIteration):
+        flow.send((8,))
+
+    assert Counter(shards.next_homes(800)) == dict.fromkeys(range(8), 100)
+
+
+def test_who_looks_at_a_shard_for_each_submission_leaves_no_node_without_tasks() -> (
+    None
+):
+    shards = Shards("queue", "run", 8, QueueSettings(), ManualClock())
+    known(shards, (8,), nodes="abababab")
+
+    places, looked_at = Counter[int](), set()
+    for _ in range(160):
+        looked_at.add(shards.next_turn())
+        places.update(shards.next_homes(1))
+
+    assert places == dict.fromkeys(range(8), 20)
+    assert looked_at == set(range(8))
+
+
 def test_without_a_cluster_each_shard_gets_as_many() -> None:
     shards = Shards("queue", "run", 8, QueueSettings(), ManualClock())
     known(shards, (8,))
