@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -27,6 +30,13 @@ from workstealing.drivers.connect import connect, connect_async
 from workstealing.testing import Server, wait_until
 
 _SECONDS = 30
+
+
+@pytest.fixture(autouse=True)
+def nobody_watches() -> None:
+    """Let threads end of clients that other tests have left to the collector."""
+    gc.collect()
+    wait_until(lambda: not watching(), _SECONDS, "older threads to end")
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +267,44 @@ def test_a_sentinel_that_has_always_named_another_one_is_not_followed(
     assert client.port() == old.port
 
 
+def test_a_sentinel_that_returns_with_what_it_knew_long_ago_is_not_followed(
+    open_client: Open, make_sentinel: Make, old: Server, replica: Server, new: Server
+) -> None:
+    right, restarted = make_sentinel(), make_sentinel()
+    client = open_client(right, restarted)
+    restarted.stop()
+    restarted.named = replica
+    restarted.start()
+
+    wait_until(lambda: times_asked_for_role(replica) > 2, _SECONDS, "some questions")
+    assert client.port() == old.port
+
+    right.announce("+switch-master", f"{SERVICE} {address(old)} {address(new)}")
+    wait_until(client.is_at(new), _SECONDS, "the client to follow")
+
+
+def test_a_filter_of_logs_that_raises_keeps_no_client_from_following(
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    open_client: Open,
+    sentinel: ScriptedSentinel,
+    old: Server,
+    new: Server,
+) -> None:
+    def refuse(record: logging.LogRecord) -> bool:
+        raise ValueError
+
+    log = logging.getLogger("workstealing.drivers.sentinel_watch")
+    monkeypatch.setattr(log, "filters", [refuse])
+    caplog.set_level(logging.INFO, log.name)
+    client = open_client(sentinel)
+
+    for primary, other in ((new, old), (old, new), (new, old)):
+        switched = f"{SERVICE} {address(other)} {address(primary)}"
+        sentinel.announce("+switch-master", switched)
+        wait_until(client.is_at(primary), _SECONDS, "the client to follow")
+
+
 def test_a_user_who_may_not_subscribe_learns_it_by_asking(
     open_client: Open, make_sentinel: Make, old: Server, new: Server
 ) -> None:
@@ -300,7 +348,7 @@ def test_clients_share_a_thread_which_ends_with_the_last_of_them(
     assert sentinel.subscribers()
 
     second.close()
-    assert watching() == []
+    wait_until(lambda: not watching(), _SECONDS, "the thread to end")
     wait_until(lambda: not sentinel.subscribers(), _SECONDS, "the connection to go")
 
 
@@ -332,6 +380,52 @@ def test_no_thread_is_left_of_clients_that_are_forgotten(
     wait_until(lambda: not watching(), _SECONDS, "the thread to end")
 
 
+# Nobody can close connections whose loop has ended.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_no_thread_is_left_of_an_asyncio_client_that_is_closed_in_another_loop(
+    sentinel: ScriptedSentinel,
+) -> None:
+    client: Any = connect_async(url(sentinel), profile="tasks")
+    ping, close = client.ping, client.aclose
+
+    async def use(method: Any) -> None:
+        await method()
+
+    asyncio.run(use(ping))
+    assert watching()
+
+    with suppress(RuntimeError):
+        asyncio.run(use(close))
+
+    wait_until(lambda: not watching(), _SECONDS, "the thread to end")
+    del client, ping, close
+    gc.collect()
+
+
+def test_closing_a_client_waits_for_no_sentinel_that_hangs(
+    monkeypatch: pytest.MonkeyPatch, make_sentinel: Make, sentinel: ScriptedSentinel
+) -> None:
+    waits: list[float | None] = []
+    join = threading.Thread.join
+
+    def recorded(thread: threading.Thread, timeout: float | None = None) -> None:
+        waits.append(timeout)
+        join(thread, timeout)
+
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as silent:
+        hosts = f"127.0.0.1:{sentinel.port},127.0.0.1:{silent.getsockname()[1]}"
+        client = connect(f"redis+sentinel://{hosts}/{SERVICE}")
+        client.ping()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "join", recorded)
+            client.close()
+            del client
+            gc.collect()
+
+    assert sum(wait or 0 for wait in waits) <= 0.05
+    assert None not in waits
+
+
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 def test_a_forked_child_follows_by_itself_and_so_does_its_parent(
     sentinel: ScriptedSentinel, old: Server, new: Server
@@ -347,7 +441,7 @@ def test_a_forked_child_follows_by_itself_and_so_does_its_parent(
             assert watching()
             wait_until(client.is_at(new), _SECONDS, "the client to follow")
             client.close()
-            assert watching() == []
+            wait_until(lambda: not watching(), _SECONDS, "the thread to end")
             os._exit(0)
         finally:
             os._exit(1)

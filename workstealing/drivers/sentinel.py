@@ -34,7 +34,7 @@ __all__ = ("async_primary", "primary")
 # A Sentinel has no databases, and users and passwords of its own.
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
 _FOR_PRIMARY = ("username", "password", "ssl", "client_name")
-_END_SECONDS = 1.0
+_END_SECONDS = 0.05
 _PRIMARY = (b"master", "master")
 _DEMOTED = "the Sentinels name a server that is a replica, in the midst of a failover"
 
@@ -143,12 +143,12 @@ class _Pool(SentinelConnectionPool):
         self._heard = news
 
     def disconnect(self, inuse_connections: bool = True) -> None:
+        ending = self.sentinel_manager.watch.leave(self) if inuse_connections else None
         super().disconnect(inuse_connections)
         # Without those in use it is only the primary that has changed.
         if inuse_connections:
             for sentinel in self.sentinel_manager.sentinels:
                 sentinel.close()
-            ending = self.sentinel_manager.watch.leave(self)
             # It may be collected as garbage, in that very thread.
             if ending is not None and ending is not current_thread():
                 ending.join(_END_SECONDS)
@@ -179,11 +179,12 @@ class _AsyncPool(AsyncSentinelPool):
         await super().release(connection)
 
     async def disconnect(self, inuse_connections: bool = True) -> None:
+        # First, for what follows fails in another loop than the connections are of.
+        ending = self.sentinel_manager.watch.leave(self) if inuse_connections else None
         await super().disconnect(inuse_connections)
         if inuse_connections:
             for sentinel in self.sentinel_manager.sentinels:
                 await sentinel.aclose()
-            ending = self.sentinel_manager.watch.leave(self)
             end = time.monotonic() + _END_SECONDS
             while ending is not None and ending.is_alive() and time.monotonic() < end:
                 await asyncio.sleep(0.001)

@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from threading import RLock, Thread
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
@@ -44,6 +45,8 @@ _NEWS_SECONDS = 10.0
 _PATIENCE = 0.5
 # Whether a pool was forgotten without being closed is looked at so often.
 _IDLE_SECONDS = 1.0
+# Of one Sentinel at a time; the others have their turn before it says more.
+_MOST_REPLIES = 1000
 
 # It takes no file of its own, which a forked child would keep.
 _Selector: Any = getattr(selectors, "PollSelector", selectors.SelectSelector)
@@ -105,6 +108,9 @@ class SentinelWatch:
     def leave(self, pool: object) -> Thread | None:
         """Watch no longer for a pool; return the thread if it ends now."""
         with self._lock:
+            if pool not in self._pools:
+                # One that was closed is closed once more when it is garbage.
+                return None
             self._pools.discard(pool)
             listener = self._listener
             if listener is None or self._pools:
@@ -126,7 +132,9 @@ class SentinelWatch:
                 return
             self.news = News(primary)
         if primary is not None:
-            _log.info("The primary of %s is now %s:%d.", self.service, *primary)
+            # A filter of the host's may raise.
+            with suppress(Exception):
+                _log.info("The primary of %s is now %s:%d.", self.service, *primary)
 
     def ends_unused(self) -> bool:
         """Return whether the thread has to end, since no pool is left."""
@@ -217,7 +225,10 @@ class _Listener:
                 self._listen()
             except Exception:  # noqa: BLE001 - nothing may end it
                 # Such as of a system without memory; pools rely on this thread.
-                _log.exception("The Sentinels could not be listened to; will go on.")
+                with suppress(Exception):
+                    _log.exception(
+                        "The Sentinels could not be listened to; will go on."
+                    )
                 time.sleep(_PATIENCE)
         self.close()
 
@@ -227,7 +238,7 @@ class _Listener:
                 one.look(self._watch.service)
         self._look_at_promotion()
         for one in self._heard():
-            for reply in one.replies():
+            for reply in islice(one.replies(), _MOST_REPLIES):
                 self._heed(one, reply)
 
     def _heard(self) -> list[SubscribedSentinel]:
@@ -271,7 +282,12 @@ class _Listener:
 
         What it has always said is no news: it may be cut off from the others and name
         a primary of old. But if it is the only one to be heard, it has to be believed.
+        Even so, it may have been restarted with what it knew long ago: the server that
+        it names must say itself that it is a primary.
         """
+        if self._promotion is not None:
+            # One is awaited already; the Sentinel will be asked again.
+            return
         before, sentinel.named = sentinel.named, address
         if before is None and not any(
             one.socket for one in self._sentinels if one is not sentinel
@@ -281,7 +297,8 @@ class _Listener:
             self._named = self._named or address
         else:
             self._named = address
-            self._watch.tell(address)
+            if address is not None:
+                self._begin_promotion(address)
 
     def _begin_promotion(self, address: ServerAddress) -> None:
         promotion = self._promotion
