@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from threading import RLock
 from typing import Any
 
 from redis import RedisCluster
+from redis._parsers import AsyncCommandsParser
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.cluster import ClusterNode
 from redis.exceptions import ClusterDownError, ResponseError, TryAgainError
+from redis.exceptions import ConnectionError as NotConnected
+from redis.exceptions import TimeoutError as TimedOut
 
 __all__ = (
     "TIMEOUTS",
@@ -109,6 +113,19 @@ class LazyCluster(RedisCluster):
                 self.open()
         return object.__getattribute__(self, name)
 
+    def command(self, **options: Any) -> Any:
+        """Return what servers know of commands, from the first node that answers.
+
+        redis-py asks for it before a Cluster is open, and one node only: with that one
+        down, the others could not be used.
+        """
+        primaries: Any = super().get_primaries
+        *others, last = primaries()
+        for node in others:
+            with suppress(NotConnected, TimedOut):
+                return self.get_redis_connection(node).command(**options)
+        return self.get_redis_connection(last).command(**options)
+
     def get_redis_connection(self, node: Any) -> Any:
         """Return the client of a node."""
         client: Any = super().get_redis_connection(node)
@@ -127,10 +144,32 @@ def _parse_at_once(parse: Callable[..., Any], *arguments: Any, **options: Any) -
 
 
 class CompletelyClosedCluster(AsyncRedisCluster):
-    """Leaves no connection open when it is closed."""
+    """Opens though a node is down, and leaves no connection open when it is closed."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands_parser = _CommandsOfAnyNode(self)
 
     async def aclose(self) -> None:
         """Close all connections, also after a failure: redis-py then forgets to."""
         await super().aclose()
         await self.nodes_manager.aclose()
         await self.nodes_manager.aclose("startup_nodes")
+
+
+class _CommandsOfAnyNode(AsyncCommandsParser):
+    """Learns the commands of servers from the first node that answers."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, cluster: AsyncRedisCluster) -> None:
+        super().__init__()
+        self._cluster = cluster
+
+    async def initialize(self, node: Any = None) -> None:  # noqa: ARG002 - any will do
+        *others, last = self._cluster.get_primaries()
+        for one in others:
+            with suppress(NotConnected, TimedOut):
+                await super().initialize(one)
+                return
+        await super().initialize(last)
