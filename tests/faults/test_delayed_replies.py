@@ -101,7 +101,7 @@ def test_replies_that_take_a_fifteenth_of_the_lease_cost_no_lease_nor_a_second_r
         with prompt.working(None, "prompt"):
             prompt.note.submit_many([(n,) for n in range(1, 200)])
             wait_until(
-                lambda: prompt.lease_of("late.0") > began + 2_000 * _LEASE,
+                lambda: prompt.lease_of("late.0") > began + 1_000 * _LEASE,
                 _SECONDS,
                 "several renewals",
             )

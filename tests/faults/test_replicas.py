@@ -273,7 +273,9 @@ def test_a_spare_moment_takes_no_more_until_a_replica_has_what_it_reported(
         return number
 
     handles = [visit.submit(number) for number in range(40)]
-    recruiter, spare = Recruiter(share=None, breaker=None), BriefTasks(queue)
+    # Confirming takes long here: for a while, nothing would fit into slices of 50 ms.
+    recruiter = Recruiter(share=None, breaker=None, deadline=3.0)
+    spare = BriefTasks(queue)
     recruiter.install(spare, "brief", rate=1.0)
     pair.part()
 

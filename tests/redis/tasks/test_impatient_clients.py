@@ -30,7 +30,7 @@ def test_an_idle_worker_rests_without_taking_that_for_an_outage(
     worker = Worker(queue)
     thread = Thread(target=worker.run, daemon=True)
     thread.start()
-    wait_until(lambda: worker.stats.exchanges > 4, _SECONDS, "it to look some times")
+    wait_until(lambda: worker.stats.exchanges > 3, _SECONDS, "it to look some times")
 
     handle = double.submit(4)
     assert handle.result(_SECONDS) == 8
