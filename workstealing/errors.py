@@ -268,8 +268,8 @@ class PayloadInvalid(WorkStealingError):
 
     def _text(self) -> str:
         where = f"argument '{self.field}'" if self.field else "the payload"
-        # "is missing" goes on with the sentence; what msgspec says is one of its own.
-        joint = " " if self.problem.startswith("is ") else ": "
+        # These go on with the sentence; what msgspec says is one of its own.
+        joint = " " if self.problem.startswith(("is ", "takes ", "cannot ")) else ": "
         return f"task '{self.task}': {where}{joint}{self.problem}"
 
 

@@ -830,7 +830,7 @@ def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
     assert printed.stdout == followed.stdout == "one\\x1b[2J\ntwo\n"
     for ended in (silent, quiet):
         said = cli.run("logs", ended.id).stderr
-        assert "it printed nothing, or was submitted without options(log=True)" in said
+        assert "it logged and printed nothing, or was submitted without options" in said
     for words in (("nobody",), ("nobody", "--follow")):
         missing = cli.run("logs", *words)
         assert missing.exit_code == 1

@@ -51,7 +51,9 @@ def logs_command(follow: bool, **where: Any) -> None:
 
 def _why_none(task: TaskDetail) -> str:
     if task.envelope is None:
-        return "it printed nothing, or was submitted without options(log=True)"
+        return (
+            "it logged and printed nothing, or was submitted without options(log=True)"
+        )
     if isinstance(task.envelope, dict) and task.envelope.get("log"):
         return "it has logged and printed nothing so far"
     return "no log is kept of it: submit it with options(log=True)"

@@ -67,8 +67,8 @@ def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
 def resume_command(task: str | None, **where: Any) -> None:
     """Start tasks again after `queue pause`, in their old order.
 
-    Without --task, tasks that were paused by name stay paused. Exits with 1 if nothing
-    was paused.
+    Without --task, tasks that were paused by name stay paused. Exits with 1 if what is
+    named was not paused.
     """
     queue, words = chosen_queue(**where)
     no_more_words(words)

@@ -90,8 +90,9 @@ def web_command(
 ) -> None:
     """Show the queues of a server in a browser.
 
-    All queues on the server are shown. Dead letters can be replayed or deleted, tasks
-    cancelled, and queues paused. Sign in with the token that is printed.
+    The queues that are found on the server are shown, at most 50. Dead letters can be
+    replayed or deleted, tasks cancelled, and queues paused. Sign in with the token
+    that is printed.
 
     By default it listens on this machine only. For another address, give your own
     token, and put a proxy with TLS in front of it.

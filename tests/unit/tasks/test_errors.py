@@ -43,6 +43,30 @@ def test_a_payload_that_is_too_large_says_what_to_do() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ERRORS[0], "task 'resize': argument 'width' is missing"),
+        (
+            PayloadInvalid("resize", "", "takes 2 positional arguments, not 3"),
+            "task 'resize': the payload takes 2 positional arguments, not 3",
+        ),
+        (
+            PayloadInvalid("resize", "", "cannot be upgraded from version 1: KeyError"),
+            "task 'resize': the payload cannot be upgraded from version 1: KeyError",
+        ),
+        (
+            PayloadInvalid("resize", "width", "Expected `int`, got `str`"),
+            "task 'resize': argument 'width': Expected `int`, got `str`",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_payload_is_a_sentence(
+    error: PayloadInvalid, text: str
+) -> None:
+    assert str(error) == text
+
+
 def test_a_late_result_is_a_timeout() -> None:
     assert issubclass(ResultTimeout, TimeoutError)
     assert issubclass(ResultTimeout, WorkStealingError)
