@@ -269,6 +269,29 @@ async def test_sentinels_name_the_primary(
         assert [c["name"] for c in primary.client_list()].count("workstealing") >= 2
 
 
+async def test_sentinels_may_ask_for_a_user_and_a_password_of_their_own(
+    face: Face,
+) -> None:
+    with SentinelGroup() as group:
+        with connect(group.sentinel.url, profile="tasks") as admin:
+            admin.execute_command("ACL", "SETUSER", "ann", "on", ">pw?", "+@all", "&*")
+            admin.execute_command("ACL", "SETUSER", "default", "off")
+        login = "sentinel_username=ann&sentinel_password=pw%3F"
+        opened = face.open(f"{group.url}?{login}")
+
+        assert await opened.call(command("SET", "key", "1"))
+        with connect(f"{group.sentinel.url}?username=ann&password=pw%3F") as admin:
+
+            def follows() -> bool:
+                return any(int(one["sub"]) for one in admin.client_list())
+
+            wait_until(follows, 30, "the thread that follows to log in, too")
+        stranger = Face("sync" if face.sync else "asyncio").open(group.url)
+        with pytest.raises(RedisUnavailable, match=r"write \?sentinel_username="):
+            await stranger.call(command("GET", "key"))
+        await stranger.close()
+
+
 async def test_a_silent_sentinel_is_passed_over(
     face: Face, redis_sentinel: SentinelGroup
 ) -> None:

@@ -35,6 +35,9 @@ OPTIONS = frozenset(
     )
 )
 
+# User and password of the Sentinels themselves.
+_OF_SENTINELS = {"sentinel_username": "username", "sentinel_password": "password"}
+
 _FORMS: dict[str, tuple[Form, str, int]] = {
     "redis": ("single", "redis", 6379),
     "rediss": ("single", "rediss", 6379),
@@ -56,13 +59,15 @@ class Address:
     """Where to connect to, and the options that the URL carries.
 
     `options` are what redis-py's clients take: user, password, database, TLS and what
-    stands after the question mark. A Unix socket has no hosts.
+    stands after the question mark. `for_sentinels` are those that a client of the
+    Sentinels takes instead. A Unix socket has no hosts.
     """
 
     form: Form
     hosts: tuple[tuple[str, int], ...]
     service: str
     options: Mapping[str, Any] = field(repr=False)
+    for_sentinels: Mapping[str, str] = field(repr=False, default_factory=dict)
 
 
 def parse_address(url: str) -> Address:
@@ -116,7 +121,7 @@ def _parsed(url: str, form: Form, plain: str, default_port: int) -> Address:
     parts = urlsplit(url)
     # A password with a question mark has the rest of itself here, and then the host.
     _check(not parts.fragment and "@" not in parts.query)
-    _check_names(parts.query)
+    _check_names(parts.query, form)
     credentials, at, names = parts.netloc.rpartition("@")
     if plain == "unix":
         _check(not names and len(parts.path) > 1)
@@ -138,14 +143,20 @@ def _parsed(url: str, form: Form, plain: str, default_port: int) -> Address:
     options = _options(f"{plain}://{credentials}{at}h/{database}?{parts.query}")
     if form == "cluster":
         _check(not options.pop("db", 0))
-    return Address(form, hosts, unquote(service), options)
+    for_sentinels = {
+        name: options.pop(option)
+        for option, name in _OF_SENTINELS.items()
+        if option in options
+    }
+    return Address(form, hosts, unquote(service), options, for_sentinels)
 
 
-def _check_names(query: str) -> None:
+def _check_names(query: str, form: Form) -> None:
+    known = OPTIONS | _OF_SENTINELS.keys() if form == "sentinel" else OPTIONS
     for option, _ in parse_qsl(query):
-        if option not in OPTIONS:
+        if option not in known:
             raise ConfigurationError(
-                f"a URL cannot set {option!r}: it can set {', '.join(sorted(OPTIONS))}"
+                f"a URL cannot set {option!r}: it can set {', '.join(sorted(known))}"
             )
 
 

@@ -19,11 +19,12 @@ from typing import Any, cast
 
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio.sentinel import MasterNotFoundError as AsyncMasterNotFoundError
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.asyncio.sentinel import SentinelConnectionPool as AsyncSentinelPool
+from redis.exceptions import AuthenticationError, ResponseError
 from redis.exceptions import ConnectionError as NotConnected
-from redis.exceptions import ResponseError
-from redis.sentinel import Sentinel, SentinelConnectionPool
+from redis.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool
 
 from workstealing.drivers.address import Address
 from workstealing.drivers.cluster_client import TIMEOUTS
@@ -31,7 +32,7 @@ from workstealing.drivers.sentinel_watch import News, SentinelWatch, shared_watc
 
 __all__ = ("async_primary", "primary")
 
-# A Sentinel has no databases, and users and passwords of its own.
+# A Sentinel has no databases, and a user and a password of its own.
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
 _FOR_PRIMARY = ("username", "password", "ssl", "client_name")
 _END_SECONDS = 0.05
@@ -67,6 +68,7 @@ def _watched(
     address: Address, settings: dict[str, Any]
 ) -> tuple[tuple[tuple[str, int], ...], dict[str, Any], SentinelWatch]:
     for_sentinels = _for_sentinels(settings, len(address.hosts))
+    for_sentinels |= address.for_sentinels
     for_primary = {k: v for k, v in settings.items() if k.startswith(_FOR_PRIMARY)}
     watch = shared_watch(address.hosts, address.service, for_sentinels, for_primary)
     return address.hosts, for_sentinels, watch
@@ -108,8 +110,11 @@ class _Sentinels(Sentinel):
 
     def discover_master(self, service_name: str) -> Any:
         # Sentinels go on to name the old one for a moment. The news may come meanwhile.
-        known = self.watch.primary()
-        named = known or super().discover_master(service_name)  # type: ignore[no-untyped-call]
+        try:
+            known = self.watch.primary()
+            named = known or super().discover_master(service_name)  # type: ignore[no-untyped-call]
+        except MasterNotFoundError as error:
+            raise _without_clients(error, service_name) from None
         return self.watch.primary() or named
 
 
@@ -121,9 +126,23 @@ class _AsyncSentinels(AsyncSentinel):
         self.watch = watch
 
     async def discover_master(self, service_name: str) -> Any:
-        known = self.watch.primary()
-        named = known or await super().discover_master(service_name)
+        try:
+            known = self.watch.primary()
+            named = known or await super().discover_master(service_name)
+        except AsyncMasterNotFoundError as error:
+            raise _without_clients(error, service_name) from None
         return self.watch.primary() or named
+
+
+def _without_clients(error: Exception, service: str) -> MasterNotFoundError:
+    """Return the error without the clients of Sentinels, which redis-py names whole."""
+    text = f"no Sentinel names a primary for the service {service!r}"
+    if AuthenticationError.__name__ in str(error):
+        text += (
+            "; one asks for a user or a password: write ?sentinel_username=…"
+            "&sentinel_password=… at the end of the URL"
+        )
+    return MasterNotFoundError(text)
 
 
 class _Pool(SentinelConnectionPool):

@@ -167,8 +167,11 @@ def shared_watch(
     own = {"retry": Retry(NoBackoff(), 0), "protocol": 2}
     own |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), _PATIENCE)
     made = SentinelWatch(hosts, service, for_sentinels | own, for_primary | own)
-    login = sorted((k, v) for k, v in for_primary.items() if k != "client_name")
-    key = (hosts, service, repr(login))
+    logins = [
+        sorted((k, v) for k, v in one.items() if k not in ("client_name", *own))
+        for one in (for_sentinels, for_primary)
+    ]
+    key = (hosts, service, repr(logins))
     # Two threads may get one each in a race, which does no harm.
     return _watches.setdefault(key, made)
 

@@ -137,6 +137,23 @@ def test_an_unescaped_password_is_told_how_to_be_written() -> None:
         parse_address("redis://ann:7/1?sesame=x@host")
 
 
+def test_sentinels_have_a_user_and_a_password_of_their_own() -> None:
+    address = parse_address(
+        "redis+sentinel://ann:pw@a:1/main?sentinel_username=bob&sentinel_password=p%26"
+    )
+
+    assert address.for_sentinels == {"username": "bob", "password": "p&"}
+    assert (address.options["username"], address.options["password"]) == ("ann", "pw")
+    assert "sentinel_username" not in address.options
+    assert "p&" not in repr(address)
+
+
+@pytest.mark.parametrize("form", ["redis://h/0", "redis+cluster://h"])
+def test_only_sentinels_can_be_given_what_is_theirs(form: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot set 'sentinel_password'"):
+        parse_address(f"{form}?sentinel_password=sesame")
+
+
 @pytest.mark.parametrize("url", ["redis+sentinel://a:1,b:2", "redis+sentinel://a/"])
 def test_sentinels_without_a_service_are_told_what_is_missing(url: str) -> None:
     with pytest.raises(ConfigurationError, match="names the service that they watch"):
