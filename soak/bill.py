@@ -112,6 +112,9 @@ class _Found:
         self.unfinished = waiting - self.outcomes.keys()
         self.accepted = {entry.words[0]: entry for entry in events["accepted"]}
         self.tried = {entry.words[0] for entry in events["tried"]} - {""}
+        self._undoing = [
+            (self._confirmed_before(began), ended) for began, ended in self.failovers
+        ]
 
     def state(self, name: str) -> str:
         """Return how a task ended, `waiting`, or `lost`."""
@@ -126,9 +129,20 @@ class _Found:
     def may_be_undone(self, sent: float, answered: float) -> bool:
         """Tell whether what no replica has confirmed between then and then may be."""
         return any(
-            began - _LAG <= answered and sent <= ended
-            for began, ended in self.failovers
+            began <= answered and sent <= ended for began, ended in self._undoing
         )
+
+    def _confirmed_before(self, failover: float) -> float:
+        """Return from when on a failover may undo what waited for no replica.
+
+        A task that was accepted is on the replica, and so is all that was written
+        before it. There may be no replica for long, until an old primary is one.
+        """
+        lagged = failover - _LAG
+        if not self._is_replicated:
+            return lagged
+        sent = (float(e.words[1]) for e in self.accepted.values() if e.at <= failover)
+        return min(lagged, max(sent, default=0.0))
 
 
 def _account(bill: Bill, found: _Found) -> None:
