@@ -47,7 +47,7 @@ WorkStealingError
 ├── WorkDiscarded           work was taken out of its pool, or interrupted
 └── RedisError              a server refused, failed or was silent; the cause is kept
     ├── RedisUnavailable    unreachable, or no reply in time; safe to try again
-    ├── RedisReadOnly       a replica, or too few replicas to write
+    │   └── RedisReadOnly   a replica, or too few replicas to write
     ├── RedisOutOfMemory    `maxmemory` is reached and nothing may be evicted
     ├── NotReplicated       too few replicas have a task in time; safe to try again
     ├── WrongType           the key holds something else
@@ -56,6 +56,7 @@ WorkStealingError
 StopWork(BaseException)     asks a running task to stop; not an error
 SliceOverdue(BaseException) interrupts a slice of side work at its `hard_deadline`
 
+What a task raises itself, to be tried again or given up, is in `tasks/retry.py`.
 Errors cross threads and processes, so each can be pickled: its attributes are its
 arguments, and its text is made from them. A text is one line without control
 characters, whatever it quotes; attributes are as they came.
@@ -436,8 +437,8 @@ class GroupIncomplete(WorkStealingError):
     def _text(self) -> str:
         return (
             f"group {self.group} was given up: a minute passed after {self.submitted}"
-            f" of its {self.members} members were submitted; submit it anew, with an"
-            " id of your own in the arguments if members must not be run twice"
+            f" of its {self.members} members were submitted; submit it again; if"
+            " members must not run twice, pass an id of your own in their arguments"
         )
 
 

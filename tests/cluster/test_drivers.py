@@ -329,7 +329,7 @@ async def test_closing_a_client_closes_its_sentinels(
 
 async def test_after_a_failover_the_new_primary_is_used(face: Face) -> None:
     with SentinelGroup(down_after_ms=300) as group:
-        opened = face.open(group.url, timeout=0.5)
+        opened = face.open(group.url, timeout=20)
         await opened.call(command("SET", "key", "before"))
         await opened.call(command("WAIT", 1, 5000))
         group.primary.kill()

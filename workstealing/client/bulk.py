@@ -373,7 +373,7 @@ class BulkChanges:
 
 
 def _cancelled(task: str) -> bytes:
-    reason = "with others, in bulk"
+    reason = "by a bulk cancellation"
     return TaskOutcome(state="cancelled", reason=reason, task=task).encode()
 
 

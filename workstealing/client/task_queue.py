@@ -214,10 +214,41 @@ class TaskQueue(AnyTaskQueue[Client, Driver]):
 
         Args:
             function: what the task runs; its signature is the type of the payload.
-            options: `name`, `version`, `retries`, `retry_on`, `give_up_on`, `timeout`,
-                `priority`, `permission`, `accepts`, `restart`, `idempotent`,
-                `unique`, `expires`, `limit`, `fair_key`, `fair_weight`, `on_give_up`,
-                `formerly`, `brief`; see `workstealing.tasks.definition.define`.
+            name: `module.function` if it is not given. The module of a script that runs
+                as `__main__` is named as if it were imported.
+            version: what the payload means; raise it when the parameters change.
+            retries: how often it is tried again. With a `RetryPolicy`, which says more
+                about it, `retry_on` and `give_up_on` have no effect.
+            retry_on: the errors after which it is tried again.
+            give_up_on: those after which it is not, whatever `retry_on` says.
+            timeout: how long one attempt may last; None is for ever.
+            priority: 0 (urgent), 1 or 2 (whenever).
+            accepts: older versions that it runs, too. Maps each to a function that
+                turns its payload, a dict, into that of the next version named here; the
+                last one into that of this version.
+            restart: "always" (the default) tries it again as `retries` says, and after
+                its worker died. "on-crash" only after its worker died, not after an
+                error. "never" does not run it twice, whatever happens.
+            idempotent: False means that it must not run twice: the same as
+                `restart="never"`.
+            permission: the permission that its callers need, if the queue has a policy;
+                `PUBLIC` lets everybody call it.
+            unique: what keeps a second task like it out of the queue; see `Unique`.
+            expires: how long after it is due it may still start; later it ends as
+                expired. None sets no limit.
+            limit: how many may run at once, or start in a period: a `Limit`, or a list
+                of limits that all apply.
+            fair_key: the name of an argument, or a function of the arguments. Tasks
+                with different keys take turns, however many of one key wait.
+            fair_weight: how many turns a key gets, 1 if it is not given; a number, or a
+                function of the arguments.
+            on_give_up: a function that is called with the context and the reason once
+                the task has failed for good. `@queue.task` takes a task, too: it is
+                submitted with the id of the task that was given up, and the reason.
+            formerly: names that the task had before: tasks submitted under them still
+                run.
+            brief: whether it takes only milliseconds, so that a process may run it in a
+                spare moment; see `BriefTasks`.
         """
         return task_or_decorator(Task, self, function, options)
 

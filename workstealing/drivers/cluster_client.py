@@ -18,8 +18,8 @@ from redis.exceptions import TimeoutError as TimedOut
 
 __all__ = (
     "TIMEOUTS",
-    "CompletelyClosedCluster",
     "LazyCluster",
+    "TolerantAsyncCluster",
     "knows_nodes",
     "owners_of",
 )
@@ -143,7 +143,7 @@ def _parse_at_once(parse: Callable[..., Any], *arguments: Any, **options: Any) -
         raise ResponseError(f"CLUSTERDOWN {error}") from error
 
 
-class CompletelyClosedCluster(AsyncRedisCluster):
+class TolerantAsyncCluster(AsyncRedisCluster):
     """Opens though a node is down, and leaves no connection open when it is closed."""
 
     def __init__(self, **settings: Any) -> None:

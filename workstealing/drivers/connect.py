@@ -34,8 +34,8 @@ from workstealing.drivers.async_driver import (
     AsyncDriverSource,
 )
 from workstealing.drivers.cluster_client import (
-    CompletelyClosedCluster,
     LazyCluster,
+    TolerantAsyncCluster,
 )
 from workstealing.drivers.connection import DedicatedConnection, is_plain
 from workstealing.drivers.embedded import embedded
@@ -135,7 +135,7 @@ def connect_async(
         return async_primary(address, settings)
     if address.form == "single":
         return AsyncRedis(**settings)
-    return CompletelyClosedCluster(
+    return TolerantAsyncCluster(
         startup_nodes=[AsyncClusterNode(*host) for host in address.hosts],
         **_cluster_settings(settings),
     )
@@ -361,8 +361,8 @@ def _timeouts(profile: Profile, timeout: float | None) -> dict[str, Any]:
 
 def _cluster_settings(settings: dict[str, Any]) -> dict[str, Any]:
     # Slots whose node is down must not make the others unusable.
-    partial = settings | {"require_full_coverage": False}
+    tolerant = settings | {"require_full_coverage": False}
     # Before redis-py 6 the cluster counted attempts apart from `retry`.
     if int(__version__.split(".")[0]) < 6:
-        partial["cluster_error_retry_attempts"] = 0
-    return partial
+        tolerant["cluster_error_retry_attempts"] = 0
+    return tolerant

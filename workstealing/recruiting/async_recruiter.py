@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class AsyncRecruiter(RecruiterCore):
-    """Recruits tasks with a spare moment; see `RecruiterCore` for the arguments."""
+    """Recruits tasks with a spare moment; see `Recruiter` for the arguments."""
 
     _takes_coroutines: ClassVar[bool] = True
     # Raised when the host is cancelled or its coroutine is closed. If a job raises one

@@ -30,7 +30,23 @@ T = TypeVar("T")
 
 
 class Recruiter(RecruiterCore):
-    """Recruits threads with a spare moment; see `RecruiterCore` for the arguments."""
+    """Recruits threads with a spare moment.
+
+    Args:
+        deadline: seconds that a slice may take; None calls a job once per slice.
+        hard_deadline: seconds after which a job that still runs is interrupted by
+            `SliceOverdue`, wherever that leaves no lock behind; `Recruiter` only.
+        share: the part of wall time that side work may take in this process.
+        breaker: how long a failing target is left alone.
+        gate: do less while the store is slow, going by `enlist(rtt=…)`.
+        adapt: let rates follow what slices find, within these bounds: for all jobs with
+            `rate=`, or by their names.
+        observers: get an event for every slice.
+        chance: where randomness comes from.
+        clock: where time comes from.
+
+    None switches a protection off.
+    """
 
     # The arguments are not keyword-only: that would cost a dismissed call a third more.
     def enlist(self, spare: float | None = None, rtt: float | None = None) -> Duty:

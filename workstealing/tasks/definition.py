@@ -115,45 +115,9 @@ def define(
     brief: bool = False,
     **unknown: NoReturn,
 ) -> TaskDefinition:
-    """Make a task of a function.
+    """Make a task of a function, with the options that `TaskQueue.task` describes.
 
-    Args:
-        function: A plain or a coroutine function.
-        name: `module.function` if it is not given. The module of a script that runs
-            as `__main__` is named as if it were imported.
-        version: What the payload means; raise it when the parameters change.
-        retries: How often it is tried again. With a `RetryPolicy`, which says more
-            about it, `retry_on` and `give_up_on` have no effect.
-        retry_on: The errors after which it is tried again.
-        give_up_on: Those after which it is not, whatever `retry_on` says.
-        timeout: How long one attempt may last; None is for ever.
-        priority: 0 (urgent), 1 or 2 (whenever).
-        accepts: Older versions that it runs, too. Maps each to a function that turns
-            its payload, a dict, into that of the next version named here; the last
-            one into that of this version.
-        restart: "always" (the default) tries it again as `retries` says, and after its
-            worker died. "on-crash" only after its worker died, not after an error.
-            "never" does not run it twice, whatever happens.
-        idempotent: False means that it must not run twice: the same as
-            `restart="never"`.
-        permission: The permission that its callers need, if the queue has a policy;
-            `PUBLIC` lets everybody call it.
-        unique: What keeps a second task like it out of the queue; see `Unique`.
-        expires: How long after it is due it may still start; later it ends as expired.
-            None sets no limit.
-        limit: How many may run at once, or start in a period: a `Limit`, or a list of
-            limits that all apply.
-        fair_key: The name of an argument, or a function of the arguments. Tasks with
-            different keys take turns, however many of one key wait.
-        fair_weight: How many turns a key gets, 1 if it is not given; a number, or a
-            function of the arguments.
-        on_give_up: A function that is called with the context and the reason once the
-            task has failed for good. `@queue.task` takes a task, too: it is submitted
-            with the id of the task that was given up, and the reason.
-        formerly: Names that the task had before: tasks submitted under them still run.
-        brief: Whether it takes only milliseconds, so that a process may run it in a
-            spare moment; see `BriefTasks`.
-        unknown: Refused by name; type checkers refuse it, too.
+    Type checkers refuse what is *unknown*; at run time it is refused by name.
     """
     if unknown:
         known = list(inspect.signature(define).parameters)[1:-1]

@@ -239,14 +239,15 @@ class Registry:
         heir = self._renamed.get(own)
         if heir is not None:
             raise DuplicateTask(
-                f"a task cannot be called {own}: task '{heir}' was, says its formerly="
+                f"the name {own!r} is taken: task {heir!r} lists it in formerly="
             )
         for name in definition.formerly:
             if self._renamed.get(name, own) != own or any(
                 known.name == name for known in self
             ):
                 raise DuplicateTask(
-                    f"task '{own}' was not formerly {name}: another task here is or was"
+                    f"task {own!r}: formerly={name!r} is refused, because another task"
+                    " has or had that name"
                 )
 
     def _note(self, name: str, version: int) -> None:

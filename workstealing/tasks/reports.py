@@ -134,7 +134,7 @@ class AttemptReports:
             "expired",
             began_ns,
             state="expired",
-            reason=f"it was not to be begun after {late}",
+            reason=f"it did not start by {late}",
             task=f"{envelope.name}@{envelope.version}",
         )
 

@@ -82,7 +82,7 @@ def checked_choice(
         return QueueChoice(queues, (1.0,) * len(queues), bool(strict))
     if strict:
         raise ConfigurationError(
-            "a strict order knows no weights: give strict=True or weights, not both"
+            "strict=True and weights= exclude each other: give one of them"
         )
     if not isinstance(weights, list | tuple) or len(weights) != len(queues):
         raise ConfigurationError(

@@ -38,7 +38,7 @@ def test_a_task_that_is_begun_too_late_expires(make_queue: Make, expires: Any) -
 
     Worker(queue).run(until_empty=True)
 
-    with pytest.raises(TaskExpired, match=r"expired: it was not to be begun after 20"):
+    with pytest.raises(TaskExpired, match=r"expired: it did not start by 20"):
         late.result(timeout=5)
     assert kept.result(timeout=5) == "kept"
     assert late.state().state is State.EXPIRED
@@ -48,7 +48,7 @@ def test_a_task_that_is_begun_too_late_expires(make_queue: Make, expires: Any) -
         State.DONE,
         State.EXPIRED,
     }
-    assert "It expired: it was not" in str(Inspector(queue).why(late.id))
+    assert "It expired: it did not start" in str(Inspector(queue).why(late.id))
 
 
 def test_a_task_says_itself_how_long_it_may_wait(make_queue: Make) -> None:

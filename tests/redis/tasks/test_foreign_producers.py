@@ -301,4 +301,4 @@ def test_a_task_whose_caller_has_given_up_is_not_begun(queue: TaskQueue) -> None
 
     assert runs == ["in time"]
     assert late.state().state is State.EXPIRED
-    assert "not to be begun after 1970" in late.state().reason
+    assert "it did not start by 1970" in late.state().reason

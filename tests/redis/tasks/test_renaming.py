@@ -96,10 +96,10 @@ def test_a_name_is_of_one_task_only(queue: TaskQueue) -> None:
     queue.task(name="now", formerly=("then",))(lambda: None)
     queue.task(name="other")(lambda: None)
 
-    with pytest.raises(DuplicateTask, match="task 'now' was, says its formerly="):
+    with pytest.raises(DuplicateTask, match="task 'now' lists it in formerly="):
         queue.task(name="then")(lambda: None)
     for taken in ("other", "then"):
-        with pytest.raises(DuplicateTask, match=f"was not formerly {taken}"):
+        with pytest.raises(DuplicateTask, match=f"formerly='{taken}' is refused"):
             queue.task(name="third", formerly=(taken,))(lambda: None)
     # A new version of the task has the same old names.
     queue.task(name="now", version=2, formerly=("then",))(lambda: None)

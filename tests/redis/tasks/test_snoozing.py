@@ -80,7 +80,7 @@ def test_the_deadline_of_its_caller_ends_the_snoozing(queue: TaskQueue) -> None:
     handle = for_ever.options(context=ClientContext(deadline=0.2)).submit()
     drain(queue)
 
-    with pytest.raises(TaskExpired, match="it was not to be begun after"):
+    with pytest.raises(TaskExpired, match="it did not start by"):
         handle.result(timeout=5)
 
 
