@@ -391,9 +391,20 @@ async def test_a_planned_failover_is_followed_before_the_old_primary_is_demoted(
             assert answers == [b"after"] * 3
 
 
-async def test_a_server_that_was_demoted_is_not_asked_for_anything(face: Face) -> None:
+# As docs/production.md advises; it may not ask for a role by ROLE.
+RIGHTS = "on >pw resetkeys ~* resetchannels &* +@all -@admin -@dangerous"
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+async def test_a_server_that_was_demoted_is_not_asked_for_anything(
+    face: Face, protocol: int
+) -> None:
     with SentinelGroup() as group:
-        opened = face.open(group.url)
+        for server in (group.primary, group.replica):
+            with connect(server.url, profile="tasks") as admin:
+                admin.execute_command("ACL", "SETUSER", "app", *RIGHTS.split())
+        url = group.url.replace("://", "://app:pw@")
+        opened = face.open(f"{url}?protocol={protocol}")
         await opened.call(command("SET", "key", "before"))
         with connect(group.primary.url, profile="tasks") as primary:
             # The Sentinel goes on to name it for some seconds.

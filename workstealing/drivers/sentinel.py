@@ -28,6 +28,7 @@ from redis.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool
 
 from workstealing.drivers.address import Address
 from workstealing.drivers.cluster_client import TIMEOUTS
+from workstealing.drivers.sentinel_connections import is_primary
 from workstealing.drivers.sentinel_watch import News, SentinelWatch, shared_watch
 
 __all__ = ("async_primary", "primary")
@@ -36,7 +37,6 @@ __all__ = ("async_primary", "primary")
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
 _FOR_PRIMARY = ("username", "password", "ssl", "client_name")
 _END_SECONDS = 0.05
-_PRIMARY = (b"master", "master")
 _DEMOTED = "the Sentinels name a server that is a replica, in the midst of a failover"
 
 
@@ -82,21 +82,19 @@ def _for_sentinels(settings: dict[str, Any], number: int) -> dict[str, Any]:
 
 def _greet(connection: Any) -> None:
     connection.on_connect()
-    connection.send_command("ROLE")
+    connection.send_command("HELLO")
     # A user may not be allowed to ask; then its first write tells.
     with suppress(ResponseError):
-        role = connection.read_response()[0]
-        if role not in _PRIMARY:
+        if not is_primary(connection.read_response()):
             connection.disconnect()
             raise NotConnected(_DEMOTED)
 
 
 async def _greet_async(connection: Any) -> None:
     await connection.on_connect()
-    await connection.send_command("ROLE")
+    await connection.send_command("HELLO")
     with suppress(ResponseError):
-        role = (await connection.read_response())[0]
-        if role not in _PRIMARY:
+        if not is_primary(await connection.read_response()):
             await connection.disconnect(nowait=True)
             raise NotConnected(_DEMOTED)
 

@@ -17,7 +17,7 @@ from redis.exceptions import ResponseError
 
 from workstealing.drivers.sentinel_announcements import CHANNELS, ServerAddress
 
-__all__ = ("Promotion", "SubscribedSentinel")
+__all__ = ("Promotion", "SubscribedSentinel", "is_primary")
 
 _ANSWER_SECONDS = 2.0
 _SUBSCRIBED_SECONDS = 5.0
@@ -135,10 +135,8 @@ class Promotion:
         try:
             if self._connection is None:
                 self._connection = _connected(*self.address, self._settings)
-            # Unlike ROLE, it is no dangerous command, and allowed to most users.
-            self._connection.send_command("HELLO", 2)
-            facts = self._connection.read_response()
-            return bool(facts[facts.index(b"role") + 1] == b"master")
+            self._connection.send_command("HELLO")
+            return is_primary(self._connection.read_response())
         except Exception:  # noqa: BLE001 - the thread must not end
             self.hang_up()
             return False
@@ -154,6 +152,17 @@ class Promotion:
         """Close the connection."""
         connection, self._connection = self._connection, None
         _close(connection)
+
+
+def is_primary(greeting: Any) -> bool:
+    """Return whether a server that answers HELLO is a primary.
+
+    Unlike ROLE, that is no dangerous command, and allowed to most users.
+    """
+    if not isinstance(greeting, dict):
+        greeting = dict(zip(greeting[::2], greeting[1::2], strict=True))
+    role = greeting.get(b"role", greeting.get("role"))
+    return role in (b"master", "master")
 
 
 def _connected(host: str, port: int, settings: dict[str, Any]) -> Any:
