@@ -18,7 +18,13 @@ from workstealing.client.schedule_handle import (
     AsyncScheduleHandle,
     scheduled_task,
 )
-from workstealing.client.task import Arguments, AsyncTask, OnGiveUp, task_or_decorator
+from workstealing.client.task import (
+    Arguments,
+    AsyncTask,
+    AsyncTaskDecorator,
+    OnGiveUp,
+    task_or_decorator,
+)
 from workstealing.client.task_queue import AnyTaskQueue, TaskQueue
 from workstealing.drivers.async_driver import AsyncClient, AsyncDriver
 from workstealing.drivers.connect import async_driver_source
@@ -77,7 +83,7 @@ class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
         on_give_up: OnGiveUp | None = None,
         formerly: Collection[str] = (),
         brief: bool = False,
-    ) -> Callable[[Callable[P, R]], AsyncTask[P, R]]: ...
+    ) -> AsyncTaskDecorator: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function; see `TaskQueue.task`."""
         return task_or_decorator(AsyncTask, self, function, options)

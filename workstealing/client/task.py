@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial, update_wrapper
@@ -15,6 +15,7 @@ from typing import (
     Generic,
     NoReturn,
     ParamSpec,
+    Protocol,
     TypeAlias,
     TypeVar,
     overload,
@@ -45,8 +46,10 @@ if TYPE_CHECKING:
 __all__ = (
     "Arguments",
     "AsyncTask",
+    "AsyncTaskDecorator",
     "OnGiveUp",
     "Task",
+    "TaskDecorator",
     "args_and_kwargs",
     "check_arguments",
     "definition_of",
@@ -317,6 +320,28 @@ OnGiveUp: TypeAlias = (
     | AsyncTask[[str, str], Any]
 )
 """Called, or submitted, when a task is given up: with its context, or id, and why."""
+
+
+class TaskDecorator(Protocol):
+    """What `TaskQueue.task()` returns if it is called with options only."""
+
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Task[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+
+class AsyncTaskDecorator(Protocol):
+    """What `AsyncTaskQueue.task()` returns if it is called with options only."""
+
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> AsyncTask[P, R]: ...
 
 
 def task_or_decorator(

@@ -32,7 +32,13 @@ from workstealing.client.queue_options import (
 )
 from workstealing.client.queue_schedules import ScheduleState
 from workstealing.client.schedule_handle import Every, ScheduleHandle, scheduled_task
-from workstealing.client.task import Arguments, OnGiveUp, Task, task_or_decorator
+from workstealing.client.task import (
+    Arguments,
+    OnGiveUp,
+    Task,
+    TaskDecorator,
+    task_or_decorator,
+)
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.drivers.connect import Profile, driver_source
 from workstealing.drivers.sync_driver import Client, Driver
@@ -208,7 +214,7 @@ class TaskQueue(AnyTaskQueue[Client, Driver]):
         on_give_up: OnGiveUp | None = None,
         formerly: Collection[str] = (),
         brief: bool = False,
-    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+    ) -> TaskDecorator: ...
     def task(self, function: Any = None, **options: Any) -> Any:
         """Make a task of the decorated function: `@queue.task` or with options.
 
