@@ -7,9 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from workstealing import TaskQueue, WorkerPool
+from workstealing.cli.commands import workstealing
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import RedisError
+from workstealing.inspecting import Inspector
 from workstealing.queue.placement import shard_of_key
 from workstealing.testing import ClusterOfThree, Server, wait_until
 
@@ -68,6 +72,43 @@ def open_cluster() -> Any:
     """A Cluster of three that goes on when some of its slots are away."""
     with ClusterOfThree(cluster_require_full_coverage="no") as cluster:
         yield cluster
+
+
+def test_while_a_node_is_away_an_operator_sees_the_shards_of_the_others(
+    open_cluster: ClusterOfThree,
+) -> None:
+    url = f"{open_cluster.url}?socket_timeout=0.5&socket_connect_timeout=0.5"
+    with TaskQueue("letters", url, shards=SHARDS_OF_THREE) as queue:
+        send = queue.task(name="send")(lambda n: n)
+        send.submit_many([(n,) for n in range(800)])
+        client: Any = internals_of(queue).driver.client
+        # An operator who only has the name must be able to ask the first shard.
+        of_shard = [
+            client.get_node_from_key(keys.task).port
+            for keys in internals_of(queue).shards.all
+        ]
+        away = next(one for one in open_cluster.nodes if one.port != of_shard[0])
+        lost = [shard for shard, port in enumerate(of_shard) if port == away.port]
+        pool = WorkerPool(queue, 1, "threads", name="mail")
+        queue.pause()
+        with pool:
+            wait_until(lambda: Inspector(queue).stat().living == 1, 30, "the worker")
+            away.kill()
+            wait_until(lambda: Inspector(queue).stat().living == 1, 60, "its return")
+
+            stat = Inspector(queue).stat()
+            assert list(stat.unreachable) == lost
+            assert len(stat.shards) == SHARDS_OF_THREE - len(lost)
+            assert 0 < stat.unfinished < 800
+            where = ["--queue", "letters", "--redis", url]
+            seen = CliRunner().invoke(workstealing, ["queue", "stat", *where])
+            named = f"{len(lost)} of 8 shards cannot be reached: "
+            assert named in " ".join(seen.stdout.split())
+            checked = CliRunner().invoke(
+                workstealing, ["worker", "--check", *where, "--pool", "mail"]
+            )
+            assert (checked.exit_code, checked.stdout) == (0, "alive: mail.0\n")
+            away.start()
 
 
 @pytest.mark.timeout(120)

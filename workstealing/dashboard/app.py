@@ -349,7 +349,8 @@ class _Views:
 
     async def metrics(self, _: Request) -> Response:
         seen = await self._data.overview()
-        stats = [snapshot.stat for snapshot in seen.snapshots]
+        # An autoscaler must not take a part of the backlog for all of it.
+        stats = [one.stat for one in seen.snapshots if not one.stat.unreachable]
         queues = gauges(stats, await self._data.lately(stats))
         return PlainTextResponse(
             queues + side_work_gauges(await self._data.side_work())

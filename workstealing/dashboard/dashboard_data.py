@@ -199,13 +199,18 @@ class DashboardData:
             async with at_once:
                 try:
                     return await self.snapshot(name, run, workers)
-                except RedisUnavailable:
-                    raise
+                except RedisUnavailable as error:
+                    away.append(error)
+                    return UnreadableQueue(name, run, shown(error))
                 # One queue must not hide the others, whatever is in its keys.
                 except Exception as error:  # noqa: BLE001
                     return UnreadableQueue(name, run, shown(error))
 
+        away: list[RedisUnavailable] = []
         seen = await asyncio.gather(*(one(*name) for name in names[:_SHOWN]))
+        if away and len(away) == len(seen):
+            # It is no single node of a Cluster that is away.
+            raise away[0]
         return Overview(
             tuple(snapshot for snapshot in seen if isinstance(snapshot, QueueSnapshot)),
             tuple(queue for queue in seen if isinstance(queue, UnreadableQueue)),
@@ -249,9 +254,8 @@ class DashboardData:
             async with at_once:
                 try:
                     return await self.history(stat, _LATELY)
-                except RedisUnavailable:
-                    raise
-                # What is in the keys of one must not hide the others.
+                # What is in the keys of one, or a node that is away, must not hide the
+                # others.
                 except Exception:  # noqa: BLE001
                     return QueueHistory((), ())
 

@@ -32,8 +32,22 @@ class Alarm:
 
 def alarms_of(stat: QueueStat) -> tuple[Alarm, ...]:
     """Return what is wrong with a queue, the worst first."""
-    found = (_no_worker(stat), _parked(stat), _dead_holders(stat))
+    found = (_unreachable(stat), _no_worker(stat), _parked(stat), _dead_holders(stat))
     return tuple(alarm for alarm in found if alarm is not None)
+
+
+def _unreachable(stat: QueueStat) -> Alarm | None:
+    away = stat.unreachable
+    if not away:
+        return None
+    number = len(away) + len(stat.shards)
+    named = ", ".join(map(str, away))
+    return Alarm(
+        f"{len(away)} of {plural(number, 'shard')} cannot be reached: {named}",
+        "What they hold is missing in all numbers. Look after their node of the"
+        " Cluster: the other shards go on.",
+        "",
+    )
 
 
 def _no_worker(stat: QueueStat) -> Alarm | None:

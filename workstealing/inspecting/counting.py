@@ -323,9 +323,10 @@ def _upkeep(seen: Counts) -> UpkeepStat:
 
 
 def _follows(before: QueueStat, after: QueueStat) -> bool:
-    """Return False if the queue was deleted and created again in between."""
+    """Return False if the queue was made anew in between, or shards went or came."""
     return (
         after.now_ms >= before.now_ms
+        and after.unreachable == before.unreachable
         and after.totals.submitted >= before.totals.submitted
         and after.totals.done >= before.totals.done
     )

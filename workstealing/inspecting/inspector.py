@@ -7,14 +7,13 @@ inspecting a queue of a million tasks costs no more than inspecting one of ten.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import Any
 
 from workstealing._checks import checked_id, checked_queue_name, checked_whole
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
-from workstealing.errors import InvalidName
+from workstealing.errors import InvalidName, RedisUnavailable
 from workstealing.inspecting.counting import SomeWorkers
 from workstealing.inspecting.due_times import DueTimes, read_due_times
 from workstealing.inspecting.error_groups import ErrorGroups, read_error_groups
@@ -22,6 +21,7 @@ from workstealing.inspecting.prospects import Surroundings
 from workstealing.inspecting.queue_events import QueueEvents, read_events
 from workstealing.inspecting.shard_views import (
     list_shards,
+    read_reachable_stats,
     read_shard_trees,
     read_stats,
     search_shards,
@@ -41,6 +41,7 @@ from workstealing.inspecting.views import (
 from workstealing.queue.inspection_calls import Counts, counts
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import text
+from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, Nodes, RedisCommand, ask
 
 __all__ = ("AsyncInspector", "Inspector", "find_queues")
@@ -239,11 +240,11 @@ class _InspectionFlows:
         self._parts = internals_of(queue)
 
     def stat(self) -> Flow[QueueStat]:
-        return (yield from self._stat((yield from self._counts())))
+        return self._reachable_stat(None)
 
     def glance(self, workers: int, first: str | None) -> Flow[QueueStat]:
         some = SomeWorkers(checked_whole(workers, "workers", 0, _LARGEST_LIMIT), first)
-        return (yield from self._stat((yield from self._counts()), some))
+        return (yield from self._reachable_stat(some))
 
     def ls(self, where: str, limit: int) -> Flow[tuple[TaskRow, ...]]:
         shards = yield from self._shards()
@@ -272,7 +273,8 @@ class _InspectionFlows:
     ) -> Flow[tuple[QueueStat, TaskPage]]:
         seen, limit = (yield from self._counts()), _checked_limit(limit)
         page = yield from search_shards(seen, wanted, after, limit)
-        return (yield from self._stat(seen, SomeWorkers(0))), page
+        stat = yield from read_stats(*self._described(), seen, SomeWorkers(0))
+        return stat, page
 
     def search(self, wanted: TaskFilter, after: str, limit: int) -> Flow[TaskPage]:
         seen, limit = (yield from self._counts()), _checked_limit(limit)
@@ -313,14 +315,13 @@ class _InspectionFlows:
             found.append((keys, seen))
         return found
 
-    def _stat(
-        self,
-        seen: Sequence[tuple[QueueKeys, Counts]],
-        some: SomeWorkers | None = None,
-    ) -> Flow[QueueStat]:
+    def _reachable_stat(self, some: SomeWorkers | None) -> Flow[QueueStat]:
+        shards = yield from self._shards()
+        return (yield from read_reachable_stats(*self._described(), shards, some))
+
+    def _described(self) -> tuple[str, str, str, QueueSettings]:
         parts = self._parts
-        named = (self._name, self._run, parts.target)
-        return read_stats(*named, parts.settings, seen, some)
+        return self._name, self._run, parts.target, parts.settings
 
     def _options(self) -> str:
         """Name the queue as on the command line, so that a hint can be pasted."""
@@ -336,20 +337,33 @@ def find_queues() -> Flow[QueuesFound]:
     """Find the queues of a server by the names of its keys, without reading values.
 
     A server with millions of keys is not scanned to the end, but for some 20,000 keys
-    of each node; `is_all` is False if there were more.
+    of each node; `is_all` is False if there were more, or if a node is away.
     """
     found: set[tuple[str, str]] = set()
-    is_all = True
-    for node in Nodes.parse((yield Nodes())):
-        cursor = "0"
-        for _ in range(_PAGES_PER_NODE):
-            scan = ("SCAN", cursor, "MATCH", _PATTERN, "COUNT", _PAGE)
-            cursor, some = yield from ask(RedisCommand(scan, _page, node))
-            found |= some
-            if cursor == "0":
-                break
-        is_all = is_all and cursor == "0"
+    is_all, nodes = True, Nodes.parse((yield Nodes()))
+    for node in nodes:
+        try:
+            some, is_whole = yield from _find_on_node(node)
+        except RedisUnavailable:
+            if len(nodes) == 1:
+                raise
+            some, is_whole = set(), False
+        found |= some
+        is_all = is_all and is_whole
     return QueuesFound(tuple(sorted(found)), is_all)
+
+
+def _find_on_node(node: str) -> Flow[tuple[set[tuple[str, str]], bool]]:
+    """Find the queues of one node; False if it has more keys than were scanned."""
+    found: set[tuple[str, str]] = set()
+    cursor = "0"
+    for _ in range(_PAGES_PER_NODE):
+        scan = ("SCAN", cursor, "MATCH", _PATTERN, "COUNT", _PAGE)
+        cursor, some = yield from ask(RedisCommand(scan, _page, node))
+        found |= some
+        if cursor == "0":
+            break
+    return found, cursor == "0"
 
 
 def _page(reply: Any) -> tuple[str, set[tuple[str, str]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
 from workstealing.inspecting.views import (
@@ -26,10 +26,11 @@ _SUMMED = (
 )
 
 
-def merged_stat(parts: Sequence[QueueStat]) -> QueueStat:
-    """Add up the stats of shards, in their order."""
+def merged_stat(found: Mapping[int, QueueStat], away: Sequence[int]) -> QueueStat:
+    """Add up the stats of shards, by their numbers; without those that are away."""
+    parts = tuple(found.values())
     first = parts[0]
-    if len(parts) == 1:
+    if len(parts) == 1 and not away:
         return first
     sums = {name: sum(getattr(part, name) for part in parts) for name in _SUMMED}
     urgent, normal, low = (sum(part.inbox[n] for part in parts) for n in range(3))
@@ -66,8 +67,9 @@ def merged_stat(parts: Sequence[QueueStat]) -> QueueStat:
                 part.living,
                 part.totals.done,
             )
-            for shard, part in enumerate(parts)
+            for shard, part in found.items()
         ),
+        unreachable=tuple(away),
     )
 
 

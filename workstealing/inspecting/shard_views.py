@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, RedisUnavailable
 from workstealing.inspecting.counting import SomeWorkers, read_stat
 from workstealing.inspecting.listing import list_tasks
 from workstealing.inspecting.merged_stat import merged_stat
@@ -21,12 +21,18 @@ from workstealing.inspecting.task_search import (
 )
 from workstealing.inspecting.tree import read_tree
 from workstealing.inspecting.views import QueueStat, TaskRow, TreeNode
-from workstealing.queue.inspection_calls import Counts
+from workstealing.queue.inspection_calls import Counts, counts
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
-from workstealing.queue.steps import Flow
+from workstealing.queue.steps import Flow, ask
 
-__all__ = ("list_shards", "read_shard_trees", "read_stats", "search_shards")
+__all__ = (
+    "list_shards",
+    "read_reachable_stats",
+    "read_shard_trees",
+    "read_stats",
+    "search_shards",
+)
 
 _LATEST_FIRST = ("done", "dead")
 
@@ -40,11 +46,34 @@ def read_stats(
     some: SomeWorkers | None = None,
 ) -> Flow[QueueStat]:
     """Read what else describes a queue than the counts of its shards."""
-    parts: list[QueueStat] = []
-    for keys, counts in seen:
-        part = yield from read_stat(queue, run, server, keys, settings, counts, some)
-        parts.append(part)
-    return merged_stat(parts)
+    found: dict[int, QueueStat] = {}
+    for keys, known in seen:
+        part = yield from read_stat(queue, run, server, keys, settings, known, some)
+        found[keys.shard] = part
+    return merged_stat(found, ())
+
+
+def read_reachable_stats(
+    queue: str,
+    run: str,
+    server: str,
+    settings: QueueSettings,
+    shards: Sequence[QueueKeys],
+    some: SomeWorkers | None = None,
+) -> Flow[QueueStat]:
+    """Read what describes a queue, without the shards whose node is away."""
+    found: dict[int, QueueStat] = {}
+    away: dict[int, RedisUnavailable] = {}
+    for keys in shards:
+        try:
+            known = yield from ask(counts(keys))
+            part = yield from read_stat(queue, run, server, keys, settings, known, some)
+            found[keys.shard] = part
+        except RedisUnavailable as error:
+            away[keys.shard] = error
+    if not found:
+        raise next(iter(away.values()))
+    return merged_stat(found, tuple(away))
 
 
 def list_shards(

@@ -186,7 +186,9 @@ class QueueStat:
     steps: int = 0
     """Steps of chains and groups that wait for others to end."""
     shards: tuple[ShardStat, ...] = ()
-    """Each of them, if there are several."""
+    """Each of them that can be reached, if there are several."""
+    unreachable: tuple[int, ...] = ()
+    """Shards whose node is away: what they hold is missing in all numbers."""
 
 
 @dataclass(frozen=True, slots=True)

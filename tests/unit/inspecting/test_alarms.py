@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from workstealing.inspecting import ParkedStat, PauseStat, WorkerStat, alarms_of
+from workstealing.inspecting import (
+    ParkedStat,
+    PauseStat,
+    ShardStat,
+    WorkerStat,
+    alarms_of,
+)
 
 from .test_rates import STAT
 
@@ -59,3 +65,12 @@ def test_a_dead_worker_whose_tasks_nobody_takes_back_is_an_alarm() -> None:
         "Worker a.0 has been dead for 5 min and still holds 4 tasks"
     ]
     assert _headlines(workers=(replace(dead, lease_left_ms=-1000),)) == []
+
+
+def test_shards_that_cannot_be_reached_are_named_first() -> None:
+    shards = tuple(ShardStat(shard, 0, 0, 1, 0) for shard in range(6))
+    seen = replace(STAT, backlog=7, living=0, shards=shards, unreachable=(3, 6))
+
+    first, second = (alarm.headline for alarm in alarms_of(seen))
+    assert first == "2 of 8 shards cannot be reached: 3, 6"
+    assert second == "7 tasks wait and no worker is alive"
