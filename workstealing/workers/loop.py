@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
@@ -24,12 +24,7 @@ from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.clock import Clock
 from workstealing.drivers.connection import is_plain, timeout_of
 from workstealing.drivers.sync_driver import DedicatedDriver, Driver
-from workstealing.errors import (
-    ConfigurationError,
-    PoolBroken,
-    RedisError,
-    ServerTooOld,
-)
+from workstealing.errors import PoolBroken, RedisError, ServerTooOld
 from workstealing.queue import worker_calls
 from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
@@ -40,7 +35,7 @@ from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.batching import BATCH_SECONDS
 from workstealing.workers.exchanges import Exchanges
 from workstealing.workers.handing_back import HandingBack
-from workstealing.workers.identity import Phase, WorkerIdentity
+from workstealing.workers.identity import Phase, UntilEmpty, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
@@ -52,16 +47,12 @@ from workstealing.workers.upkeep import emit_rescued, upkeep
 from workstealing.workers.worker_stats import LoopStats
 
 __all__ = (
-    "UntilEmpty",
     "WorkerLoop",
     "choose_victim",
     "rest_seconds",
 )
 
 logger = BackgroundLogger(__name__)
-
-UntilEmpty = bool | Literal["all"]
-"""Whether to end when nothing can run now, or ("all") when nothing is left at all."""
 
 # How long to rest if nothing is known to be due, and if something is, or may be.
 _REST_SECONDS = 5.0
@@ -140,10 +131,6 @@ class WorkerLoop:
         self._schedules = schedules
         self._idle = idle
         self._is_supervised = is_supervised
-        if until_empty not in (True, False, "all"):
-            raise ConfigurationError(
-                f'until_empty must be True, False or "all", got {until_empty!r}'
-            )
         self._check_descriptors = check_descriptors
         self._until_empty = until_empty
         self._may_end = may_end

@@ -36,10 +36,10 @@ from workstealing.workers.handing_back import hand_back_all
 from workstealing.workers.identity import (
     STOP_SECONDS,
     Phase,
+    UntilEmpty,
     identity_of,
     new_incarnation,
 )
-from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.queue_choice import LocatedChoice
 from workstealing.workers.worker_stats import WorkerStats
 

@@ -20,8 +20,7 @@ from types import TracebackType
 from workstealing._checks import checked_seconds
 from workstealing._printing import escaping_logger
 from workstealing.errors import PoolStopped
-from workstealing.workers.identity import STOP_SECONDS
-from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.identity import STOP_SECONDS, UntilEmpty
 from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("CUT_OFF", "Service")

@@ -20,8 +20,7 @@ from workstealing.clock import Clock
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
 from workstealing.workers.engine import WorkerEngine
-from workstealing.workers.identity import Phase
-from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.identity import Phase, UntilEmpty
 from workstealing.workers.slots import AnySlots, Slot, SlotParts, log_cut_off
 from workstealing.workers.worker_stats import LoopStats, WorkerStats
 

@@ -25,10 +25,10 @@ from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
 from workstealing.workers.batching import Batching
-from workstealing.workers.identity import Phase, WorkerIdentity
+from workstealing.workers.identity import Phase, UntilEmpty, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
-from workstealing.workers.loop import UntilEmpty, WorkerLoop, choose_victim
+from workstealing.workers.loop import WorkerLoop, choose_victim
 
 KEYS = QueueKeys("queue", "run")
 SHARDS = Shards("queue", "run", 1, QueueSettings(), ManualClock())

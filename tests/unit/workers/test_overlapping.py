@@ -18,10 +18,10 @@ from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
 from workstealing.workers.batching import Batching
-from workstealing.workers.identity import Phase, WorkerIdentity
+from workstealing.workers.identity import Phase, UntilEmpty, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
-from workstealing.workers.loop import UntilEmpty, WorkerLoop
+from workstealing.workers.loop import WorkerLoop
 
 KEYS = QueueKeys("queue", "run")
 SHARDS = Shards("queue", "run", 1, QueueSettings(), ManualClock())
