@@ -55,7 +55,6 @@ class HookedRunner(TaskRunner):
         super().__init__(*parts, **options)
         self._stack = stack
         self._carried = carried
-        self._passed_on: tuple[type[BaseException], ...] = options.get("reraised", ())
 
     def run(
         self,
@@ -114,7 +113,7 @@ class HookedRunner(TaskRunner):
         control = control_of(attempt.context)
         story: _HookStory | None = control.story
         if story is None:
-            story = control.story = _HookStory(self._stack, attempt, self._passed_on)
+            story = control.story = _HookStory(self._stack, attempt, self._reraised)
         return story
 
 
