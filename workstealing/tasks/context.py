@@ -174,7 +174,7 @@ class AttemptControl:
     stderr: Any = None
     given_up: str | None = None
     """Why this attempt was the last, if the task was given up with it."""
-    is_told = False
+    is_notified = False
     """Listeners and hooks of its end have been called, or are being called."""
     story: Any = None
     """Which hooks have been called, if the queue has any."""

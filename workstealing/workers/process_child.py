@@ -300,9 +300,9 @@ class _ChildWorker:
         attempt: Attempt | None,
         report: Report | None,
     ) -> None:
-        """Tell hooks and close resources, while the task itself still runs."""
+        """Call hooks and close resources, while the task itself still runs."""
         if attempt is not None:
-            engine.runner.tell_of_end(attempt, report)
+            engine.runner.notify_end(attempt, report)
         for one in self._engines:
             one.close_resources()
 

@@ -254,8 +254,8 @@ class SlotPool:
         if not engine.in_flight.finish(attempt.task, report, 0.0):
             return
         # In a thread of its own: hooks may block, and the supervisor must not.
-        tell = engine.runner.tell_of_report
-        Thread(target=tell, args=(attempt, report), daemon=True).start()
+        notify = engine.runner.notify_report
+        Thread(target=notify, args=(attempt, report), daemon=True).start()
         self._zombies += 1
         with self._mutex:
             engine.slots.replace(slot)
