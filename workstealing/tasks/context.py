@@ -274,7 +274,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def encode_checkpoint(value: Any) -> bytes:
-    """Write a checkpoint as JSON; refuse what is none, and what is too large."""
+    """Write a checkpoint as JSON; refuse a value that is not JSON or too large."""
     try:
         encoded = encode_value(value)
     except NOT_JSON as error:

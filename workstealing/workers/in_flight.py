@@ -93,7 +93,7 @@ class InFlight:
         return delivery
 
     def finish(self, delivery: Delivery, ending: Ending, seconds: float) -> bool:
-        """Leave what came of a task; False if it was finished before, and given up."""
+        """Record how a task ended; False if it was given up before."""
         with self._mutex:
             if self._running.pop(id(delivery), None) is None:
                 return False

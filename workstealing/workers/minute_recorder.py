@@ -107,7 +107,7 @@ class MinuteRecorder:
         driver.run(self.recording(is_last=is_last))
 
     def recording(self, *, is_last: bool = False) -> Flow[None]:
-        """Do so, as a flow."""
+        """Record it, as a flow."""
         if not self._ended:
             return
         now = self._clock.monotonic()

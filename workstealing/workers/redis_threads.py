@@ -51,7 +51,7 @@ class WakeUpListener:
         )
 
     def start(self) -> None:
-        """Be ready to listen."""
+        """Start the thread."""
         self._thread.start()
 
     def listen(self) -> None:

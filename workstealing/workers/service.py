@@ -81,7 +81,7 @@ class Service:
         return CUT_OFF if cut else 0
 
     def reload(self) -> None:
-        """Have the tasks run by the code as it is now."""
+        """Switch to the current code."""
         if self._pool.kind == "processes":
             logger.info("replacing the processes one by one")
             self._pool.reload()

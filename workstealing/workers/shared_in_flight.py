@@ -84,7 +84,7 @@ class SharedInFlight(InFlight):
             return delivery
 
     def finish(self, delivery: Delivery, ending: Ending, seconds: float) -> bool:
-        """Leave what came of a task, and its slot to whoever comes next."""
+        """Record how a task ended; False if it was given up before."""
         if not super().finish(delivery, ending, seconds):
             return False
         if not self._waiting:
@@ -144,7 +144,7 @@ class SharedInFlight(InFlight):
         super().wait_until_due(seconds, when_lacking)
 
     def make_exchange_due(self) -> bool:
-        """Let the loop exchange now, and hope that it brings something."""
+        """Let the loop exchange now, and expect it to bring something."""
         super().make_exchange_due()
         self._share.heard()
         return self.lacks_tasks()
