@@ -135,7 +135,7 @@ class AttemptReports:
             began_ns,
             state="expired",
             reason=f"it was not to be begun after {late}",
-            task=f"{envelope.name}@{envelope.version}",
+            task=envelope.ability,
         )
 
     def refused(

@@ -288,7 +288,7 @@ class TaskRunner:
             if signature.resources:
                 arguments.update(self._opened(definition))
         except UnknownTask:
-            return Unroutable(delivery, f"{envelope.name}@{envelope.version}")
+            return Unroutable(delivery, envelope.ability)
         except KeyboardInterrupt:
             raise
         except self._reraised:

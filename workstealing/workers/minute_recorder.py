@@ -92,7 +92,7 @@ class MinuteRecorder:
             except (BadEnvelope, UnknownEnvelope):
                 continue
             since_ms = envelope.due or envelope.at
-            name = f"{envelope.name}@{envelope.version}"
+            name = envelope.ability
             if since_ms:
                 if name not in self._waits and len(self._waits) >= _MOST_NAMES:
                     del self._waits[next(iter(self._waits))]
