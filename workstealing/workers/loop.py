@@ -48,7 +48,6 @@ from workstealing.workers.worker_stats import LoopStats
 
 __all__ = (
     "WorkerLoop",
-    "choose_victim",
     "rest_seconds",
 )
 
@@ -413,7 +412,7 @@ class WorkerLoop:
 
     def _steal(self, exchanged: Exchanged) -> int:
         identity = self._identity
-        victim = choose_victim(exchanged.victims, identity.name)
+        victim = worker_calls.choose_victim(exchanged.victims, identity.name)
         if victim is None:
             return 0
         stolen = self._driver.call(
@@ -473,7 +472,10 @@ class WorkerLoop:
         seconds = self._rest_seconds
         if self._identity.shards.are_several:
             seconds = min(seconds, self._moves.rounds.rest_seconds)
-        if choose_victim(exchanged.victims, self._identity.name) is not None:
+        if (
+            worker_calls.choose_victim(exchanged.victims, self._identity.name)
+            is not None
+        ):
             # Another thief was quicker, or this worker can run none of these tasks.
             pause = _THEFT_PAUSE * 2.0 ** min(self._rests_in_a_row, 10)
             seconds = min(seconds, _SHORT_REST, pause)
@@ -547,13 +549,3 @@ def rest_seconds(driver: Driver, *, has_side_work: bool = False) -> float:
     # connection of the worker's own knows which commands block, and can be interrupted.
     timeout = timeout_of(driver.client)
     return _SHORT_REST if not timeout else min(_SHORT_REST, timeout / 2)
-
-
-def choose_victim(drawn: Sequence[tuple[str, int]], thief: str) -> str | None:
-    """Return the richer of the first two workers that are not the thief itself.
-
-    Two choices are nearly as balanced as looking at all workers, at a constant cost.
-    Redis has drawn them from those whose deque is not empty.
-    """
-    others = [(load, worker) for worker, load in drawn if worker != thief and load > 0]
-    return max(others[:2])[1] if others else None

@@ -20,7 +20,7 @@ from workstealing.errors import (
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, RedisCommand
-from workstealing.queue.worker_calls import Exchanged
+from workstealing.queue.worker_calls import Exchanged, choose_victim
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
@@ -28,7 +28,7 @@ from workstealing.workers.batching import Batching
 from workstealing.workers.identity import Phase, UntilEmpty, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
-from workstealing.workers.loop import WorkerLoop, choose_victim
+from workstealing.workers.loop import WorkerLoop
 
 KEYS = QueueKeys("queue", "run")
 SHARDS = Shards("queue", "run", 1, QueueSettings(), ManualClock())
