@@ -212,9 +212,7 @@ class WorkerEngine(Generic[S]):
 
     def enter(self, phase: Phase) -> None:
         """Go on to a later phase, in which no task begins; from any thread."""
-        self.in_flight.close()
-        self.loop.phase = max(self.loop.phase, phase)
-        self.slots.stop_listening()
+        self.loop.enter(phase)
 
     def close_resources(self) -> None:
         """Close what can be closed while a task runs, in a process that ends."""

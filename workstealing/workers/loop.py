@@ -165,8 +165,7 @@ class WorkerLoop:
         )
         self._handing_back = HandingBack(identity, in_flight, observers)
         self._has_settled = self._has_prepared = False
-        self.phase = Phase.WORKING
-        """How far along the worker is; set from outside."""
+        self._phase = Phase.WORKING
         self.is_empty = False
         """Whether it ends because nothing is left that it should wait for."""
 
@@ -194,6 +193,17 @@ class WorkerLoop:
             self.leave()
         elif self._identity.shards.are_several:
             self._moves.outposts.leave(self._driver)
+
+    @property
+    def phase(self) -> Phase:
+        """How far along the worker is."""
+        return self._phase
+
+    def enter(self, phase: Phase) -> None:
+        """Go on to a later phase, in which no task begins; from any thread."""
+        self._in_flight.close()
+        self._phase = max(self._phase, phase)
+        self._slots.stop_listening()
 
     def leave(self) -> None:
         """Report what is finished and hand back the rest, as well as possible."""
@@ -246,7 +256,7 @@ class WorkerLoop:
 
     def _rouse(self) -> None:
         """Have the loop look at the phase, if it waits for a wake-up."""
-        if self._is_resting and self.phase is not Phase.WORKING:
+        if self._is_resting and self._phase is not Phase.WORKING:
             self._is_roused = True
             self._driver.interrupt()
 
@@ -259,7 +269,7 @@ class WorkerLoop:
                 # Even if this shard cannot be reached: the others may be.
                 self._moves.outposts.leave(driver)
         finally:
-            self._exchanges.is_member = False
+            self._exchanges.note_left()
             if has_lock:
                 self._speaking.release()
 
@@ -283,7 +293,7 @@ class WorkerLoop:
                 " the worker ends; other workers take over its tasks"
             )
         self._check_descriptors()
-        phase = self.phase
+        phase = self._phase
         if phase is Phase.STOPPING:
             return not self._in_flight.is_busy()
         return self.is_empty or phase is Phase.ENDING
@@ -316,11 +326,12 @@ class WorkerLoop:
                 unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
         if self._schedules.has_code and not comes_and_goes:
             self._driver.run(self._schedules.declare())
-        self._exchanges.is_member = self._has_prepared = True
+        self._exchanges.note_joined()
+        self._has_prepared = True
 
     def _turn(self) -> None:
         """Exchange once, and do what comes of it."""
-        in_flight, driver, phase = self._in_flight, self._driver, self.phase
+        in_flight, driver, phase = self._in_flight, self._driver, self._phase
         has_shards = self._identity.shards.are_several
         if has_shards:
             self._moves.outposts.tend(driver)
@@ -362,7 +373,7 @@ class WorkerLoop:
         self._held_back = exchanged.held_back
         if has_worked or is_sorting:
             self._rests_in_a_row = 0
-        elif self.phase is phase:
+        elif self._phase is phase:
             is_due = has_shards and (
                 self._moves.rounds.is_due_if_idle or bool(self._until_empty)
             )
@@ -408,7 +419,7 @@ class WorkerLoop:
 
     def _is_open(self) -> bool:
         """Return whether it is to take tasks."""
-        return self.phase is Phase.WORKING and not self._exchanges.is_unreplicated
+        return self._phase is Phase.WORKING and not self._exchanges.is_unreplicated
 
     def _steal(self, exchanged: Exchanged) -> int:
         identity = self._identity
@@ -426,7 +437,7 @@ class WorkerLoop:
 
     def _is_hand_back_due(self) -> bool:
         now = self._clock.monotonic()
-        if self.phase < Phase.QUIET or now < self._hand_back_at:
+        if self._phase < Phase.QUIET or now < self._hand_back_at:
             return False
         self._hand_back_at = now + _HAND_BACK_SECONDS
         return True
@@ -482,12 +493,12 @@ class WorkerLoop:
         if exchanged.next_in_ms >= 0:
             next_in = max(_SHORTEST_REST, exchanged.next_in_ms / 1000)
             seconds = min(seconds, _SHORT_REST, next_in)
-        elif not self._rests_in_a_row or self.phase is not Phase.WORKING:
+        elif not self._rests_in_a_row or self._phase is not Phase.WORKING:
             # A worker that takes no more tasks hands back what it is still given.
             seconds = min(seconds, _SHORT_REST)
         self._rests_in_a_row += 1
         waits_for = self._slots.rest(seconds)
-        if waits_for is None or self.phase is Phase.WORKING:
+        if waits_for is None or self._phase is Phase.WORKING:
             self._waits_for = waits_for
         else:
             # Wake-ups are for workers that take tasks.
