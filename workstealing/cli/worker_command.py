@@ -39,8 +39,7 @@ from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
 from workstealing.pool.autoscale import Autoscale
 from workstealing.recruiting.recruiter import Recruiter
-from workstealing.workers.identity import STOP_SECONDS
-from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.identity import STOP_SECONDS, UntilEmpty
 from workstealing.workers.service import Service
 from workstealing.workers.worker_pool import Kind, WorkerPool
 

@@ -167,7 +167,7 @@ def submit_composed(
                 read = msgspec.json.decode
             name, version = plan.definition.name, plan.definition.version
             call = TaskCall(name, version, task_id, partial(read, plan.payload))
-            yield from internals.submissions.tell(call)
+            yield from internals.submissions.notify_submitted(call)
     if internals.observers is not None:
         took = internals.clock.monotonic() - began_at
         queue, first = internals.observers.queue, dict[str, str]()

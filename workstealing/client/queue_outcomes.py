@@ -311,10 +311,9 @@ def _refuse_missing(task_id: str, seen: producer_calls.RequestedOutcome) -> None
 
 def _ability(envelope: bytes) -> str:
     try:
-        read = Envelope.read(envelope)
+        return Envelope.read(envelope).ability
     except (BadEnvelope, UnknownEnvelope):
         return ""
-    return f"{read.name}@{read.version}"
 
 
 def _state(found: Located) -> TaskState:

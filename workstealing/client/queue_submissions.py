@@ -141,7 +141,7 @@ class QueueSubmissions:
                 is_drawn=names is None,
                 whole=len(payloads),
             )
-            return (yield from self._told(task, payloads, submission))
+            return (yield from self._with_hooks(task, payloads, submission))
         spread = yield from spread_over_shards(
             internals.shards, task, payloads, options, names
         )
@@ -165,7 +165,7 @@ class QueueSubmissions:
             whole = NotReplicated(every, error.confirmed, error.replicas)
             raise whole from error.__cause__
         submission = joined_parts(spread, done)
-        return (yield from self._told(task, payloads, submission))
+        return (yield from self._with_hooks(task, payloads, submission))
 
     def _submit_to(
         self,
@@ -251,30 +251,22 @@ class QueueSubmissions:
             self.refuse(submitted.verdict, before + some.start, whole)
         return _joined(names, parts, answers)
 
-    def _told(
+    def _with_hooks(
         self, task: TaskInterface, payloads: Sequence[bytes], submission: Submission
     ) -> Flow[Submission]:
-        """Tell middleware of a submission, and return it."""
-        if self._internals.middleware.all:
-            yield from self._tell(task, payloads, submission.ids, submission.known)
+        """Call the hooks of a submission, and return it."""
+        if not self._internals.middleware.all:
+            return submission
+        decode, ids = task.signature.decode, submission.ids
+        for place, (name, payload) in enumerate(zip(ids, payloads, strict=True)):
+            if place not in submission.known:
+                arguments = partial(decode, payload)
+                call = TaskCall(task.name, task.version, name, arguments)
+                yield from self.notify_submitted(call)
         return submission
 
-    def _tell(
-        self,
-        task: TaskInterface,
-        payloads: Sequence[bytes],
-        ids: Sequence[str],
-        known: frozenset[int],
-    ) -> Flow[None]:
-        """Tell middleware of the tasks that were put into the queue."""
-        decode = task.signature.decode
-        for place, (name, payload) in enumerate(zip(ids, payloads, strict=True)):
-            if place not in known:
-                arguments = partial(decode, payload)
-                yield from self.tell(TaskCall(task.name, task.version, name, arguments))
-
-    def tell(self, call: TaskCall) -> Flow[None]:
-        """Tell middleware of one task that was put into the queue."""
+    def notify_submitted(self, call: TaskCall) -> Flow[None]:
+        """Call the hooks of one task that was put into the queue."""
         for one in self._internals.middleware.all:
             try:
                 answer = yield Invoke(one.submitted, (call,))

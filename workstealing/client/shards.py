@@ -231,7 +231,10 @@ class Shards:
             self._has_told = True
             logger.info(
                 "queue %s/%s has %d shards already, so shards=%d has no effect here",
-                *(self._name, self._run, number, self._wanted),
+                self._name,
+                self._run,
+                number,
+                self._wanted,
             )
         self._before = tuple(before)
         self._grow(number)

@@ -178,8 +178,9 @@ class UniqueSubmission:
             )
             if unique is not None:
                 reason = f"replaced by task {name}"
-                ability = f"{task.name}@{task.version}"
-                outcome = TaskOutcome(state="cancelled", reason=reason, task=ability)
+                outcome = TaskOutcome(
+                    state="cancelled", reason=reason, task=task.ability
+                )
                 request = replace(
                     request,
                     key=unique_key(unique, task.signature, payload),

@@ -29,7 +29,7 @@ TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
 
 
 def knows_nodes(client: Any) -> bool:
-    """Return whether a client is one of a Cluster that some node has told of others."""
+    """Return whether a Cluster client has discovered its nodes."""
     if isinstance(client, LazyCluster):
         return client.is_open
     if isinstance(client, AsyncRedisCluster):

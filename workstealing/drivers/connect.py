@@ -142,9 +142,10 @@ def connect_async(
 
 
 def check_redis(redis: Client | AsyncClient | str | None) -> None:
-    """Refuse a URL that `connect` would refuse, and what is no client; do not connect.
+    """Refuse a URL that `connect` would refuse, or an object that is not a client.
 
-    For objects that connect later, where an error would only be counted, not shown.
+    It does not connect: it is for objects that connect later, where an error would only
+    be counted, not shown.
     """
     if redis is None:
         return

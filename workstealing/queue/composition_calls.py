@@ -68,8 +68,14 @@ class NewStep:
         """Return it as the script takes it."""
         mark = f"{'g' if self.is_member else 'c'}{self.follower}"
         return (
-            *(self.id, self.envelope, self.priority, self.due_ms, self.delay_ms),
-            *(self.line, mark if self.follower else "", int(self.waits)),
+            self.id,
+            self.envelope,
+            self.priority,
+            self.due_ms,
+            self.delay_ms,
+            self.line,
+            mark if self.follower else "",
+            int(self.waits),
         )
 
 

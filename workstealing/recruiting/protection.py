@@ -185,7 +185,7 @@ class DebtBucket:
         return self._tokens > 0.0
 
     def spend(self, seconds: float) -> None:
-        """Owe what a slice took."""
+        """Charge the time that a slice took."""
         if self._share is not None:
             self._tokens -= seconds
 

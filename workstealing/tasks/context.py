@@ -174,7 +174,7 @@ class AttemptControl:
     stderr: Any = None
     given_up: str | None = None
     """Why this attempt was the last, if the task was given up with it."""
-    is_told = False
+    is_notified = False
     """Listeners and hooks of its end have been called, or are being called."""
     story: Any = None
     """Which hooks have been called, if the queue has any."""
@@ -274,7 +274,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def encode_checkpoint(value: Any) -> bytes:
-    """Write a checkpoint as JSON; refuse what is none, and what is too large."""
+    """Write a checkpoint as JSON; refuse a value that is not JSON or too large."""
     try:
         encoded = encode_value(value)
     except NOT_JSON as error:

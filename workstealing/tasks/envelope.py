@@ -129,6 +129,11 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     payload: msgspec.Raw
     """A JSON object: argument name to value."""
 
+    @property
+    def ability(self) -> str:
+        """What a worker must be able to run: `name@version`."""
+        return f"{self.name}@{self.version}"
+
     def encode(self) -> bytes:
         """Write it as JSON."""
         return _ENCODE(self)

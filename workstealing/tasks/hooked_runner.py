@@ -55,7 +55,6 @@ class HookedRunner(TaskRunner):
         super().__init__(*parts, **options)
         self._stack = stack
         self._carried = carried
-        self._passed_on: tuple[type[BaseException], ...] = options.get("reraised", ())
 
     def run(
         self,
@@ -84,37 +83,37 @@ class HookedRunner(TaskRunner):
         with self._carried.set_to(attempt.envelope.context):
             return await super().run_async(attempt, around)
 
-    def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
+    def notify_end(self, attempt: Attempt, report: Report | None) -> None:
         """Call the hooks and listeners of an attempt that ended with its process."""
         stopped = self._story_of(attempt).stopped(StopWork("its process was ended"))
         with self._carried.set_to(attempt.envelope.context):
             _perform(stopped, None, asyncio.run)
-        super().tell_of_end(attempt, report)
+        super().notify_end(attempt, report)
 
-    def tell_of_report(self, attempt: Attempt, report: Report | None) -> None:
+    def notify_report(self, attempt: Attempt, report: Report | None) -> None:
         """Call the listeners of an attempt whose own thread cannot do so in time."""
         with self._carried.set_to(attempt.envelope.context):
-            super().tell_of_report(attempt, report)
+            super().notify_report(attempt, report)
 
     def note_error(self, attempt: Attempt, error: BaseException) -> None:
         """Keep the error that an attempt ends with, for its hooks."""
         self._story_of(attempt).error = error
 
-    def tell(self, attempt: Attempt, report: Report, complete: Complete) -> None:
+    def notify(self, attempt: Attempt, report: Report, complete: Complete) -> None:
         """Call the listeners and hooks of a task that is tried again or given up."""
-        super().tell(attempt, report, complete)
+        super().notify(attempt, report, complete)
         _perform(self._story_of(attempt).judged(report), None, complete)
 
-    async def tell_async(self, attempt: Attempt, report: Report) -> None:
+    async def notify_async(self, attempt: Attempt, report: Report) -> None:
         """Call the listeners and hooks from an event loop, which must not block."""
-        await super().tell_async(attempt, report)
+        await super().notify_async(attempt, report)
         await _perform_async(self._story_of(attempt).judged(report), None, attempt)
 
     def _story_of(self, attempt: Attempt) -> _HookStory:
         control = control_of(attempt.context)
         story: _HookStory | None = control.story
         if story is None:
-            story = control.story = _HookStory(self._stack, attempt, self._passed_on)
+            story = control.story = _HookStory(self._stack, attempt, self._reraised)
         return story
 
 
@@ -152,18 +151,18 @@ class _HookStory:
             value = yield None
         except BaseException as error:  # noqa: BLE001 - the runner judges it
             if not isinstance(error, self._passed_on):
-                yield from self._tell(entered, "failed", error)
+                yield from self._call_hooks(entered, "failed", error)
             # Returned, because a generator cannot raise `StopIteration` as it is.
             return None, error
         for one in entered:
-            new = yield from self._told(one, "after", value)
+            new = yield from self._call_hook(one, "after", value)
             if isinstance(new, NewResult):
                 value = new.value
         return value, None
 
     def stopped(self, error: BaseException) -> _HookFlow:
         """Call `failed` for an attempt whose own thread will not."""
-        yield from self._tell(tuple(self._entered), "failed", error)
+        yield from self._call_hooks(tuple(self._entered), "failed", error)
         return None, None
 
     def judged(self, report: Report) -> _HookFlow:
@@ -177,20 +176,20 @@ class _HookStory:
         try:
             if report.verdict == "retry":
                 seconds = report.delay_ms / 1000
-                yield from self._tell(every, "retried", error, seconds)
+                yield from self._call_hooks(every, "retried", error, seconds)
             else:
-                yield from self._tell(every, "gave_up", error, reason)
+                yield from self._call_hooks(every, "gave_up", error, reason)
         finally:
             leave(token)
         return None, None
 
-    def _tell(
+    def _call_hooks(
         self, those: Iterable[Middleware], hook: str, *arguments: Any
     ) -> Generator[Callable[[], Any], Any, None]:
         for one in those:
-            yield from self._told(one, hook, *arguments)
+            yield from self._call_hook(one, hook, *arguments)
 
-    def _told(
+    def _call_hook(
         self, one: Middleware, hook: str, *arguments: Any
     ) -> Generator[Callable[[], Any], Any, Any]:
         function = getattr(one, hook)

@@ -135,7 +135,7 @@ class AttemptReports:
             began_ns,
             state="expired",
             reason=f"it did not start by {late}",
-            task=f"{envelope.name}@{envelope.version}",
+            task=envelope.ability,
         )
 
     def refused(

@@ -75,7 +75,7 @@ class ResourceDefinition:
 
 
 def define_resource(function: Any) -> ResourceDefinition:
-    """Read what a generator function yields; refuse what is none."""
+    """Read what a generator function yields; refuse any other function."""
     # What `contextlib` has decorated is taken as it was before.
     function = inspect.unwrap(function)
     name = str(getattr(function, "__qualname__", function)).rpartition("<locals>.")[2]

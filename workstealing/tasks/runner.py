@@ -54,7 +54,8 @@ __all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
 
 logger = BackgroundLogger(__name__)
 
-_TOLD = ("retry", "failed", "dead")
+# The verdicts of which listeners and hooks are notified.
+_NOTIFIED = ("retry", "failed", "dead")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -218,8 +219,8 @@ class TaskRunner:
             leave(token)
         if self._is_forked:
             end_if_forked(self._pid)
-        if _is_news(report, attempt):
-            self.tell(attempt, report, complete)
+        if _claims_notice(report, attempt):
+            self.notify(attempt, report, complete)
         if control.has_notes:
             output.settle(attempt, report)
         return report
@@ -254,8 +255,8 @@ class TaskRunner:
         finally:
             leave(token)
         end_if_forked(self._pid)
-        if _is_news(report, attempt):
-            await self.tell_async(attempt, report)
+        if _claims_notice(report, attempt):
+            await self.notify_async(attempt, report)
         if control.has_notes:
             await asyncio.to_thread(output.settle, attempt, report)
         return report
@@ -287,7 +288,7 @@ class TaskRunner:
             if signature.resources:
                 arguments.update(self._opened(definition))
         except UnknownTask:
-            return Unroutable(delivery, f"{envelope.name}@{envelope.version}")
+            return Unroutable(delivery, envelope.ability)
         except KeyboardInterrupt:
             raise
         except self._reraised:
@@ -351,14 +352,14 @@ class TaskRunner:
     def note_error(self, attempt: Attempt, error: BaseException) -> None:
         """Called with the error that an attempt ends with; for runners with hooks."""
 
-    def tell_of_end(self, attempt: Attempt, report: Report | None) -> None:
+    def notify_end(self, attempt: Attempt, report: Report | None) -> None:
         """Call the listeners of an attempt that ended with its process."""
-        self.tell_of_report(attempt, report)
+        self.notify_report(attempt, report)
 
-    def tell_of_report(self, attempt: Attempt, report: Report | None) -> None:
+    def notify_report(self, attempt: Attempt, report: Report | None) -> None:
         """Call the listeners of an attempt whose own thread cannot do so in time."""
-        if _is_news(report, attempt):
-            self.tell(attempt, report, asyncio.run)
+        if _claims_notice(report, attempt):
+            self.notify(attempt, report, asyncio.run)
 
     def _opened(self, definition: TaskDefinition) -> dict[str, Any]:
         if self._resources is None:
@@ -368,32 +369,32 @@ class TaskRunner:
             )
         return self._resources(definition.signature.resources)
 
-    def tell(
+    def notify(
         self,
         attempt: Attempt,
         report: Report,  # noqa: ARG002 - for hooks, which a subclass has
         complete: Complete,  # noqa: ARG002 - for hooks
     ) -> None:
         """Call the listeners of a task that is tried again or given up."""
-        self._tell_listener(attempt)
+        self._call_on_give_up(attempt)
 
-    async def tell_async(
+    async def notify_async(
         self,
         attempt: Attempt,
         report: Report,  # noqa: ARG002 - for hooks, which a subclass has
     ) -> None:
         """Call the listeners from an event loop, which must not block."""
         if attempt.definition.on_give_up is not None:
-            await asyncio.to_thread(self._tell_listener, attempt)
+            await asyncio.to_thread(self._call_on_give_up, attempt)
 
-    def _tell_listener(self, attempt: Attempt) -> None:
+    def _call_on_give_up(self, attempt: Attempt) -> None:
         """Call the `on_give_up` of a task that was given up."""
         reason = control_of(attempt.context).given_up
-        tell = attempt.definition.on_give_up
-        if reason is None or tell is None:
+        on_give_up = attempt.definition.on_give_up
+        if reason is None or on_give_up is None:
             return
         try:
-            tell(attempt.context, reason)
+            on_give_up(attempt.context, reason)
         except BaseException as error:  # noqa: BLE001 - the task has ended all the same
             logger.error(
                 "on_give_up of task %s (%s) failed; nobody was told: %s",
@@ -421,15 +422,15 @@ def _moment(milliseconds: int) -> datetime:
         return datetime.max.replace(tzinfo=timezone.utc)
 
 
-def _is_news(report: Report | None, attempt: Attempt) -> TypeGuard[Report]:
+def _claims_notice(report: Report | None, attempt: Attempt) -> TypeGuard[Report]:
     """Return whether to call the listeners of an attempt; True only once.
 
     If the lease is lost, the next worker calls them.
     """
-    if report is None or report.verdict not in _TOLD:
+    if report is None or report.verdict not in _NOTIFIED:
         return False
     control = control_of(attempt.context)
-    if control.is_told or control.is_lease_lost:
+    if control.is_notified or control.is_lease_lost:
         return False
-    control.is_told = True
+    control.is_notified = True
     return True

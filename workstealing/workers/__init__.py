@@ -1,3 +1,3 @@
-"""For those who have time to give: workers, and the upkeep of a queue as a job."""
+"""Run tasks: workers, pools of workers, and the upkeep of a queue as a job."""
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class LogReader:
     def __init__(self, name: str) -> None:
         self._pipes: set[Connection] = set()
         self._mutex = Lock()
-        self._is_over = False
+        self._is_over = Event()
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -130,18 +130,18 @@ class LogReader:
 
     def stop(self) -> None:
         """Read what is there, and end; waits a moment for that."""
-        self._is_over = True
+        self._is_over.set()
         self._thread.join(_FLUSH_SECONDS)
 
     def _run(self) -> None:
         while True:
-            is_last = self._is_over
+            is_last = self._is_over.is_set()
             with self._mutex:
                 pipes = tuple(self._pipes)
             if not pipes:
                 if is_last:
                     return
-                Event().wait(_LOOK_SECONDS)
+                self._is_over.wait(_LOOK_SECONDS)
                 continue
             ready = wait(pipes, 0 if is_last else _LOOK_SECONDS)
             for pipe in ready:

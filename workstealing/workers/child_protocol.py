@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum, unique
 from typing import Any
 
-from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.identity import UntilEmpty
 from workstealing.workers.queue_choice import LocatedChoice
 
 __all__ = ("HOT", "STOP", "ChildNumber", "ChildNumbers", "ChildOrders", "ExitCode")

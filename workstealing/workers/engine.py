@@ -27,15 +27,11 @@ from workstealing.tasks.observed_runner import ObservedHookedRunner, ObservedRun
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.batching import Batching
 from workstealing.workers.descriptor_guard import DescriptorGuard
-from workstealing.workers.identity import Phase, identity_of
+from workstealing.workers.identity import Phase, UntilEmpty, identity_of
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.lifespan import Lifespan
-from workstealing.workers.loop import (
-    UntilEmpty,
-    WorkerLoop,
-    rest_seconds,
-)
+from workstealing.workers.loop import WorkerLoop, rest_seconds
 from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.slots import (
     Slot,
@@ -216,9 +212,7 @@ class WorkerEngine(Generic[S]):
 
     def enter(self, phase: Phase) -> None:
         """Go on to a later phase, in which no task begins; from any thread."""
-        self.in_flight.close()
-        self.loop.phase = max(self.loop.phase, phase)
-        self.slots.stop_listening()
+        self.loop.enter(phase)
 
     def close_resources(self) -> None:
         """Close what can be closed while a task runs, in a process that ends."""

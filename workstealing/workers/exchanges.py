@@ -86,10 +86,22 @@ class Exchanges:
         self._under_way: _PendingExchange | None = None
         self._pauses = Pauses()
         self._logged_at = -math.inf
-        self.is_member = False
-        """Whether the worker has joined, and not lost its lease since."""
+        self._is_member = False
         self.is_unreplicated = False
         """Whether replicas lack what it reported, so that it takes nothing more."""
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the worker has joined, and neither left nor lost its lease since."""
+        return self._is_member
+
+    def note_joined(self) -> None:
+        """Note that the worker is a member of its shard now."""
+        self._is_member = True
+
+    def note_left(self) -> None:
+        """Note that it is no member any longer."""
+        self._is_member = False
 
     def exchange(
         self,
@@ -241,7 +253,7 @@ class Exchanges:
     def _lose_lease(self) -> None:
         silence = self._lease.silence
         self._stats.lost_leases += 1
-        self.is_member = False
+        self._is_member = False
         self._in_flight.drop_all()
         # There is no report left that a replica could confirm.
         self.is_unreplicated = False

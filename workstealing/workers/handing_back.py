@@ -1,8 +1,8 @@
 """How a worker parts with tasks that it holds and does not run.
 
 A task behind a long one goes back into the worker's own deque, where thieves reach it;
-one that this process does not know goes to a worker that does, or is parked; and who
-takes no more tasks hands back all that it has not begun.
+one that this process does not know goes to a worker that does, or is parked; and a
+worker that takes no more tasks hands back all that it has not begun.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who a worker is, and how far along it is."""
+"""Who a worker is, how far along it is, and when it ends by itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import socket
 import time
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 from workstealing._checks import checked_queue_name, checked_whole
 from workstealing.client.async_task_queue import AsyncTaskQueue
@@ -22,8 +23,10 @@ from workstealing.tasks.attempt import Delivery
 __all__ = (
     "STOP_SECONDS",
     "Phase",
+    "UntilEmpty",
     "WorkerIdentity",
     "checked_queue",
+    "checked_until_empty",
     "default_pool",
     "identity_of",
     "new_incarnation",
@@ -32,6 +35,9 @@ __all__ = (
 
 STOP_SECONDS = 25.0
 """How long tasks may go on after a stop: less than most service managers wait."""
+
+UntilEmpty = bool | Literal["all"]
+"""Whether to end when nothing can run now, or ("all") when nothing is left at all."""
 
 
 @dataclass(slots=True)
@@ -107,6 +113,15 @@ def checked_queue(queue: TaskQueue | AsyncTaskQueue) -> TaskQueue | AsyncTaskQue
             f"a worker needs the TaskQueue whose tasks it runs, got {queue!r}"
         )
     return queue
+
+
+def checked_until_empty(value: UntilEmpty) -> UntilEmpty:
+    """Return when to end; refuse what is neither a boolean nor `"all"`."""
+    if value not in (True, False, "all"):
+        raise ConfigurationError(
+            f'until_empty must be True, False or "all", got {value!r}'
+        )
+    return value
 
 
 def worker_name(pool: str, index: int) -> str:

@@ -93,7 +93,7 @@ class InFlight:
         return delivery
 
     def finish(self, delivery: Delivery, ending: Ending, seconds: float) -> bool:
-        """Leave what came of a task; False if it was finished before, and given up."""
+        """Record how a task ended; False if it was given up before."""
         with self._mutex:
             if self._running.pop(id(delivery), None) is None:
                 return False
@@ -133,12 +133,12 @@ class InFlight:
 
     # What the loop does.
 
-    def wait_until_due(self, seconds: float, when_hungry: Callable[[], None]) -> None:
-        """Wait until an exchange is due; call *when_hungry* if slots lack tasks."""
+    def wait_until_due(self, seconds: float, when_lacking: Callable[[], None]) -> None:
+        """Wait until an exchange is due; call *when_lacking* if slots lack tasks."""
         end = self._clock.monotonic() + seconds
         while True:
-            if self._is_hungry():
-                when_hungry()
+            if self.lacks_tasks():
+                when_lacking()
             with self._mutex:
                 left = end - self._clock.monotonic()
                 if left <= 0.0 or self.is_exchange_due():
@@ -163,6 +163,10 @@ class InFlight:
             self._is_asked_for = True
             self._changed.notify()
             return self._idle > len(self._waiting)
+
+    def lacks_tasks(self) -> bool:
+        """Return whether a slot has nothing to do."""
+        return self._idle > len(self._waiting)
 
     def is_exchange_due(self) -> bool:
         """Return whether the loop should not wait any longer."""
@@ -385,9 +389,6 @@ class InFlight:
             return False
         self._late.append(Report(task.id, task.token, "back"))
         return True
-
-    def _is_hungry(self) -> bool:
-        return self._idle > len(self._waiting)
 
     def _half(self) -> int:
         """Return how many tasks run while as many are on their way, if they overlap."""

@@ -59,7 +59,7 @@ class InlineSlot:
         return self._interrupt is not None and self._interrupt(attempt)
 
     def retry_interrupt(self) -> bool:
-        """Have nothing pending: an inline task is stopped at once or not at all."""
+        """Return True: an inline task is stopped at once or not at all."""
         return True
 
     def wake(self, number: int) -> None:

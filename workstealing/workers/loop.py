@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
@@ -24,12 +24,7 @@ from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.clock import Clock
 from workstealing.drivers.connection import is_plain, timeout_of
 from workstealing.drivers.sync_driver import DedicatedDriver, Driver
-from workstealing.errors import (
-    ConfigurationError,
-    PoolBroken,
-    RedisError,
-    ServerTooOld,
-)
+from workstealing.errors import PoolBroken, RedisError, ServerTooOld
 from workstealing.queue import worker_calls
 from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
@@ -40,7 +35,7 @@ from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.batching import BATCH_SECONDS
 from workstealing.workers.exchanges import Exchanges
 from workstealing.workers.handing_back import HandingBack
-from workstealing.workers.identity import Phase, WorkerIdentity
+from workstealing.workers.identity import Phase, UntilEmpty, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
@@ -52,16 +47,11 @@ from workstealing.workers.upkeep import emit_rescued, upkeep
 from workstealing.workers.worker_stats import LoopStats
 
 __all__ = (
-    "UntilEmpty",
     "WorkerLoop",
-    "choose_victim",
     "rest_seconds",
 )
 
 logger = BackgroundLogger(__name__)
-
-UntilEmpty = bool | Literal["all"]
-"""Whether to end when nothing can run now, or ("all") when nothing is left at all."""
 
 # How long to rest if nothing is known to be due, and if something is, or may be.
 _REST_SECONDS = 5.0
@@ -140,10 +130,6 @@ class WorkerLoop:
         self._schedules = schedules
         self._idle = idle
         self._is_supervised = is_supervised
-        if until_empty not in (True, False, "all"):
-            raise ConfigurationError(
-                f'until_empty must be True, False or "all", got {until_empty!r}'
-            )
         self._check_descriptors = check_descriptors
         self._until_empty = until_empty
         self._may_end = may_end
@@ -179,8 +165,7 @@ class WorkerLoop:
         )
         self._handing_back = HandingBack(identity, in_flight, observers)
         self._has_settled = self._has_prepared = False
-        self.phase = Phase.WORKING
-        """How far along the worker is; set from outside."""
+        self._phase = Phase.WORKING
         self.is_empty = False
         """Whether it ends because nothing is left that it should wait for."""
 
@@ -208,6 +193,17 @@ class WorkerLoop:
             self.leave()
         elif self._identity.shards.are_several:
             self._moves.outposts.leave(self._driver)
+
+    @property
+    def phase(self) -> Phase:
+        """How far along the worker is."""
+        return self._phase
+
+    def enter(self, phase: Phase) -> None:
+        """Go on to a later phase, in which no task begins; from any thread."""
+        self._in_flight.close()
+        self._phase = max(self._phase, phase)
+        self._slots.stop_listening()
 
     def leave(self) -> None:
         """Report what is finished and hand back the rest, as well as possible."""
@@ -260,7 +256,7 @@ class WorkerLoop:
 
     def _rouse(self) -> None:
         """Have the loop look at the phase, if it waits for a wake-up."""
-        if self._is_resting and self.phase is not Phase.WORKING:
+        if self._is_resting and self._phase is not Phase.WORKING:
             self._is_roused = True
             self._driver.interrupt()
 
@@ -273,7 +269,7 @@ class WorkerLoop:
                 # Even if this shard cannot be reached: the others may be.
                 self._moves.outposts.leave(driver)
         finally:
-            self._exchanges.is_member = False
+            self._exchanges.note_left()
             if has_lock:
                 self._speaking.release()
 
@@ -297,7 +293,7 @@ class WorkerLoop:
                 " the worker ends; other workers take over its tasks"
             )
         self._check_descriptors()
-        phase = self.phase
+        phase = self._phase
         if phase is Phase.STOPPING:
             return not self._in_flight.is_busy()
         return self.is_empty or phase is Phase.ENDING
@@ -330,11 +326,12 @@ class WorkerLoop:
                 unparked = call(unpark(identity.keys, ability, most=_UNPARK_BATCH))
         if self._schedules.has_code and not comes_and_goes:
             self._driver.run(self._schedules.declare())
-        self._exchanges.is_member = self._has_prepared = True
+        self._exchanges.note_joined()
+        self._has_prepared = True
 
     def _turn(self) -> None:
         """Exchange once, and do what comes of it."""
-        in_flight, driver, phase = self._in_flight, self._driver, self.phase
+        in_flight, driver, phase = self._in_flight, self._driver, self._phase
         has_shards = self._identity.shards.are_several
         if has_shards:
             self._moves.outposts.tend(driver)
@@ -376,7 +373,7 @@ class WorkerLoop:
         self._held_back = exchanged.held_back
         if has_worked or is_sorting:
             self._rests_in_a_row = 0
-        elif self.phase is phase:
+        elif self._phase is phase:
             is_due = has_shards and (
                 self._moves.rounds.is_due_if_idle or bool(self._until_empty)
             )
@@ -422,11 +419,11 @@ class WorkerLoop:
 
     def _is_open(self) -> bool:
         """Return whether it is to take tasks."""
-        return self.phase is Phase.WORKING and not self._exchanges.is_unreplicated
+        return self._phase is Phase.WORKING and not self._exchanges.is_unreplicated
 
     def _steal(self, exchanged: Exchanged) -> int:
         identity = self._identity
-        victim = choose_victim(exchanged.victims, identity.name)
+        victim = worker_calls.choose_victim(exchanged.victims, identity.name)
         if victim is None:
             return 0
         stolen = self._driver.call(
@@ -440,7 +437,7 @@ class WorkerLoop:
 
     def _is_hand_back_due(self) -> bool:
         now = self._clock.monotonic()
-        if self.phase < Phase.QUIET or now < self._hand_back_at:
+        if self._phase < Phase.QUIET or now < self._hand_back_at:
             return False
         self._hand_back_at = now + _HAND_BACK_SECONDS
         return True
@@ -486,19 +483,22 @@ class WorkerLoop:
         seconds = self._rest_seconds
         if self._identity.shards.are_several:
             seconds = min(seconds, self._moves.rounds.rest_seconds)
-        if choose_victim(exchanged.victims, self._identity.name) is not None:
+        if (
+            worker_calls.choose_victim(exchanged.victims, self._identity.name)
+            is not None
+        ):
             # Another thief was quicker, or this worker can run none of these tasks.
             pause = _THEFT_PAUSE * 2.0 ** min(self._rests_in_a_row, 10)
             seconds = min(seconds, _SHORT_REST, pause)
         if exchanged.next_in_ms >= 0:
             next_in = max(_SHORTEST_REST, exchanged.next_in_ms / 1000)
             seconds = min(seconds, _SHORT_REST, next_in)
-        elif not self._rests_in_a_row or self.phase is not Phase.WORKING:
+        elif not self._rests_in_a_row or self._phase is not Phase.WORKING:
             # A worker that takes no more tasks hands back what it is still given.
             seconds = min(seconds, _SHORT_REST)
         self._rests_in_a_row += 1
         waits_for = self._slots.rest(seconds)
-        if waits_for is None or self.phase is Phase.WORKING:
+        if waits_for is None or self._phase is Phase.WORKING:
             self._waits_for = waits_for
         else:
             # Wake-ups are for workers that take tasks.
@@ -560,13 +560,3 @@ def rest_seconds(driver: Driver, *, has_side_work: bool = False) -> float:
     # connection of the worker's own knows which commands block, and can be interrupted.
     timeout = timeout_of(driver.client)
     return _SHORT_REST if not timeout else min(_SHORT_REST, timeout / 2)
-
-
-def choose_victim(drawn: Sequence[tuple[str, int]], thief: str) -> str | None:
-    """Return the richer of the first two workers that are not the thief itself.
-
-    Two choices are nearly as balanced as looking at all workers, at a constant cost.
-    Redis has drawn them from those whose deque is not empty.
-    """
-    others = [(load, worker) for worker, load in drawn if worker != thief and load > 0]
-    return max(others[:2])[1] if others else None

@@ -92,7 +92,7 @@ class MinuteRecorder:
             except (BadEnvelope, UnknownEnvelope):
                 continue
             since_ms = envelope.due or envelope.at
-            name = f"{envelope.name}@{envelope.version}"
+            name = envelope.ability
             if since_ms:
                 if name not in self._waits and len(self._waits) >= _MOST_NAMES:
                     del self._waits[next(iter(self._waits))]
@@ -107,7 +107,7 @@ class MinuteRecorder:
         driver.run(self.recording(is_last=is_last))
 
     def recording(self, *, is_last: bool = False) -> Flow[None]:
-        """Do so, as a flow."""
+        """Record it, as a flow."""
         if not self._ended:
             return
         now = self._clock.monotonic()

@@ -138,7 +138,9 @@ class Outposts:
             self._stats.failures += 1
             logger.debug(
                 "worker %s cannot reach shard %d: %r",
-                *(identity.name, post.keys.shard, error),
+                identity.name,
+                post.keys.shard,
+                error,
             )
             if now - post.renewed_at >= self._lease.seconds:
                 self._tell(post, is_lost=True)
@@ -152,7 +154,8 @@ class Outposts:
             logger.warning(
                 "worker %s lost its lease in shard %d, and the tasks that it ran there"
                 " to other workers",
-                *(identity.name, post.keys.shard),
+                identity.name,
+                post.keys.shard,
             )
             self._tell(post, is_lost=True)
             self._forget(post)
@@ -178,7 +181,9 @@ class Outposts:
         except RedisError as error:
             logger.debug(
                 "worker %s stays in shard %d until its lease ends: %r",
-                *(identity.name, post.keys.shard, error),
+                identity.name,
+                post.keys.shard,
+                error,
             )
 
     def _forget(self, post: _Outpost) -> None:

@@ -69,7 +69,7 @@ def run_child(
     choice = orders.choice.find()
     forwarder = set_up_logging(orders.log_levels, log_pipe)
     child = _ChildWorker(choice, orders, numbers, forwarder)
-    signal.signal(signal.SIGTERM, lambda *_: child.hear_signal())
+    signal.signal(signal.SIGTERM, lambda *_: child.on_signal())
     Thread(target=_obey, args=(pipe, child), name="orders", daemon=True).start()
     raise SystemExit(child.run(pipe))
 
@@ -134,7 +134,7 @@ class _ChildWorker:
             return ExitCode.EMPTY
         return self._exit_code
 
-    def hear_signal(self) -> None:
+    def on_signal(self) -> None:
         """Stop, from a signal handler."""
         if self._lent is None:
             self.stop()
@@ -300,9 +300,9 @@ class _ChildWorker:
         attempt: Attempt | None,
         report: Report | None,
     ) -> None:
-        """Tell hooks and close resources, while the task itself still runs."""
+        """Call hooks and close resources, while the task itself still runs."""
         if attempt is not None:
-            engine.runner.tell_of_end(attempt, report)
+            engine.runner.notify_end(attempt, report)
         for one in self._engines:
             one.close_resources()
 

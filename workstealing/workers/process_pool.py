@@ -36,10 +36,10 @@ from workstealing.workers.handing_back import hand_back_all
 from workstealing.workers.identity import (
     STOP_SECONDS,
     Phase,
+    UntilEmpty,
     identity_of,
     new_incarnation,
 )
-from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.queue_choice import LocatedChoice
 from workstealing.workers.worker_stats import WorkerStats
 
@@ -55,19 +55,17 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 # After this many failed starts in a row it gives up.
 _HOPELESS = 5
-
-
-@dataclass(slots=True)
-class _Departed:
-    """What children that have ended had counted."""
-
-    sums: dict[ChildNumber, float] = field(default_factory=dict)
-    replaced: int = 0
-    cut: int = 0
-
-    def add(self, numbers: ChildNumbers) -> None:
-        for which in _SUMS:
-            self.sums[which] = self.sums.get(which, 0.0) + numbers[which]
+# With these codes a child has ended by itself or on demand: nothing has died.
+_ORDERLY = frozenset(ExitCode) - {ExitCode.NOT_OPENED}
+# What is added up over all children, also those that have ended.
+_SUMS = (
+    ChildNumber.TAKEN,
+    ChildNumber.REPORTED,
+    ChildNumber.STOLEN,
+    ChildNumber.REFUSED,
+    ChildNumber.LOST_LEASES,
+    ChildNumber.FAILURES,
+)
 
 
 class ProcessPool:
@@ -113,7 +111,7 @@ class ProcessPool:
         self._mutex = Lock()
         self._children: dict[int, ChildHandle] = {}
         self._wanted = 0
-        self._is_done: set[int] = set()
+        self._ended_indexes: set[int] = set()
         self._to_reload: deque[int] = deque()
         self._departed = _Departed()
         self._deaths_in_a_row = 0
@@ -253,7 +251,7 @@ class ProcessPool:
                 self._start_missing()
                 self._reload_next()
             is_over = self._phase >= Phase.STOPPING or self._error is not None
-            is_over = is_over or self._is_done.issuperset(range(self._wanted))
+            is_over = is_over or self._ended_indexes.issuperset(range(self._wanted))
             if is_over and not self._children:
                 self._ended.set()
 
@@ -269,7 +267,7 @@ class ProcessPool:
             self._count_death(child)
             return
         if code == ExitCode.EMPTY and not child.is_leaving:
-            self._is_done.add(child.index)
+            self._ended_indexes.add(child.index)
         if code == ExitCode.CUT_OFF:
             # Not what a hot scale has cut off, though it may end only now.
             is_by_stop = self._phase >= Phase.STOPPING and not child.is_leaving
@@ -351,7 +349,7 @@ class ProcessPool:
         if time.monotonic() < self._not_before:
             return
         for index in range(self._wanted):
-            if index not in self._children and index not in self._is_done:
+            if index not in self._children and index not in self._ended_indexes:
                 self._children[index] = self._new_child(index)
 
     def _new_child(self, index: int) -> ChildHandle:
@@ -396,12 +394,14 @@ class ProcessPool:
                 logger.error("worker %s did not end and was killed", child.name)
 
 
-_ORDERLY = frozenset(ExitCode) - {ExitCode.NOT_OPENED}
-_SUMS = (
-    ChildNumber.TAKEN,
-    ChildNumber.REPORTED,
-    ChildNumber.STOLEN,
-    ChildNumber.REFUSED,
-    ChildNumber.LOST_LEASES,
-    ChildNumber.FAILURES,
-)
+@dataclass(slots=True)
+class _Departed:
+    """What children that have ended had counted."""
+
+    sums: dict[ChildNumber, float] = field(default_factory=dict)
+    replaced: int = 0
+    cut: int = 0
+
+    def add(self, numbers: ChildNumbers) -> None:
+        for which in _SUMS:
+            self.sums[which] = self.sums.get(which, 0.0) + numbers[which]

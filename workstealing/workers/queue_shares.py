@@ -115,7 +115,7 @@ class QueueShares:
                 break
             chosen = min(wanting, key=Share.turn)
             # Thousands of coroutines need not be counted one by one.
-            number = free if len(wanting) == 1 and chosen.is_hopeful else 1
+            number = free if len(wanting) == 1 and chosen.may_have_tasks else 1
             chosen.grant(chosen.granted + number)
             free -= number
             if chosen not in granted:
@@ -163,7 +163,7 @@ class Share:
         self.granted = 0
         """Slots that it may use, and does not use yet."""
         self.granted_at = self._looked_at = -math.inf
-        self.is_hopeful = True
+        self.may_have_tasks = True
         """Whether its queue may have tasks that are not in hand."""
         self._is_silent = False
 
@@ -176,7 +176,7 @@ class Share:
         self.pass_turn()
 
     def pass_turn(self) -> None:
-        """Come later by as much as one task counts."""
+        """Move behind the others by one task's weight."""
         self._shares.position = max(self._shares.position, self.position)
         self.position += 1.0 / self._weight
 
@@ -188,18 +188,18 @@ class Share:
             now = shares.clock.monotonic()
             for share in shares.all:
                 if now - share._looked_at >= _LOOK_SECONDS:  # noqa: SLF001
-                    share._hope()  # noqa: SLF001
+                    share._expect_tasks()  # noqa: SLF001
             granted = shares.give()
         shares.tell(granted, but=self if is_begun_next else None)
 
     # What the loop of its queue does.
 
     def look(self) -> int:
-        """Be granted free slots before asking for tasks; return how many lack one."""
+        """Claim free slots; return how many still lack a task."""
         shares = self._shares
         with shares.lock:
             if shares.free() > 0:
-                self._hope()
+                self._expect_tasks()
             granted = shares.give()
             unfed = self.unfed()
         shares.tell(granted, but=self)
@@ -210,12 +210,12 @@ class Share:
         return self.granted - self.holder.in_hand()
 
     def answered(self, *, brought: bool) -> None:
-        """Know that the queue can be reached, and whether it had tasks."""
+        """Note that Redis answered, and whether it had tasks."""
         shares = self._shares
         with shares.lock:
             if brought or self._is_silent:
                 self._is_silent = False
-                self._hope()
+                self._expect_tasks()
             granted = shares.give()
         shares.tell(granted, but=self)
 
@@ -231,16 +231,16 @@ class Share:
             if left <= 0:
                 return
             self.grant(self.granted - left)
-            self.is_hopeful = False
+            self.may_have_tasks = False
             self._looked_at = shares.clock.monotonic()
             granted = shares.give()
         shares.tell(granted)
 
     def heard(self) -> None:
-        """Hope for tasks again: the queue was woken, or something has changed."""
+        """Expect tasks again: the queue was woken, or something has changed."""
         shares = self._shares
         with shares.lock:
-            self._hope()
+            self._expect_tasks()
             granted = shares.give()
         shares.tell(granted)
 
@@ -270,7 +270,7 @@ class Share:
         """Return whether it would use one more slot."""
         if self.holder.is_closed():
             return False
-        if self.is_hopeful and not self._is_silent:
+        if self.may_have_tasks and not self._is_silent:
             return True
         return self.holder.in_hand() > self.granted
 
@@ -281,7 +281,7 @@ class Share:
         return (self.position + self.granted / self._weight, self._rank)
 
     def is_active(self) -> bool:
-        """Return whether it has tasks, or hopes for some."""
+        """Return whether it has tasks, or may have some."""
         return bool(self.running or self.holder.in_hand()) or self.wants_slot()
 
     def grant(self, slots: int) -> None:
@@ -296,9 +296,9 @@ class Share:
         self._is_silent = True
         self.grant(min(self.granted, self.holder.in_hand()))
 
-    def _hope(self) -> None:
-        if self.is_hopeful:
+    def _expect_tasks(self) -> None:
+        if self.may_have_tasks:
             return
-        self.is_hopeful = True
+        self.may_have_tasks = True
         if not self.granted and not self.holder.in_hand():
             self.position = max(self.position, self._shares.position)

@@ -45,13 +45,13 @@ class WakeUpListener:
         self._seconds = seconds
         self._woken = woken
         self._is_wanted = Event()
-        self._is_over = False
+        self._is_over = Event()
         self._thread = Thread(
             target=self._listen, name="workstealing-wake-ups", daemon=True
         )
 
     def start(self) -> None:
-        """Be ready to listen."""
+        """Start the thread."""
         self._thread.start()
 
     def listen(self) -> None:
@@ -64,14 +64,14 @@ class WakeUpListener:
 
     def stop(self) -> None:
         """End soon; nobody needs to wait for it."""
-        self._is_over = True
+        self._is_over.set()
         self._is_wanted.set()
         self._driver.interrupt()
 
     def _listen(self) -> None:
         while True:
             self._is_wanted.wait()
-            if self._is_over:
+            if self._is_over.is_set():
                 self._driver.close()
                 return
             self._is_wanted.clear()
@@ -81,15 +81,15 @@ class WakeUpListener:
                 is_woken = self._driver.call(wait)
                 # The worker has ended or gone to another shard, or its slots are busy:
                 # others may be at rest, and would not hear of it for a while.
-                is_elsewhere = self._is_over or key != self._bell()
+                is_elsewhere = self._is_over.is_set() or key != self._bell()
                 if is_woken and (is_elsewhere or not self._woken()):
                     self._driver.call(RedisCommand(("RPUSH", key, "1"), parse=bool))
             except Exception as error:  # noqa: BLE001 - it must not end
                 # The loop has noticed too, and says so.
                 logger.debug("cannot listen for wake-ups: %r", error)
                 # Unless it was only called back, to listen in another shard.
-                if not self._is_over and key == self._bell():
-                    Event().wait(_PAUSE_SECONDS)
+                if key == self._bell():
+                    self._is_over.wait(_PAUSE_SECONDS)
 
 
 class Heartbeat:

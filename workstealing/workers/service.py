@@ -20,8 +20,7 @@ from types import TracebackType
 from workstealing._checks import checked_seconds
 from workstealing._printing import escaping_logger
 from workstealing.errors import PoolStopped
-from workstealing.workers.identity import STOP_SECONDS
-from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.identity import STOP_SECONDS, UntilEmpty
 from workstealing.workers.worker_pool import WorkerPool
 
 __all__ = ("CUT_OFF", "Service")
@@ -35,7 +34,7 @@ CUT_OFF = 1
 _LOOK_SECONDS = 0.5
 
 
-class _Wish(Enum):
+class _Intent(Enum):
     NONE = "go on"
     STOP = "stop"
     RESTART = "restart"
@@ -52,14 +51,14 @@ class Service:
     def __init__(self, pool: WorkerPool, *, stop_timeout: float = STOP_SECONDS) -> None:
         self._pool = pool
         self._stop_timeout = checked_seconds(stop_timeout, "the timeout", zero=True)
-        self._wish = _Wish.NONE
+        self._intent = _Intent.NONE
         self._has_begun = Event()
         self._exit_code: int | None = None
 
     @property
     def wants_restart(self) -> bool:
         """Whether it ended only to be restarted with new code."""
-        return self._wish is _Wish.RESTART
+        return self._intent is _Intent.RESTART
 
     def run(self, *, until_empty: UntilEmpty = False) -> int:
         """Work, and return the exit code.
@@ -68,7 +67,7 @@ class Service:
         128 plus the number of the signal: the hot stop.
         """
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        with _SignalWatch(numbers, self._heard):
+        with _SignalWatch(numbers, self._on_signal):
             try:
                 self._pool.start(until_empty=until_empty)
             finally:
@@ -82,27 +81,27 @@ class Service:
         return CUT_OFF if cut else 0
 
     def reload(self) -> None:
-        """Have the tasks run by the code as it is now."""
+        """Switch to the current code."""
         if self._pool.kind == "processes":
             logger.info("replacing the processes one by one")
             self._pool.reload()
-        elif self._wish is _Wish.NONE:
-            self._wish = _Wish.RESTART
+        elif self._intent is _Intent.NONE:
+            self._intent = _Intent.RESTART
             self._take_no_more()
             logger.info("finishing running tasks, then restarting with the new code")
             self._stop(hot=False)
 
-    def _heard(self, number: signal.Signals) -> None:
+    def _on_signal(self, number: signal.Signals) -> None:
         # A signal that comes while the pool starts is for the pool that has started.
         self._has_begun.wait()
         if number is signal.SIGHUP:
             self.reload()
-        elif self._wish is _Wish.STOP:
+        elif self._intent is _Intent.STOP:
             logger.warning("%s again: stopping at once", number.name)
             self._exit_code = 128 + number
             self._stop(hot=True)
         else:
-            self._wish = _Wish.STOP
+            self._intent = _Intent.STOP
             self._take_no_more()
             logger.info(
                 "%s: finishing running tasks (%d) for up to %g s; send it again to"
@@ -119,7 +118,7 @@ class Service:
             self._pool.quiet()
 
     def _stop(self, *, hot: bool) -> None:
-        # In a thread of its own: the next signal is to be heard meanwhile.
+        # In a thread of its own: the next signal is to be received meanwhile.
         Thread(target=self._end, args=(hot,), name="stop", daemon=True).start()
 
     def _end(self, hot: bool) -> None:
@@ -127,31 +126,32 @@ class Service:
 
 
 class _SignalWatch:
-    """Hears signals in a thread, while the main thread may be busy with anything.
+    """Receives signals in a thread, while the main thread may be busy with anything.
 
     To be entered in the main thread.
 
     Args:
-        numbers: of the signals to hear.
-        heard: is called with each, in a thread; the next one waits until it returns.
+        numbers: of the signals to receive.
+        on_signal: is called with each, in a thread; the next one waits until it has
+            returned.
     """
 
     def __init__(
         self,
         numbers: Iterable[signal.Signals],
-        heard: Callable[[signal.Signals], None],
+        on_signal: Callable[[signal.Signals], None],
     ) -> None:
         self._numbers = tuple(numbers)
-        self._heard = heard
-        self._ear, self._mouth = socket.socketpair()
-        self._mouth.setblocking(False)
+        self._on_signal = on_signal
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
         self._thread = Thread(target=self._listen, name="signals", daemon=True)
 
     def __enter__(self) -> _SignalWatch:
         self._before = {
             number: signal.signal(number, lambda *_: None) for number in self._numbers
         }
-        self._former_mouth = signal.set_wakeup_fd(self._mouth.fileno())
+        self._former_wakeup_fd = signal.set_wakeup_fd(self._writer.fileno())
         self._thread.start()
         return self
 
@@ -161,15 +161,15 @@ class _SignalWatch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        signal.set_wakeup_fd(self._former_mouth)
+        signal.set_wakeup_fd(self._former_wakeup_fd)
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        self._mouth.close()
+        self._writer.close()
         self._thread.join()
-        self._ear.close()
+        self._reader.close()
 
     def _listen(self) -> None:
         # Each signal is one byte, its number; nothing is the end.
-        while heard := self._ear.recv(1):
-            if heard[0] in self._numbers:
-                self._heard(signal.Signals(heard[0]))
+        while received := self._reader.recv(1):
+            if received[0] in self._numbers:
+                self._on_signal(signal.Signals(received[0]))

@@ -101,7 +101,7 @@ class ShardMoves:
         """Be in another shard from now on; the loop joins it next."""
         identity = self._identity
         if identity.keys.shard != shard:
-            self._exchanges.is_member = False
+            self._exchanges.note_left()
             self.outposts.come_back(shard)
             identity.keys = identity.shards.all[shard]
             self._slots.has_moved()

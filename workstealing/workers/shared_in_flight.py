@@ -25,10 +25,8 @@ class SharedInFlight(InFlight):
         clock: how old reports are.
         shares: who may use the slots.
         has_tasks: is called when the queue has brought tasks.
+        wake: lets so many idle slots begin a task.
     """
-
-    wake: Callable[[int], None]
-    """Lets idle slots begin a task; set once they are made."""
 
     def __init__(
         self,
@@ -36,11 +34,13 @@ class SharedInFlight(InFlight):
         clock: Clock,
         shares: QueueShares,
         has_tasks: Callable[[], object],
+        wake: Callable[[int], None],
     ) -> None:
         super().__init__(batching, clock)
         self._shares = shares
         self._share = shares.join(self)
         self._has_tasks = has_tasks
+        self._wake = wake
         self._unfed: int | None = None
         self._has_shrunk = False
 
@@ -62,7 +62,7 @@ class SharedInFlight(InFlight):
         """Begin what is in hand, or fetch something."""
         in_hand, slots = len(self._waiting), self._idle
         if in_hand:
-            self.wake(min(in_hand, slots))
+            self._wake(min(in_hand, slots))
         if in_hand < slots:
             super().make_exchange_due()
 
@@ -84,7 +84,7 @@ class SharedInFlight(InFlight):
             return delivery
 
     def finish(self, delivery: Delivery, ending: Ending, seconds: float) -> bool:
-        """Leave what came of a task, and its slot to whoever comes next."""
+        """Record how a task ended; False if it was given up before."""
         if not super().finish(delivery, ending, seconds):
             return False
         if not self._waiting:
@@ -133,26 +133,27 @@ class SharedInFlight(InFlight):
         self._share.answered(brought=bool(deliveries))
         return min(self._idle, len(self._waiting))
 
-    def wait_until_due(self, seconds: float, when_hungry: Callable[[], None]) -> None:
+    def wait_until_due(self, seconds: float, when_lacking: Callable[[], None]) -> None:
         """Give back the slots for which there was no task, then wait."""
         if self._unfed is not None:
             unfed, self._unfed = self._unfed, None
             self._share.give_back(unfed)
-        if super()._is_hungry():
+        if super().lacks_tasks():
             # These slots were granted when the last exchange was on its way.
             super().make_exchange_due()
-        super().wait_until_due(seconds, when_hungry)
+        super().wait_until_due(seconds, when_lacking)
 
     def make_exchange_due(self) -> bool:
-        """Let the loop exchange now, and hope that it brings something."""
+        """Let the loop exchange now, and expect it to bring something."""
         super().make_exchange_due()
         self._share.heard()
-        return self._is_hungry()
+        return self.lacks_tasks()
 
     def doubt(self) -> None:
         """Name what is held, next time; and leave the slots to other queues."""
         super().doubt()
         self._share.could_not_reach()
 
-    def _is_hungry(self) -> bool:
-        return self._shares.free() > 0 or super()._is_hungry()
+    def lacks_tasks(self) -> bool:
+        """Return whether a slot has nothing to do, whichever queue it is granted to."""
+        return self._shares.free() > 0 or super().lacks_tasks()

@@ -27,7 +27,7 @@ class SharedSlots:
     def __init__(self, weights: Sequence[float], *, strict: bool, clock: Clock) -> None:
         self._shares = QueueShares(weights, strict=strict, clock=clock)
         self._all_empty = AllEmpty(len(weights))
-        self._all_in_flight: list[SharedInFlight] = []
+        self._engines: list[WorkerEngine[Any]] = []
 
     def options(self, place: int, tick: Callable[[], object]) -> dict[str, Any]:
         """Return options of the engine for the queue at this place.
@@ -39,6 +39,7 @@ class SharedSlots:
                 SharedInFlight,
                 shares=self._shares,
                 has_tasks=partial(self._all_empty.has_tasks, place),
+                wake=partial(self._wake, place),
             ),
             "may_end": partial(self._may_end, place),
         }
@@ -51,18 +52,18 @@ class SharedSlots:
 
         They start as if so many *turns* had been taken.
         """
-        for engine in engines:
-            assert isinstance(engine.in_flight, SharedInFlight)
-            engine.in_flight.wake = engine.slots.wake
-            self._all_in_flight.append(engine.in_flight)
+        self._engines = list(engines)
         self._shares.skip(turns)
+
+    def _wake(self, place: int, number: int) -> None:
+        self._engines[place].slots.wake(number)
 
     def _may_end(self, place: int, is_empty: bool) -> bool:
         may_end = self._all_empty.sees(place, is_empty=is_empty)
         if is_empty and not may_end and self._all_empty.seems_so():
-            for other, in_flight in enumerate(self._all_in_flight):
+            for other, engine in enumerate(self._engines):
                 if other != place:
-                    in_flight.make_exchange_due()
+                    engine.in_flight.make_exchange_due()
         return may_end
 
     def _tick(self, tick: Callable[[], object]) -> None:

@@ -20,8 +20,7 @@ from workstealing.clock import Clock
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
 from workstealing.workers.engine import WorkerEngine
-from workstealing.workers.identity import Phase
-from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.identity import Phase, UntilEmpty
 from workstealing.workers.slots import AnySlots, Slot, SlotParts, log_cut_off
 from workstealing.workers.worker_stats import LoopStats, WorkerStats
 
@@ -255,8 +254,8 @@ class SlotPool:
         if not engine.in_flight.finish(attempt.task, report, 0.0):
             return
         # In a thread of its own: hooks may block, and the supervisor must not.
-        tell = engine.runner.tell_of_report
-        Thread(target=tell, args=(attempt, report), daemon=True).start()
+        notify = engine.runner.notify_report
+        Thread(target=notify, args=(attempt, report), daemon=True).start()
         self._zombies += 1
         with self._mutex:
             engine.slots.replace(slot)

@@ -31,11 +31,11 @@ from workstealing.queue.brief_calls import (
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.steps import Flow, Invoke, ask
 from workstealing.queue.upkeep_calls import unpark
+from workstealing.queue.worker_calls import choose_victim
 from workstealing.recruiting.job import Duty
 from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report
 from workstealing.tasks.runner import TaskRunner
 from workstealing.workers.learnt_times import LearntTimes
-from workstealing.workers.loop import choose_victim
 from workstealing.workers.side_connection import SideConnection
 from workstealing.workers.spare_alias import SpareAlias
 from workstealing.workers.spare_lease import SpareLease

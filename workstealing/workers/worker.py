@@ -12,12 +12,13 @@ from workstealing.workers.batching import LARGEST_BATCH
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import (
     Phase,
+    UntilEmpty,
     checked_queue,
+    checked_until_empty,
     default_pool,
     worker_name,
 )
 from workstealing.workers.inline_slot import InlineSlot
-from workstealing.workers.loop import UntilEmpty
 from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("Worker",)
@@ -69,6 +70,7 @@ class Worker:
             until_empty: end when nothing can run now, whatever is due later; `"all"`
                 waits for that, too.
         """
+        checked_until_empty(until_empty)
         self._engine = engine = WorkerEngine(
             self._queue,
             self.name,

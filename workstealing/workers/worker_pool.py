@@ -19,8 +19,13 @@ from workstealing.recruiting.recruiter import Recruiter
 from workstealing.workers.async_slots import AsyncSlots
 from workstealing.workers.batching import LARGEST_BATCH
 from workstealing.workers.engine import check_threads
-from workstealing.workers.identity import STOP_SECONDS, default_pool, worker_name
-from workstealing.workers.loop import UntilEmpty
+from workstealing.workers.identity import (
+    STOP_SECONDS,
+    UntilEmpty,
+    checked_until_empty,
+    default_pool,
+    worker_name,
+)
 from workstealing.workers.loop_thread import LoopThread, cancel_tasks
 from workstealing.workers.process_pool import ProcessPool, StartMethod
 from workstealing.workers.queue_choice import AnyQueue, checked_choice
@@ -231,6 +236,7 @@ class WorkerPool:
     def _start(
         self, until_empty: UntilEmpty, loop: asyncio.AbstractEventLoop | None
     ) -> None:
+        checked_until_empty(until_empty)
         check_threads()
         with self._mutex:
             if self._engine is not None or self._is_stopped:

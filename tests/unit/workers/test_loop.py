@@ -20,15 +20,15 @@ from workstealing.errors import (
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, RedisCommand
-from workstealing.queue.worker_calls import Exchanged
+from workstealing.queue.worker_calls import Exchanged, choose_victim
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
 from workstealing.workers.batching import Batching
-from workstealing.workers.identity import Phase, WorkerIdentity
+from workstealing.workers.identity import Phase, UntilEmpty, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
-from workstealing.workers.loop import UntilEmpty, WorkerLoop, choose_victim
+from workstealing.workers.loop import WorkerLoop
 
 KEYS = QueueKeys("queue", "run")
 SHARDS = Shards("queue", "run", 1, QueueSettings(), ManualClock())
@@ -131,7 +131,7 @@ class Scene:
 
     def _exchange(self) -> Exchanged | None:
         if not self.exchanges:
-            self.loop.phase = Phase.ENDING
+            self.loop.enter(Phase.ENDING)
             return exchanged()
         answer = self.exchanges.pop(0)
         if isinstance(answer, BaseException):
@@ -147,6 +147,9 @@ class Scene:
         raise AssertionError("only a supervisor interrupts")
 
     def wake(self, number: int) -> None:
+        pass
+
+    def stop_listening(self) -> None:
         pass
 
     def work(self) -> None:
@@ -219,7 +222,7 @@ def test_it_does_not_rest_long_while_something_is_due_later() -> None:
 
 def test_one_that_takes_no_more_does_not_rest_long_for_it_may_be_fed() -> None:
     scene = Scene(exchanged(), exchanged(), exchanged())
-    scene.loop.phase = Phase.QUIET
+    scene.loop.enter(Phase.QUIET)
 
     scene.loop.run()
 
@@ -229,7 +232,7 @@ def test_one_that_takes_no_more_does_not_rest_long_for_it_may_be_fed() -> None:
 def test_one_that_takes_no_tasks_leaves_wake_ups_to_others() -> None:
     scene = Scene(exchanged(), exchanged())
     scene.waits_for = RedisCommand(("BLPOP", "bell", 1), bool)
-    scene.loop.phase = Phase.QUIET
+    scene.loop.enter(Phase.QUIET)
 
     scene.loop.run()
 
@@ -280,7 +283,7 @@ def test_a_stop_that_comes_while_it_exchanges_is_not_slept_over() -> None:
     answered = scene._exchange
 
     def stopped() -> Exchanged | None:
-        scene.loop.phase = Phase.STOPPING
+        scene.loop.enter(Phase.STOPPING)
         return answered()
 
     scene._exchange = stopped  # type: ignore[method-assign]
@@ -521,7 +524,7 @@ def test_one_that_stops_takes_no_more_hands_back_and_lets_what_runs_end() -> Non
     scene.in_flight.take([task("running"), task("waiting")], ())
     running = scene.in_flight.begin()
     assert running is not None
-    scene.loop.phase = Phase.STOPPING
+    scene.loop.enter(Phase.STOPPING)
 
     def work() -> None:
         scene.in_flight.finish(running, Report("running", "t", "done"), 1.0)
@@ -538,12 +541,12 @@ def test_one_that_stops_takes_no_more_hands_back_and_lets_what_runs_end() -> Non
 
 def test_one_that_ends_hands_back_what_runs() -> None:
     scene = Scene()
-    scene.loop.phase = Phase.ENDING
+    scene.loop.enter(Phase.ENDING)
 
     scene.loop.run()
     assert scene.calls == []
 
-    scene.loop.phase = Phase.WORKING
+    scene = Scene()
     scene.loop.run()
     assert scene.calls[-2:] == ["exchange", "leave"]
 
@@ -675,7 +678,7 @@ def test_who_leaves_a_shard_that_is_away_reports_to_others_where_it_has_tasks(
     def call(call: Call[Any]) -> Any:
         if call.script.name == "join" and first.bell not in call.keys:
             if not has_joined:
-                scene.loop.phase = Phase.ENDING
+                scene.loop.enter(Phase.ENDING)
                 raise RedisUnavailable("its node is away")
         elif scene.loop.phase is Phase.ENDING:
             shard = 0 if first.bell in call.keys else 1

@@ -18,10 +18,10 @@ from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
 from workstealing.workers.batching import Batching
-from workstealing.workers.identity import Phase, WorkerIdentity
+from workstealing.workers.identity import Phase, UntilEmpty, WorkerIdentity
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
-from workstealing.workers.loop import UntilEmpty, WorkerLoop
+from workstealing.workers.loop import WorkerLoop
 
 KEYS = QueueKeys("queue", "run")
 SHARDS = Shards("queue", "run", 1, QueueSettings(), ManualClock())
@@ -137,6 +137,9 @@ class Redis:
         raise AssertionError("only a supervisor interrupts")
 
     def wake(self, number: int) -> None:
+        pass
+
+    def stop_listening(self) -> None:
         pass
 
     def work(self) -> None:
@@ -418,8 +421,7 @@ def test_a_stop_reads_the_reply_and_hands_back_what_it_brought() -> None:
     where = task_in_hand(first)
 
     def stop() -> None:
-        redis.in_flight.close()
-        redis.loop.phase = Phase.STOPPING
+        redis.loop.enter(Phase.STOPPING)
 
     redis.during[where] = stop
     redis.loop.run()
@@ -439,8 +441,7 @@ def test_one_that_stops_sends_nothing_ahead_and_robs_nobody() -> None:
     def stop(call: Call[Any]) -> Any:
         answer = answered(call)
         if len(redis.asked) == first:
-            redis.in_flight.close()
-            redis.loop.phase = Phase.STOPPING
+            redis.loop.enter(Phase.STOPPING)
         return answer
 
     redis.call = stop  # type: ignore[method-assign]
@@ -455,8 +456,7 @@ def test_a_reply_that_comes_with_a_stop_makes_nobody_a_thief() -> None:
     redis.replies[first] = brought(victims=(("rich", 9),))
 
     def stop() -> None:
-        redis.in_flight.close()
-        redis.loop.phase = Phase.STOPPING
+        redis.loop.enter(Phase.STOPPING)
 
     redis.during[task_in_hand(first)] = stop
     redis.loop.run()
@@ -469,10 +469,9 @@ def test_a_stop_that_a_heartbeat_notices_first_hands_back_all_the_same() -> None
     redis = Redis(400)
 
     def stop() -> None:
-        redis.in_flight.close()
-        redis.loop.phase = Phase.QUIET
+        redis.loop.enter(Phase.QUIET)
         redis.beat(seconds=0.01)
-        redis.loop.phase = Phase.STOPPING
+        redis.loop.enter(Phase.STOPPING)
 
     redis.during[task_in_hand(first)] = stop
     redis.loop.run()
@@ -610,7 +609,7 @@ def test_a_pause_of_the_queue_ends_the_overlap() -> None:
     redis.replies[first + 1] = brought(unfinished=300)
 
     def over(seconds: float) -> None:
-        redis.loop.phase = Phase.ENDING
+        redis.loop.enter(Phase.ENDING)
 
     redis.rest = over  # type: ignore[method-assign]
     redis.loop.run()

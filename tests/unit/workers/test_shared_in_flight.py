@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.testing import ManualClock
 from workstealing.workers.batching import Batching
@@ -23,14 +25,21 @@ class Scene:
         self.shares = QueueShares(weights, strict=strict, clock=self.clock)
         self.batchings = [Batching(), Batching()]
         self.first, self.second = (
-            SharedInFlight(batching, self.clock, self.shares, lambda: None)
-            for batching in self.batchings
+            SharedInFlight(
+                batching,
+                self.clock,
+                self.shares,
+                lambda: None,
+                partial(self.wake, name),
+            )
+            for batching, name in zip(self.batchings, ("first", "second"), strict=True)
         )
         self.woken: list[str] = []
-        self.first.wake = lambda _: self.woken.append("first")
-        self.second.wake = lambda _: self.woken.append("second")
         self.listening: list[str] = []
         self.first.resize(size)
+
+    def wake(self, name: str, number: int) -> None:
+        self.woken.append(name)
 
     def ask(self, worker: SharedInFlight) -> int:
         """Begin a turn of its loop, as far as the exchange."""
