@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from workstealing.chance import SYSTEM_CHANCE
-from workstealing.client.event_watch import Glance
+from workstealing.client.event_watch import TaskSnapshot
 from workstealing.client.local_task import LocalTask
 from workstealing.client.queue_submissions import check_payloads
 from workstealing.errors import ResultTimeout, TaskNotFound
@@ -125,13 +125,13 @@ class LocalQueue(Generic[D]):
             raise problem
         return read(outcome.result)
 
-    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+    def snapshot(self, task_id: str, envelope: bytes) -> Flow[TaskSnapshot]:
         """Return the state and progress of a task."""
         state = yield from self.state(task_id)
         task = self._tasks.get(task_id)
-        return Glance(state, None if task is None else task.shown, envelope)
+        return TaskSnapshot(state, None if task is None else task.shown, envelope)
 
-    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+    def wait_for_end(self, task_id: str, seconds: float) -> Flow[None]:
         """Wait until the task ends, for so many seconds at most."""
         yield AwaitOutcome("local", task_id, seconds)
 

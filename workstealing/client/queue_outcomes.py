@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from workstealing._logs import BackgroundLogger
-from workstealing.client.event_watch import Glance
+from workstealing.client.event_watch import TaskSnapshot
 from workstealing.errors import (
     BadEnvelope,
     RedisUnavailable,
@@ -207,7 +207,7 @@ class QueueOutcomes:
                 return found
             # To look at all of them without a pause would cost the server too much.
             yield Sleep(max(0.0, self._left(end, len(waiting) * _LOOK_COST_SECONDS)))
-            yield from self.linger(waiting[-1], self._left(end, _LOOK_SECONDS))
+            yield from self.wait_for_end(waiting[-1], self._left(end, _LOOK_SECONDS))
 
     def _read_outcomes(
         self, ids: Sequence[str]
@@ -229,7 +229,7 @@ class QueueOutcomes:
         seen = zip(names, chain.from_iterable(answers), strict=True)
         return {name: one for name, one in seen if one.verdict != "pending"}
 
-    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+    def snapshot(self, task_id: str, envelope: bytes) -> Flow[TaskSnapshot]:
         """Return the state and progress of a task, even if it has just ended."""
         keys = yield from self._internals.keys_of(task_id)
         found = yield from locate(keys, task_id)
@@ -238,9 +238,9 @@ class QueueOutcomes:
             note = read_note(keys, task_id, envelope, "progress")
             shown = yield from ask(note)
             progress = None if shown is None else Progress.read(shown)
-        return Glance(_state(found), progress, envelope)
+        return TaskSnapshot(_state(found), progress, envelope)
 
-    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+    def wait_for_end(self, task_id: str, seconds: float) -> Flow[None]:
         """Wait until the task ends, for so many seconds at most."""
         prefix = self._internals.keys.channel("")
         try:
