@@ -16,12 +16,10 @@ import msgspec
 from workstealing._logs import BackgroundLogger
 from workstealing.client.event_watch import TaskSnapshot
 from workstealing.errors import (
-    BadEnvelope,
     RedisUnavailable,
     ResultTimeout,
     TaskDead,
     TaskNotFound,
-    UnknownEnvelope,
     WorkStealingError,
 )
 from workstealing.queue import (
@@ -310,11 +308,8 @@ def _refuse_missing(task_id: str, seen: producer_calls.RequestedOutcome) -> None
 
 
 def _ability(envelope: bytes) -> str:
-    try:
-        read = Envelope.read(envelope)
-    except (BadEnvelope, UnknownEnvelope):
-        return ""
-    return f"{read.name}@{read.version}"
+    read = Envelope.read_or_none(envelope)
+    return "" if read is None else f"{read.name}@{read.version}"
 
 
 def _state(found: Located) -> TaskState:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.errors import BadEnvelope, UnknownEnvelope
 from workstealing.queue import task_output_calls
 from workstealing.queue.composition_calls import GroupProgress
 from workstealing.queue.keys import QueueKeys, queue_scripts
@@ -80,10 +79,8 @@ class Trace:
     @property
     def name(self) -> str:
         """The name of the task; empty if nobody can read its envelope."""
-        try:
-            return Envelope.read(self.envelope).name
-        except (BadEnvelope, UnknownEnvelope):
-            return ""
+        read = Envelope.read_or_none(self.envelope)
+        return "" if read is None else read.name
 
     @property
     def paused_since_ms(self) -> int | None:
@@ -196,10 +193,8 @@ def waits_for(seen: Trace) -> str:
         left = f"waits for {group.left:,} of {group.total:,} members"
         failed = f"; {group.failed:,} failed" if group.failed else ""
         return f"{left} of its group{failed}"
-    try:
-        after = Envelope.read(seen.envelope).after
-    except (BadEnvelope, UnknownEnvelope):
-        after = None
+    read = Envelope.read_or_none(seen.envelope)
+    after = None if read is None else read.after
     return f"waits for task {after.task}" if after else "waits for the step before it"
 
 
