@@ -101,9 +101,7 @@ class EventWatch:
 
     def _news(self, snapshot: TaskSnapshot) -> Flow[list[TaskEvent]]:
         if snapshot.state.state is State.UNKNOWN:
-            raise TaskNotFound(
-                f"there is no task {self._task_id}, or its outcome has expired"
-            )
+            raise TaskNotFound.of(self._task_id)
         is_ended = snapshot.state.state not in UNFINISHED
         events: list[TaskEvent] = []
         while True:

@@ -207,9 +207,7 @@ class LocalTasks:
         try:
             return self._tasks[task_id]
         except KeyError:
-            raise TaskNotFound(
-                f"there is no task {task_id}, or its outcome has expired"
-            ) from None
+            raise TaskNotFound.of(task_id) from None
 
     def keep(self, task_id: str, task: LocalTask) -> None:
         """Keep a task; forget those that ended long ago."""

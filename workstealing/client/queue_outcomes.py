@@ -302,7 +302,7 @@ def _may_be_replayed(found: bytes) -> bool:
 
 def _refuse_missing(task_id: str, seen: producer_calls.RequestedOutcome) -> None:
     if seen.verdict == "unknown":
-        raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
+        raise TaskNotFound.of(task_id)
     if seen.verdict == "lost":
         raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
 
