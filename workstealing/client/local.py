@@ -119,11 +119,7 @@ class LocalQueue(Generic[D]):
             raise ResultTimeout(
                 f"task {task_id} did not end within {waited:g} s: it is {state}"
             )
-        outcome = TaskOutcome.read(found)
-        problem = outcome.problem(task_id)
-        if problem is not None:
-            raise problem
-        return read(outcome.result)
+        return TaskOutcome.read(found).value(task_id, read)
 
     def snapshot(self, task_id: str, envelope: bytes) -> Flow[TaskSnapshot]:
         """Return the state and progress of a task."""

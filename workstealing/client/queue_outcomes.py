@@ -116,7 +116,7 @@ class QueueOutcomes:
                 own, absence = None, error
                 yield Sleep(max(0.0, self._left(end, _RETURN_SECONDS)))
             if found and not (is_requested and _may_be_replayed(found)):
-                return _decoded(task_id, found, read)
+                return TaskOutcome.read(found).value(task_id, read)
             if self._left(end, _LOOK_SECONDS) <= 0.0:
                 waited = f"{whole or round(timeout or 0, 3):g} s"
                 raise (yield from self._overdue(task_id, waited, absence))
@@ -281,15 +281,7 @@ def _result(
     read: Callable[[msgspec.Raw], Any],
 ) -> Any:
     _refuse_missing(task_id, seen)
-    return _decoded(task_id, seen.outcome, read)
-
-
-def _decoded(task_id: str, found: bytes, read: Callable[[msgspec.Raw], Any]) -> Any:
-    outcome = TaskOutcome.read(found)
-    problem = outcome.problem(task_id)
-    if problem is not None:
-        raise problem
-    return read(outcome.result)
+    return TaskOutcome.read(seen.outcome).value(task_id, read)
 
 
 def _may_be_replayed(found: bytes) -> bool:
