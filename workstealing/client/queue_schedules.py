@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
 
 from workstealing._logs import BackgroundLogger
+from workstealing.clock import LAST_MOMENT, utc_time
 from workstealing.errors import (
     BadSignature,
     ConfigurationError,
@@ -497,10 +498,7 @@ def _digest(written: bytes) -> str:
 def _moment(milliseconds: int | None) -> datetime | None:
     if milliseconds is None:
         return None
-    return _EPOCH + timedelta(milliseconds=max(0, min(milliseconds, _LATEST_MS)))
+    return utc_time(max(0, milliseconds)) or LAST_MOMENT
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# The last moment that Python can write.
-_LATEST_MS = 253_402_300_799_000
 _NOTHING = ScheduleDefinition(v=1, task="", version=1, payload=msgspec.Raw(b"{}"))

@@ -10,13 +10,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Literal
 
 import msgspec
 
 from workstealing._printing import on_one_line
+from workstealing.clock import utc_time
 from workstealing.errors import (
     BadOutcome,
     BadSignature,
@@ -282,9 +282,8 @@ def beginning(text: str, most: int) -> str:
 
 def moment_text(ms: int) -> str:
     """Return a time, given in milliseconds since 1970, as text."""
-    try:
-        when = datetime.fromtimestamp(ms / 1000, timezone.utc)
-    except (OverflowError, OSError, ValueError):
+    when = utc_time(ms)
+    if when is None:
         # A calendar ends with the year 9999, and a delay need not.
         return f"{ms} ms after 1970"
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

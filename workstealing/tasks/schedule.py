@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -26,6 +26,7 @@ from workstealing._checks import (
     checked_seconds,
     did_you_mean,
 )
+from workstealing.clock import EPOCH
 from workstealing.errors import ConfigurationError
 from workstealing.tasks.envelope import LATEST_MS, NORMAL, PRIORITIES, Envelope
 from workstealing.tasks.json_values import NOT_JSON
@@ -276,7 +277,7 @@ def tick_id(name: str, tick: int) -> str:
 
 def tick_text(tick: int) -> str:
     """Write a tick in UTC; with milliseconds only if it has any."""
-    moment = _EPOCH + timedelta(milliseconds=tick)
+    moment = EPOCH + timedelta(milliseconds=tick)
     precision = "milliseconds" if tick % 1000 else "seconds"
     return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
@@ -368,7 +369,7 @@ def _never(cron: str) -> ConfigurationError:
 
 
 def _local(moment_ms: int, zone: str) -> datetime:
-    moment = _EPOCH + timedelta(milliseconds=moment_ms)
+    moment = EPOCH + timedelta(milliseconds=moment_ms)
     return moment if zone == "UTC" else moment.astimezone(_zone(zone))
 
 
@@ -386,7 +387,6 @@ def _zone(name: str) -> ZoneInfo:
         ) from error
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SOME_DAY_MS = 1_767_225_600_000
 _MISSED: tuple[Missed, ...] = get_args(Missed)
 _ENCODE = msgspec.json.Encoder().encode
