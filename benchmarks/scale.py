@@ -29,7 +29,7 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.queue.placement import by_node, shard_of_turn
 from workstealing.queue.producer_calls import submit
 from workstealing.queue.settings import QueueSettings
-from workstealing.queue.shard_calls import glimpse
+from workstealing.queue.shard_calls import shard_status
 from workstealing.queue.steps import SINGLE
 from workstealing.queue.worker_calls import exchange, join
 from workstealing.tasks.attempt import Report
@@ -235,7 +235,7 @@ def _costs(client: Any, many: Cost) -> Costs:
 
     def look() -> None:
         for _ in range(_ROUNDS):
-            do(glimpse(keys, _SETTINGS))
+            do(shard_status(keys, _SETTINGS))
 
     def publish() -> None:
         for _ in range(_ROUNDS):

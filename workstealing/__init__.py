@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from workstealing.client.event_watch import TaskEvent
     from workstealing.client.gathering import async_gather_results, gather_results
     from workstealing.client.handle import AsyncTaskHandle, TaskHandle
-    from workstealing.client.queue_schedules import ScheduleState
     from workstealing.client.schedule_handle import AsyncScheduleHandle, ScheduleHandle
+    from workstealing.client.schedule_state import ScheduleState
     from workstealing.client.task import AsyncTask, Task
     from workstealing.client.task_client import AsyncTaskClient, TaskClient
     from workstealing.client.task_log import LoggingChannel, MemoryChannel
@@ -222,7 +222,7 @@ _MODULES = {
     ),
     "workstealing.client.handle": ("AsyncTaskHandle", "TaskHandle"),
     "workstealing.client.task_log": ("LoggingChannel", "MemoryChannel"),
-    "workstealing.client.queue_schedules": ("ScheduleState",),
+    "workstealing.client.schedule_state": ("ScheduleState",),
     "workstealing.client.schedule_handle": ("AsyncScheduleHandle", "ScheduleHandle"),
     "workstealing.client.task": ("AsyncTask", "Task"),
     "workstealing.client.task_client": ("AsyncTaskClient", "TaskClient"),

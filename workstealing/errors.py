@@ -343,6 +343,11 @@ class InputEnded(WorkStealingError):
 class TaskNotFound(WorkStealingError):
     """There is no task of that id, or its outcome has expired."""
 
+    @classmethod
+    def of(cls, task_id: str) -> TaskNotFound:
+        """Return the error for a task of which nothing is known."""
+        return cls(f"there is no task {task_id}, or its outcome has expired")
+
 
 class ScheduleNotFound(WorkStealingError):
     """There is no schedule of that name in this run of the queue."""

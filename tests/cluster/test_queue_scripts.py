@@ -238,7 +238,7 @@ class Story:
         assert do(listing_calls.scan_tasks(keys, "0", count=1000)).tasks
         assert do(shard_calls.declare_shards(keys, 8)) == (1, 8)
         assert do(shard_calls.read_shards(keys)) == (1, 8)
-        assert do(shard_calls.glimpse(keys, SETTINGS)).members == 2
+        assert do(shard_calls.shard_status(keys, SETTINGS)).members == 2
         assert do(end_input(keys, ended=True))
         assert do(end_input(keys, ended=False))
 

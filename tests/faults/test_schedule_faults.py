@@ -15,7 +15,7 @@ from redis import Redis
 
 from workstealing import TaskQueue
 from workstealing.client.queue_internals import internals_of
-from workstealing.client.queue_schedules import ScheduleState
+from workstealing.client.schedule_state import ScheduleState
 from workstealing.tasks.schedule import tick_id
 from workstealing.testing import Server, wait_until
 

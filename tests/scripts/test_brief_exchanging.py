@@ -10,7 +10,7 @@ from workstealing.queue.brief_calls import BriefExchanged, brief_exchange, keep_
 from workstealing.queue.inspection_calls import counts
 from workstealing.queue.listing_calls import count_living
 from workstealing.queue.producer_calls import cancel, submit
-from workstealing.queue.shard_calls import glimpse
+from workstealing.queue.shard_calls import shard_status
 from workstealing.queue.steps import Call
 from workstealing.queue.upkeep_calls import reassign
 from workstealing.tasks.attempt import Delivery, Report, Verdict
@@ -225,10 +225,10 @@ def test_a_host_is_no_worker_that_anybody_counts_on(queue: Any) -> None:
     now_ms = queue.do(counts(queue.keys)).now_ms
 
     assert queue.do(count_living(queue.keys, now_ms)) == 0
-    assert queue.do(glimpse(queue.keys, queue.settings)).members == 0
+    assert queue.do(shard_status(queue.keys, queue.settings)).members == 0
     queue.join("w.0", abilities=["x@1"])
     assert queue.do(count_living(queue.keys, now_ms)) == 1
-    assert queue.do(glimpse(queue.keys, queue.settings)).members == 1
+    assert queue.do(shard_status(queue.keys, queue.settings)).members == 1
     queue.take("w.0", 1, keep=100)
     assert queue.deque("w.0") == [], "a worker that is alone needs no deque"
     queue.join("w.1", abilities=["x@1"])

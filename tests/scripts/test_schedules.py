@@ -33,7 +33,8 @@ from workstealing.queue.schedule_calls import (
     resume_schedule,
 )
 from workstealing.queue.steps import Call
-from workstealing.tasks.schedule import ScheduleDefinition, due_ticks, tick_id
+from workstealing.tasks.schedule import due_ticks, tick_id
+from workstealing.tasks.schedule_definition import ScheduleDefinition
 
 EVERY = 10_000
 MISSED = ("skip", "once", "all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workstealing.queue.pause_calls import pause
-from workstealing.queue.shard_calls import declare_shards, glimpse, read_shards
+from workstealing.queue.shard_calls import declare_shards, read_shards, shard_status
 from workstealing.queue.worker_calls import park
 
 
@@ -32,8 +32,8 @@ def test_what_is_no_number_is_passed_over(queue: Any) -> None:
     assert queue.do(read_shards(queue.keys)) == (4, 256)
 
 
-def test_a_glimpse_shows_what_a_worker_would_find(queue: Any) -> None:
-    call = glimpse(queue.keys, queue.settings)
+def test_the_status_of_a_shard_shows_what_a_worker_would_find(queue: Any) -> None:
+    call = shard_status(queue.keys, queue.settings)
     assert (queue.do(call).waiting, queue.do(call).members) == (0, 0)
 
     queue.submit("a", "b", priority=0)
@@ -52,11 +52,11 @@ def test_a_paused_shard_has_nothing_to_do(queue: Any) -> None:
     queue.submit("a")
     queue.do(pause(queue.keys, None))
 
-    assert queue.do(glimpse(queue.keys, queue.settings)).waiting == 0
+    assert queue.do(shard_status(queue.keys, queue.settings)).waiting == 0
 
 
-def test_a_glimpse_names_what_tasks_are_parked_for(queue: Any) -> None:
-    call = glimpse(queue.keys, queue.settings)
+def test_the_status_of_a_shard_names_what_tasks_are_parked_for(queue: Any) -> None:
+    call = shard_status(queue.keys, queue.settings)
     queue.join("v")
     queue.submit("a", "b", "c")
     first, second, third = queue.take("v")
@@ -71,10 +71,10 @@ def test_a_glimpse_names_what_tasks_are_parked_for(queue: Any) -> None:
     assert queue.do(call).parked == ()
 
 
-def test_a_glimpse_shows_which_ticks_are_due_and_when_the_next_one_is(
+def test_the_status_of_a_shard_shows_which_ticks_are_due_and_when_the_next_one_is(
     queue: Any,
 ) -> None:
-    call = glimpse(queue.keys, queue.settings)
+    call = shard_status(queue.keys, queue.settings)
     queue.now_ms = 1_000_000
     assert (queue.do(call).due_ticks, queue.do(call).next_tick_ms) == (0, -1)
 
@@ -87,15 +87,15 @@ def test_a_glimpse_shows_which_ticks_are_due_and_when_the_next_one_is(
     assert (seen.due_ticks, seen.next_tick_ms) == (1, 493)
 
 
-def test_a_glimpse_counts_no_worker_that_is_dead(queue: Any) -> None:
+def test_the_status_of_a_shard_counts_no_worker_that_is_dead(queue: Any) -> None:
     queue.join("w")
     queue.client.zadd(queue.keys.workers, {"w": 1})
 
-    assert queue.do(glimpse(queue.keys, queue.settings)).members == 0
+    assert queue.do(shard_status(queue.keys, queue.settings)).members == 0
 
 
 def test_upkeep_of_a_shard_is_overdue_until_somebody_has_done_it(queue: Any) -> None:
-    call = glimpse(queue.keys, queue.settings)
+    call = shard_status(queue.keys, queue.settings)
     assert queue.do(call).is_overdue
 
     seconds, micros = queue.client.time()

@@ -22,8 +22,8 @@ from workstealing.cli.options import (
 )
 from workstealing.cli.tables import TextTable, print_page
 from workstealing.cli.unknown_queue import no_such_queue
-from workstealing.client.queue_schedules import ScheduleState
 from workstealing.client.schedule_handle import ScheduleHandle
+from workstealing.client.schedule_state import ScheduleState
 from workstealing.errors import ScheduleNotFound
 from workstealing.inspecting.schedule_rows import SCHEDULE_TITLES, schedule_row
 

@@ -12,12 +12,12 @@ from workstealing.client.composed_handle import AsyncGroupHandle, async_group_ha
 from workstealing.client.handle import AsyncTaskHandle
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.queue_options import Seconds
-from workstealing.client.queue_schedules import ScheduleState
 from workstealing.client.schedule_handle import (
     AsyncEvery,
     AsyncScheduleHandle,
     scheduled_task,
 )
+from workstealing.client.schedule_state import ScheduleState
 from workstealing.client.task import (
     Arguments,
     AsyncTask,

@@ -124,7 +124,7 @@ class BulkChanges:
         self._internals = internals
         self._keys = internals.keys
         """The keys of the shard that is being walked."""
-        self._tell = on_progress
+        self._on_progress = on_progress
         self._seen = self._total = 0
         self._matched = self._changed = self._asked = 0
         self._refused: list[NotUnique] = []
@@ -168,11 +168,11 @@ class BulkChanges:
         for keys, some in (yield from self._internals.shards.found(ids)):
             self._keys = keys
             found = [_Found(task_id, "", State.DEAD) for task_id in some]
-            yield from self._met(found, act)
+            yield from self._apply(found, act)
         return BulkResult(self._matched, self._changed, refused=tuple(self._refused))
 
     def _count(self, chosen: _Selection) -> Flow[int]:
-        yield from self._walk(chosen, self._leave)
+        yield from self._walk(chosen, self._change_nothing)
         return self._matched
 
     def _change(self, chosen: _Selection, act: _Act) -> Flow[BulkResult]:
@@ -221,11 +221,11 @@ class BulkChanges:
                 if chosen.has(ability, at_ms, stretch.now_ms)
             ]
             if chosen.states & _HELD and not chosen.states >= _HELD:
-                found = yield from self._tell_running(found)
-            yield from self._met(
+                found = yield from self._split_running(found)
+            yield from self._apply(
                 [one for one in found if _is_in(one, chosen.states)], act
             )
-            self._looked(len(stretch.tasks))
+            self._report_progress(len(stretch.tasks))
             cursor = stretch.cursor
             if cursor == "0":
                 return
@@ -285,24 +285,24 @@ class BulkChanges:
             if state in chosen.states
             and chosen.has(ability, times[one.id] or ended_ms, began_ms)
         ]
-        gone = yield from self._met(found, act)
-        self._looked(len(times))
+        gone = yield from self._apply(found, act)
+        self._report_progress(len(times))
         return gone
 
-    def _met(self, found: Sequence[_Found], act: _Act) -> Flow[int]:
+    def _apply(self, found: Sequence[_Found], act: _Act) -> Flow[int]:
         self._matched += len(found)
         gone = 0
         for start in range(0, len(found), CHUNK):
             gone += yield from act(found[start : start + CHUNK])
         return gone
 
-    def _looked(self, number: int) -> None:
+    def _report_progress(self, number: int) -> None:
         self._seen += number
-        if self._tell is not None:
+        if self._on_progress is not None:
             # A scan may return a task twice.
-            self._tell(min(self._seen, self._total), self._total)
+            self._on_progress(min(self._seen, self._total), self._total)
 
-    def _tell_running(self, found: Sequence[_Found]) -> Flow[list[_Found]]:
+    def _split_running(self, found: Sequence[_Found]) -> Flow[list[_Found]]:
         held = defaultdict(list)
         for one in found:
             held[one.worker].append(one)
@@ -317,7 +317,7 @@ class BulkChanges:
             )
         return told
 
-    def _leave(self, found: Sequence[_Found]) -> Flow[int]:  # noqa: ARG002
+    def _change_nothing(self, found: Sequence[_Found]) -> Flow[int]:  # noqa: ARG002
         yield from ()
         return 0
 
@@ -411,7 +411,7 @@ def _place(one: ScannedTask, ability: str, pauses: Pauses) -> State:
     if one.is_delayed:
         return State.DELAYED
     if one.worker:
-        # Or assigned; `_tell_running` asks the worker's own keys if it matters.
+        # Or assigned; `_split_running` asks the worker's own keys if it matters.
         return State.RUNNING
     is_paused = pauses.since_ms(ability.rpartition("@")[0]) is not None
     return State.PAUSED if one.is_aside or is_paused else State.WAITING

@@ -183,9 +183,9 @@ def _check(
     members: Sequence[PlannedStep] | None,
     steps: Sequence[PlannedStep],
 ) -> None:
-    queues = {plan.internals.keys.prefix for plan in plans}
+    queues = {plan.internals.full_name for plan in plans}
     if len(queues) > 1:
-        names = " and ".join(sorted(one[4:-2] for one in queues))
+        names = " and ".join(sorted(queues))
         raise ConfigurationError(
             f"all steps of a chain or group are tasks of one queue, not of {names}:"
             " submit to the other queue from within the last step"

@@ -16,7 +16,7 @@ from workstealing.tasks.context import Progress
 from workstealing.tasks.outcome import UNFINISHED, State, TaskState
 from workstealing.tasks.output_capture import LogRecord
 
-__all__ = ("EventWatch", "Glance", "TaskEvent", "WatchedLog", "WatchedQueue")
+__all__ = ("EventWatch", "TaskEvent", "TaskSnapshot", "WatchedLog", "WatchedQueue")
 
 TaskEvent: TypeAlias = LogRecord | Progress | TaskState
 """A line that the task logged or printed, how far it is, or, at last, how it ended."""
@@ -26,7 +26,7 @@ _RETURN_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class TaskSnapshot:
     """A task at one moment."""
 
     state: TaskState
@@ -49,10 +49,10 @@ class WatchedQueue(Protocol):
     def log(self) -> WatchedLog:
         """The logs of its tasks."""
 
-    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+    def snapshot(self, task_id: str, envelope: bytes) -> Flow[TaskSnapshot]:
         """Return its state and progress; *envelope* is its envelope, if known."""
 
-    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+    def wait_for_end(self, task_id: str, seconds: float) -> Flow[None]:
         """Wait until the task ends, for so many seconds at most."""
 
 
@@ -82,12 +82,14 @@ class EventWatch:
         state: TaskState | str = "unknown where, because the server cannot be reached"
         try:
             # Before the log is read: what a task wrote comes before its end.
-            glance = yield from self._queue.glance(self._task_id, self._envelope)
-            state, self._envelope = glance.state, glance.envelope
-            events = yield from self._news(glance)
+            snapshot = yield from self._queue.snapshot(self._task_id, self._envelope)
+            state, self._envelope = snapshot.state, snapshot.envelope
+            events = yield from self._news(snapshot)
             if events:
                 return events
-            yield from self._queue.linger(self._task_id, self._left(_LOOK_SECONDS))
+            yield from self._queue.wait_for_end(
+                self._task_id, self._left(_LOOK_SECONDS)
+            )
         except RedisUnavailable:
             yield Sleep(self._left(_RETURN_SECONDS))
         if self._end is not None and self._clock.monotonic() >= self._end:
@@ -97,12 +99,10 @@ class EventWatch:
             )
         return []
 
-    def _news(self, glance: Glance) -> Flow[list[TaskEvent]]:
-        if glance.state.state is State.UNKNOWN:
-            raise TaskNotFound(
-                f"there is no task {self._task_id}, or its outcome has expired"
-            )
-        is_ended = glance.state.state not in UNFINISHED
+    def _news(self, snapshot: TaskSnapshot) -> Flow[list[TaskEvent]]:
+        if snapshot.state.state is State.UNKNOWN:
+            raise TaskNotFound.of(self._task_id)
+        is_ended = snapshot.state.state not in UNFINISHED
         events: list[TaskEvent] = []
         while True:
             log = self._queue.log
@@ -110,12 +110,12 @@ class EventWatch:
             events += records
             if not records or not is_ended:
                 break
-        if glance.progress is not None and glance.progress != self._shown:
-            self._shown = glance.progress
-            events.append(glance.progress)
+        if snapshot.progress is not None and snapshot.progress != self._shown:
+            self._shown = snapshot.progress
+            events.append(snapshot.progress)
         if is_ended:
             self.is_over = True
-            events.append(glance.state)
+            events.append(snapshot.state)
         return events
 
     def _left(self, most: float) -> float:

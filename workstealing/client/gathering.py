@@ -10,7 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from workstealing._checks import checked_timeout
-from workstealing.client.handle import AsyncTaskHandle, TaskHandle
+from workstealing.client.handle import (
+    AsyncTaskHandle,
+    TaskHandle,
+    internals_of_handle,
+    reader_of,
+)
 from workstealing.client.queue_internals import QueueInternals
 from workstealing.errors import ConfigurationError
 from workstealing.queue.steps import Flow
@@ -95,7 +100,8 @@ def _refuse(kind: type[Any], handles: Sequence[Any], instead: str) -> None:
 
 
 def _one_queue(handles: Sequence[Any]) -> Any:
-    queues = {id(one._internals): one._internals for one in handles}  # noqa: SLF001
+    found = [internals_of_handle(one) for one in handles]
+    queues = {id(one): one for one in found}
     if len(queues) > 1:
         raise ConfigurationError(
             "the handles are of several queues: gather the results of each queue"
@@ -118,7 +124,7 @@ def _gathered(
 ) -> Flow[list[Any]]:
     seconds = checked_timeout(timeout)
     ids = [one.id for one in handles]
-    readers = {one.id: one._read for one in handles}  # noqa: SLF001 - of this package
+    readers = {one.id: reader_of(one) for one in handles}
     found: dict[str, Any] = yield from _one_queue(handles).outcomes.results(
         ids, seconds, readers, is_tolerant=return_exceptions
     )

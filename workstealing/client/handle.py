@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from workstealing.queue.producer_calls import Cancelled
     from workstealing.tasks.submission import Submission
 
-__all__ = ("AsyncTaskHandle", "TaskHandle", "handles_of")
+__all__ = (
+    "AsyncTaskHandle",
+    "TaskHandle",
+    "handles_of",
+    "internals_of_handle",
+    "reader_of",
+)
 
 R = TypeVar("R")
 H = TypeVar("H", bound="TaskHandle[Any] | AsyncTaskHandle[Any]")
@@ -183,6 +189,18 @@ def handles_of(
         kind(internals, task_id, result_type, place not in known, ended.get(place))
         for place, task_id in enumerate(done.ids)
     ]
+
+
+def internals_of_handle(handle: TaskHandle[Any] | AsyncTaskHandle[Any]) -> Any:
+    """Return what is inside of a handle's queue, for code of this package."""
+    return handle._internals  # noqa: SLF001 - hidden from users, not from us
+
+
+def reader_of(
+    handle: TaskHandle[Any] | AsyncTaskHandle[Any],
+) -> Callable[[msgspec.Raw], Any]:
+    """Return what reads the result of a handle's task, for code of this package."""
+    return handle._read  # noqa: SLF001 - hidden from users, not from us
 
 
 def _state(found: str) -> State:

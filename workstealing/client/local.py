@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from workstealing.chance import SYSTEM_CHANCE
-from workstealing.client.event_watch import Glance
+from workstealing.client.event_watch import TaskSnapshot
 from workstealing.client.local_task import LocalTask
 from workstealing.client.queue_submissions import check_payloads
 from workstealing.errors import ResultTimeout, TaskNotFound
@@ -119,19 +119,15 @@ class LocalQueue(Generic[D]):
             raise ResultTimeout(
                 f"task {task_id} did not end within {waited:g} s: it is {state}"
             )
-        outcome = TaskOutcome.read(found)
-        problem = outcome.problem(task_id)
-        if problem is not None:
-            raise problem
-        return read(outcome.result)
+        return TaskOutcome.read(found).value(task_id, read)
 
-    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+    def snapshot(self, task_id: str, envelope: bytes) -> Flow[TaskSnapshot]:
         """Return the state and progress of a task."""
         state = yield from self.state(task_id)
         task = self._tasks.get(task_id)
-        return Glance(state, None if task is None else task.shown, envelope)
+        return TaskSnapshot(state, None if task is None else task.shown, envelope)
 
-    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+    def wait_for_end(self, task_id: str, seconds: float) -> Flow[None]:
         """Wait until the task ends, for so many seconds at most."""
         yield AwaitOutcome("local", task_id, seconds)
 
@@ -207,9 +203,7 @@ class LocalTasks:
         try:
             return self._tasks[task_id]
         except KeyError:
-            raise TaskNotFound(
-                f"there is no task {task_id}, or its outcome has expired"
-            ) from None
+            raise TaskNotFound.of(task_id) from None
 
     def keep(self, task_id: str, task: LocalTask) -> None:
         """Keep a task; forget those that ended long ago."""

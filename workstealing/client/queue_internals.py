@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 import msgspec
 
-from workstealing.client.event_watch import Glance
+from workstealing.client.event_watch import TaskSnapshot
 from workstealing.client.queue_controls import QueueControls
 from workstealing.client.queue_options import QueueOptions
 from workstealing.client.queue_outcomes import QueueOutcomes
@@ -157,13 +157,13 @@ class QueueInternals(Generic[D_co]):
         """Wait for a task to end; a timeout error names *whole* as the time waited."""
         return self.outcomes.result(task_id, timeout, read, whole)
 
-    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+    def snapshot(self, task_id: str, envelope: bytes) -> Flow[TaskSnapshot]:
         """Return the state and progress of a task, even if it has just ended."""
-        return self.outcomes.glance(task_id, envelope)
+        return self.outcomes.snapshot(task_id, envelope)
 
-    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+    def wait_for_end(self, task_id: str, seconds: float) -> Flow[None]:
         """Wait until the task ends, for so many seconds at most."""
-        return self.outcomes.linger(task_id, seconds)
+        return self.outcomes.wait_for_end(task_id, seconds)
 
     def cancel(self, task_id: str) -> Flow[Cancelled]:
         """Cancel a task, even if it moves from worker to worker meanwhile."""

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from workstealing._logs import BackgroundLogger
-from workstealing.client.event_watch import Glance
+from workstealing.client.event_watch import TaskSnapshot
 from workstealing.errors import (
-    BadEnvelope,
     RedisUnavailable,
     ResultTimeout,
     TaskDead,
     TaskNotFound,
-    UnknownEnvelope,
     WorkStealingError,
 )
 from workstealing.queue import (
@@ -118,7 +116,7 @@ class QueueOutcomes:
                 own, absence = None, error
                 yield Sleep(max(0.0, self._left(end, _RETURN_SECONDS)))
             if found and not (is_requested and _may_be_replayed(found)):
-                return _decoded(task_id, found, read)
+                return TaskOutcome.read(found).value(task_id, read)
             if self._left(end, _LOOK_SECONDS) <= 0.0:
                 waited = f"{whole or round(timeout or 0, 3):g} s"
                 raise (yield from self._overdue(task_id, waited, absence))
@@ -207,7 +205,7 @@ class QueueOutcomes:
                 return found
             # To look at all of them without a pause would cost the server too much.
             yield Sleep(max(0.0, self._left(end, len(waiting) * _LOOK_COST_SECONDS)))
-            yield from self.linger(waiting[-1], self._left(end, _LOOK_SECONDS))
+            yield from self.wait_for_end(waiting[-1], self._left(end, _LOOK_SECONDS))
 
     def _read_outcomes(
         self, ids: Sequence[str]
@@ -229,7 +227,7 @@ class QueueOutcomes:
         seen = zip(names, chain.from_iterable(answers), strict=True)
         return {name: one for name, one in seen if one.verdict != "pending"}
 
-    def glance(self, task_id: str, envelope: bytes) -> Flow[Glance]:
+    def snapshot(self, task_id: str, envelope: bytes) -> Flow[TaskSnapshot]:
         """Return the state and progress of a task, even if it has just ended."""
         keys = yield from self._internals.keys_of(task_id)
         found = yield from locate(keys, task_id)
@@ -238,9 +236,9 @@ class QueueOutcomes:
             note = read_note(keys, task_id, envelope, "progress")
             shown = yield from ask(note)
             progress = None if shown is None else Progress.read(shown)
-        return Glance(_state(found), progress, envelope)
+        return TaskSnapshot(_state(found), progress, envelope)
 
-    def linger(self, task_id: str, seconds: float) -> Flow[None]:
+    def wait_for_end(self, task_id: str, seconds: float) -> Flow[None]:
         """Wait until the task ends, for so many seconds at most."""
         prefix = self._internals.keys.channel("")
         try:
@@ -283,15 +281,7 @@ def _result(
     read: Callable[[msgspec.Raw], Any],
 ) -> Any:
     _refuse_missing(task_id, seen)
-    return _decoded(task_id, seen.outcome, read)
-
-
-def _decoded(task_id: str, found: bytes, read: Callable[[msgspec.Raw], Any]) -> Any:
-    outcome = TaskOutcome.read(found)
-    problem = outcome.problem(task_id)
-    if problem is not None:
-        raise problem
-    return read(outcome.result)
+    return TaskOutcome.read(seen.outcome).value(task_id, read)
 
 
 def _may_be_replayed(found: bytes) -> bool:
@@ -304,16 +294,14 @@ def _may_be_replayed(found: bytes) -> bool:
 
 def _refuse_missing(task_id: str, seen: producer_calls.RequestedOutcome) -> None:
     if seen.verdict == "unknown":
-        raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
+        raise TaskNotFound.of(task_id)
     if seen.verdict == "lost":
         raise TaskDead(task_id, "the reason is lost, since its outcome has expired")
 
 
 def _ability(envelope: bytes) -> str:
-    try:
-        return Envelope.read(envelope).ability
-    except (BadEnvelope, UnknownEnvelope):
-        return ""
+    read = Envelope.read_or_none(envelope)
+    return "" if read is None else read.ability
 
 
 def _state(found: Located) -> TaskState:

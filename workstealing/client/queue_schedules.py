@@ -10,12 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
-from typing import Any, Literal
-
-import msgspec
+from typing import Any
 
 from workstealing._logs import BackgroundLogger
+from workstealing.client.schedule_state import ScheduleState, state_of_schedule
 from workstealing.errors import (
     BadSignature,
     ConfigurationError,
@@ -38,20 +36,20 @@ from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Flow, Pipeline, ask
 from workstealing.queue.unique_calls import UniqueRequest, submit_unique
 from workstealing.tasks.schedule import (
-    Missed,
-    ScheduleDefinition,
-    checked_jitter,
-    checked_missed,
     checked_schedule_name,
-    checked_timing,
     due_ticks,
     jitter_of,
     tick_id,
 )
+from workstealing.tasks.schedule_definition import (
+    ScheduleDefinition,
+    changed_definition,
+    signed_as,
+)
 from workstealing.tasks.signing import Signer
 from workstealing.tasks.submission import Submission, new_ids
 
-__all__ = ("QueueSchedules", "ScheduleState", "schedule_definition")
+__all__ = ("QueueSchedules",)
 
 logger = BackgroundLogger(__name__)
 
@@ -61,38 +59,6 @@ _MOST_FIRINGS = 200
 # How long until a schedule that cannot be read is tried again.
 _SPOILT_MS = 60_000
 _PAGE = 100
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleState:
-    """A schedule as it stands in Redis; times are in UTC."""
-
-    name: str
-    task: str
-    """The task that it submits, as `name@version`."""
-    every: str | timedelta
-    """A cron expression, or an interval."""
-    timezone: str
-    missed: Missed
-    jitter: timedelta
-    next: datetime | None
-    """Its next tick; None while it is paused."""
-    last: datetime | None
-    """The last tick that was fired."""
-    last_at: datetime | None
-    """When it was fired, by the clock of the server."""
-    last_id: str
-    """The id of the task of that tick; empty before the first one."""
-    fired: int
-    """Ticks that were fired."""
-    passed: int
-    """Ticks that were missed and not made up for."""
-    paused: datetime | None
-    """Since when it is paused; None if it is not."""
-    origin: Literal["code", "data"]
-    """Declared by `@queue.every`, or made by `queue.schedule()`."""
-    problem: str = ""
-    """Why it cannot be fired; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +175,9 @@ class QueueSchedules:
             page = yield from ask(
                 schedule_calls.list_schedules(self._keys, cursor=cursor, size=_PAGE)
             )
-            found.update({row.name: self._state(row) for row in page.rows})
+            found.update(
+                {row.name: state_of_schedule(row, self._signer) for row in page.rows}
+            )
             cursor = page.cursor
             if cursor == "0":
                 return tuple(found[name] for name in sorted(found))
@@ -217,7 +185,7 @@ class QueueSchedules:
     def state(self, name: str) -> Flow[ScheduleState]:
         """Describe one schedule."""
         _, row = yield from self._row(name)
-        return self._state(row)
+        return state_of_schedule(row, self._signer)
 
     def pause(self, name: str) -> Flow[bool]:
         """Pause a schedule; return False if it was paused already."""
@@ -251,7 +219,7 @@ class QueueSchedules:
         while verdict == "moved":
             now_ms, row = yield from self._row(name)
             former = self._read(name, row.definition)
-            definition = _changed(former, changes)
+            definition = changed_definition(former, changes)
             verdict = yield from ask(
                 schedule_calls.put_schedule(
                     self._keys,
@@ -385,97 +353,18 @@ class QueueSchedules:
         written = definition.encode()
         if self._signer is None:
             return written
-        return self._signer.sign(_signed_as(name), written)
+        return self._signer.sign(signed_as(name), written)
 
     def _read(self, name: str, written: bytes) -> ScheduleDefinition:
         """Read a definition, if it is genuine: to fire it is to sign its tasks."""
         if self._signer is not None:
-            self._signer.verify(_signed_as(name), written)
+            self._signer.verify(signed_as(name), written)
         definition = ScheduleDefinition.read(written)
         if definition.sig and self._signer is None:
             raise BadSignature(
                 name, "it is signed, and this process has no secret to sign its tasks"
             )
         return definition
-
-    def _state(self, row: ScheduleRow) -> ScheduleState:
-        problem = ""
-        try:
-            definition = ScheduleDefinition.read(row.definition)
-        except ConfigurationError as error:
-            definition, problem = _NOTHING, str(error)
-        if self._signer is not None and not problem:
-            try:
-                self._read(row.name, row.definition)
-            except BadSignature as error:
-                problem = str(error)
-        last_id = (
-            "" if row.last_tick_ms is None else tick_id(row.name, row.last_tick_ms)
-        )
-        return ScheduleState(
-            name=row.name,
-            task=f"{definition.task}@{definition.version}" if definition.task else "",
-            every=timedelta(milliseconds=definition.every_ms)
-            if definition.every_ms
-            else definition.cron,
-            timezone=definition.timezone,
-            missed=definition.missed,
-            jitter=timedelta(milliseconds=definition.jitter_ms),
-            next=_moment(row.next_ms),
-            last=_moment(row.last_tick_ms),
-            last_at=_moment(row.last_at_ms),
-            last_id=last_id,
-            fired=row.fired,
-            passed=row.missed,
-            paused=_moment(row.paused_since_ms),
-            origin="code" if row.is_declared else "data",
-            problem=problem,
-        )
-
-
-def schedule_definition(
-    payload: bytes,
-    *,
-    every: Any,
-    timezone: Any,
-    missed: Any,
-    jitter: Any,
-    **envelope: Any,
-) -> ScheduleDefinition:
-    """Make a definition from a user's arguments; *envelope* has fields of its tasks."""
-    timing = checked_timing(every, timezone)
-    return ScheduleDefinition(
-        v=1,
-        every_ms=timing.every_ms,
-        cron=timing.cron,
-        timezone=timing.timezone,
-        missed=checked_missed(missed),
-        jitter_ms=checked_jitter(jitter),
-        payload=msgspec.Raw(payload),
-        **envelope,
-    )
-
-
-def _changed(
-    former: ScheduleDefinition, changes: Mapping[str, Any]
-) -> ScheduleDefinition:
-    fields: dict[str, Any] = {}
-    if "every" in changes or "timezone" in changes:
-        zone = former.timezone if former.cron else None
-        if isinstance(every := changes.get("every", former.cron), str):
-            timing = checked_timing(every, changes.get("timezone", zone))
-        else:
-            timing = checked_timing(every, changes.get("timezone"))
-        fields |= {
-            "every_ms": timing.every_ms,
-            "cron": timing.cron,
-            "timezone": timing.timezone,
-        }
-    if "missed" in changes:
-        fields["missed"] = checked_missed(changes["missed"])
-    if "jitter" in changes:
-        fields["jitter_ms"] = checked_jitter(changes["jitter"])
-    return msgspec.structs.replace(former, sig="", **fields)
 
 
 def _declared(name: str) -> DuplicateSchedule:
@@ -485,22 +374,5 @@ def _declared(name: str) -> DuplicateSchedule:
     )
 
 
-def _signed_as(name: str) -> str:
-    # No id of a task has a space, so neither signature can pass for the other.
-    return f"schedule {name}"
-
-
 def _digest(written: bytes) -> str:
     return hashlib.blake2b(written, digest_size=8).hexdigest()
-
-
-def _moment(milliseconds: int | None) -> datetime | None:
-    if milliseconds is None:
-        return None
-    return _EPOCH + timedelta(milliseconds=max(0, min(milliseconds, _LATEST_MS)))
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# The last moment that Python can write.
-_LATEST_MS = 253_402_300_799_000
-_NOTHING = ScheduleDefinition(v=1, task="", version=1, payload=msgspec.Raw(b"{}"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle, handles_of
 from workstealing.client.queue_internals import QueueInternals, internals_of
-from workstealing.client.queue_schedules import ScheduleState, schedule_definition
 from workstealing.client.queue_submissions import check_payloads
+from workstealing.client.schedule_state import ScheduleState
 from workstealing.client.task import (
     Arguments,
     AsyncTask,
@@ -20,10 +20,10 @@ from workstealing.client.task import (
 )
 from workstealing.errors import ConfigurationError
 from workstealing.tasks.definition import TaskDefinition
-from workstealing.tasks.schedule import (
-    Missed,
+from workstealing.tasks.schedule import Missed, checked_schedule_name
+from workstealing.tasks.schedule_definition import (
     ScheduleDefinition,
-    checked_schedule_name,
+    schedule_definition,
 )
 from workstealing.tasks.submission import SubmitOptions, lines_of
 from workstealing.tasks.unique import unique_key

@@ -30,8 +30,8 @@ from workstealing.client.queue_options import (
     Seconds,
     one_keyring,
 )
-from workstealing.client.queue_schedules import ScheduleState
 from workstealing.client.schedule_handle import Every, ScheduleHandle, scheduled_task
+from workstealing.client.schedule_state import ScheduleState
 from workstealing.client.task import (
     Arguments,
     OnGiveUp,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from workstealing.client.async_task_queue import AsyncTaskQueue
-from workstealing.client.queue_schedules import ScheduleState
+from workstealing.client.schedule_state import ScheduleState
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.dashboard.bulk_acts import (
     BulkAction,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
+from workstealing.clock import utc_time
 from workstealing.dashboard.markup import Html, tag, text
 from workstealing.inspecting.formatting import one_decimal, significant
 
@@ -279,7 +279,5 @@ def _round_up(value: float) -> float:
 
 
 def _clock_time(ms: int) -> str:
-    try:
-        return f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%H:%M}"
-    except (OverflowError, OSError, ValueError):
-        return ""
+    when = utc_time(ms)
+    return "" if when is None else f"{when:%H:%M}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workstealing.client.queue_schedules import ScheduleState
+from workstealing.client.schedule_state import ScheduleState
 from workstealing.dashboard.dashboard_data import QueueSnapshot
 from workstealing.dashboard.layout import (
     Reader,

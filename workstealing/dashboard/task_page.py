@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 from typing import Any
 
+from workstealing.clock import utc_time
 from workstealing.dashboard.dashboard_data import TaskView
 from workstealing.dashboard.drawings import LifePart, life_drawing, progress_bar
 from workstealing.dashboard.layout import (
@@ -258,8 +258,5 @@ def _pretty(value: Any) -> str:
 
 
 def _time(ms: int) -> str:
-    try:
-        when = datetime.fromtimestamp(ms / 1000, timezone.utc)
-    except (OverflowError, OSError, ValueError):
-        return ""
-    return f"{when:%H:%M:%S}.{ms % 1000 // 100}"
+    when = utc_time(ms)
+    return "" if when is None else f"{when:%H:%M:%S}.{ms % 1000 // 100}"

@@ -21,11 +21,11 @@ from workstealing.drivers.connection import (
     command_of,
     confirmed,
     fence,
-    hang_up_async,
     is_plain,
-    send_all_async,
     send_one_async,
 )
+from workstealing.drivers.pipelining import send_all_async
+from workstealing.drivers.reconnecting import hang_up_async
 from workstealing.drivers.server_check import first_look
 from workstealing.drivers.sync_driver import is_ours
 from workstealing.drivers.translate import CLIENT_ERRORS, is_wrong_server, translated

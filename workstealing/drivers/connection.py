@@ -6,12 +6,6 @@ around that, costs as much as half of an exchange with Redis.
 
 `send_one` sends one script without what redis-py does around each command.
 
-`send_all` sends scripts without waiting in between, each while the server runs the one
-before. Two are under way at most: one that runs and one that waits. More would gain
-nothing, and would take memory.
-
-`hang_up` is for a failover: what is sent next goes over a new connection.
-
 A call that replicas must confirm is followed by `fence`, on the same connection: only
 there does the server know which write is meant.
 """
@@ -19,14 +13,12 @@ there does the server know which write is meant.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from inspect import signature
-from itertools import chain
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from hiredis import pack_command
-from redis import Redis
 from redis import asyncio as aio
 from redis import connection as sync
 from redis.cluster import RedisCluster
@@ -44,14 +36,11 @@ __all__ = (
     "command_of",
     "confirmed",
     "fence",
-    "hang_up",
-    "hang_up_async",
     "is_plain",
-    "send_all",
-    "send_all_async",
+    "packed_call",
     "send_one",
     "send_one_async",
-    "shut_down_sockets",
+    "shut_down",
     "timeout_of",
 )
 
@@ -59,8 +48,6 @@ T = TypeVar("T")
 
 # A replica that keeps up confirms within a millisecond or two.
 _REPLICA_SECONDS = 1.0
-# With more arguments than this, a call counts as long without a look at them.
-_FEW = 64
 # How late the reply to a blocking command may come.
 _LATE_SECONDS = 1.0
 # How late it may come if the client has no timeout.
@@ -85,7 +72,7 @@ class DedicatedConnection:
         self._drop_unread()
         # Set first, because an interrupt may come during the send.
         self._sent = call
-        self._send([*_packed_call(call), *_packed_all(behind)])
+        self._send([*packed_call(call), *_packed_all(behind)])
 
     def call(self, call: Call[Any]) -> Any:
         """Run a script; return its reply as it is."""
@@ -102,11 +89,11 @@ class DedicatedConnection:
         if self._sent is call:
             waited, replies = list[Any](), self._read_sent(1 + len(rest), call.is_raw)
         else:
-            sent = before + _packed_call(call) + rest
+            sent = before + packed_call(call) + rest
             replies = self._exchange(sent, call.is_raw, seconds)
             waited, replies = replies[: len(before)], replies[len(before) :]
         if isinstance(replies[0], NoScriptError):
-            in_full = _packed_call(call, in_full=True)
+            in_full = packed_call(call, in_full=True)
             replies = self._exchange(in_full + rest, call.is_raw)
         answers = answered(replies)
         # If the server has ended the wait, the script behind it was run all the same.
@@ -124,7 +111,7 @@ class DedicatedConnection:
         """
         connection = self._waits_on
         if connection is not None:
-            _shut_down(connection)
+            shut_down(connection)
 
     def close(self) -> None:
         """Give the connection back; another is taken when one is needed again."""
@@ -249,11 +236,11 @@ def send_one(client: Any, call: Call[Any]) -> Any:
     pool = client.connection_pool
     connection = pool.get_connection()
     try:
-        connection.send_packed_command(_packed_call(call))
+        connection.send_packed_command(packed_call(call))
         try:
             return connection.read_response(disable_decoding=call.is_raw)
         except NoScriptError:
-            connection.send_packed_command(_packed_call(call, in_full=True))
+            connection.send_packed_command(packed_call(call, in_full=True))
             return connection.read_response(disable_decoding=call.is_raw)
     except ResponseError:
         # The server has answered, so the connection can be used again.
@@ -271,11 +258,11 @@ async def send_one_async(client: Any, call: Call[Any]) -> Any:
     pool = client.connection_pool
     connection = await pool.get_connection()
     try:
-        await connection.send_packed_command(_packed_call(call))
+        await connection.send_packed_command(packed_call(call))
         try:
             return await connection.read_response(disable_decoding=call.is_raw)
         except NoScriptError:
-            await connection.send_packed_command(_packed_call(call, in_full=True))
+            await connection.send_packed_command(packed_call(call, in_full=True))
             return await connection.read_response(disable_decoding=call.is_raw)
     except ResponseError:
         raise
@@ -284,119 +271,6 @@ async def send_one_async(client: Any, call: Call[Any]) -> Any:
         raise
     finally:
         await pool.release(connection)
-
-
-def send_all(client: Any, calls: Iterable[Call[T]]) -> list[T]:
-    """Run scripts over a plain client; return their answers."""
-    pool, sent = client.connection_pool, _Bulk[T]()
-    connection = pool.get_connection()
-    try:
-        for call in chain(calls, (None,)):
-            before = sent.before
-            if call is not None:
-                connection.send_packed_command(sent.packed(call))
-            if before is not None:
-                try:
-                    reply = connection.read_response(disable_decoding=before.is_raw)
-                except NoScriptError:
-                    sent.note_refused(before)
-                else:
-                    sent.note(before, reply)
-            sent.before = call
-        for call in sent.refused():
-            connection.send_packed_command(_packed_call(call, in_full=True))
-            reply = connection.read_response(disable_decoding=call.is_raw)
-            sent.note_late(reply)
-    except BaseException:
-        # A late reply would be taken for the answer to the next call.
-        connection.disconnect()
-        raise
-    finally:
-        pool.release(connection)
-    return sent.answers
-
-
-async def send_all_async(client: Any, calls: Iterable[Call[T]]) -> list[T]:
-    """Run scripts over a plain asyncio client; return their answers."""
-    pool, sent = client.connection_pool, _Bulk[T]()
-    connection = await pool.get_connection()
-    try:
-        for call in chain(calls, (None,)):
-            before = sent.before
-            if call is not None:
-                await connection.send_packed_command(sent.packed(call))
-            if before is not None:
-                try:
-                    reply = await connection.read_response(
-                        disable_decoding=before.is_raw
-                    )
-                except NoScriptError:
-                    sent.note_refused(before)
-                else:
-                    sent.note(before, reply)
-            sent.before = call
-        for call in sent.refused():
-            await connection.send_packed_command(_packed_call(call, in_full=True))
-            reply = await connection.read_response(disable_decoding=call.is_raw)
-            sent.note_late(reply)
-    except BaseException:
-        await connection.disconnect(nowait=True)
-        raise
-    finally:
-        await pool.release(connection)
-    return sent.answers
-
-
-class _Bulk(Generic[T]):
-    """Which of many calls were sent, and their answers.
-
-    A script is sent in full once, and then by its hash if it is longer than its
-    arguments. If the server has forgotten it meanwhile, the call is repeated at the
-    end. A call with longer arguments, such as a part of a long submission, is always
-    sent in full, so that it runs in its turn.
-    """
-
-    def __init__(self) -> None:
-        self.before: Call[T] | None = None
-        """The call that is under way."""
-        self.answers: list[T] = []
-        self._known: set[str] = set()
-        self._refused: list[tuple[int, Call[T]]] = []
-
-    def packed(self, call: Call[T]) -> list[bytes]:
-        """Return a call as connections take it."""
-        is_known = call.script.sha in self._known
-        self._known.add(call.script.sha)
-        return _packed_call(call, in_full=not (is_known and _is_short(call)))
-
-    def note(self, call: Call[T], reply: Any) -> None:
-        """Keep the answer to the call whose turn it is."""
-        self.answers.append(call.parse(reply))
-
-    def note_refused(self, call: Call[T]) -> None:
-        """Keep a place for the answer to a call whose script the server lacks."""
-        self._known.discard(call.script.sha)
-        self._refused.append((len(self.answers), call))
-        self.answers.append(cast("T", None))
-
-    def refused(self) -> Iterator[Call[T]]:
-        """Return calls to be repeated; the answer to each is noted before the next."""
-        while self._refused:
-            yield self._refused[0][1]
-
-    def note_late(self, reply: Any) -> None:
-        """Keep the answer to the call that was repeated."""
-        place, call = self._refused.pop(0)
-        self.answers[place] = call.parse(reply)
-
-
-def _is_short(call: Call[Any]) -> bool:
-    """Return whether a call is shorter than its script."""
-    arguments = call.arguments
-    if len(arguments) > _FEW:
-        return False
-    texts = (one for one in arguments if isinstance(one, str | bytes))
-    return sum(map(len, texts)) < len(call.script.text)
 
 
 _KINDS = frozenset(
@@ -443,7 +317,8 @@ def _seconds(parts: tuple[Argument, ...]) -> float:
     return parts[-1] if isinstance(parts[-1], (int, float)) else 0.0
 
 
-def _packed_call(call: Call[Any], *, in_full: bool = False) -> list[bytes]:
+def packed_call(call: Call[Any], *, in_full: bool = False) -> list[bytes]:
+    """Return a call as connections of redis-py take it."""
     return _packed(command_of(call, in_full=in_full))
 
 
@@ -454,75 +329,9 @@ def command_of(call: Call[Any], *, in_full: bool = False) -> tuple[Argument, ...
     return (name, which, len(keys), *keys, *call.arguments)
 
 
-def hang_up(client: Redis | RedisCluster) -> None:
-    """Close the idle connections of a client, and those in use when they are returned.
-
-    Before redis-py 7 those in use are returned as they are, and fail once more.
-    """
-    for pool in _pools(client):
-        _mark(_connections(pool))
-        if isinstance(pool, sync.BlockingConnectionPool):
-            # Its own way would close those in use too, before redis-py 6.
-            with pool.pool.mutex:
-                for connection in filter(None, pool.pool.queue):
-                    connection.disconnect()
-        else:
-            pool.disconnect(inuse_connections=False)
-    single: Any = getattr(client, "connection", None)
-    if single is not None:
-        single.disconnect()
-
-
-async def hang_up_async(client: Any) -> None:
-    """Close the idle connections of an asyncio client."""
-    idle: list[Any] = []
-    if isinstance(client, aio.RedisCluster):
-        for node in client.get_nodes():
-            _mark(_connections(node))
-            idle += getattr(node, "_free", ())
-    else:
-        _mark(_connections(client.connection_pool))
-        idle += getattr(client.connection_pool, "_available_connections", ())
-        idle += filter(None, (client.connection,))
-    for connection in idle:
-        # Without waiting: another coroutine could take it while it is half closed.
-        await connection.disconnect(nowait=True)
-
-
-def _mark(connections: Iterable[Any]) -> None:
-    for connection in connections:
-        if hasattr(connection, "mark_for_reconnect"):
-            connection.mark_for_reconnect()
-
-
-# Where pools of redis-py keep their connections; which of them, depends on the kind.
-_PLACES = ("_connections", "_in_use_connections", "_available_connections")
-
-
-def shut_down_sockets(client: Redis | RedisCluster) -> None:
-    """Shut down every socket of a client, also those that some thread reads from."""
-    for pool in _pools(client):
-        for connection in _connections(pool):
-            _shut_down(connection)
-
-
-def _shut_down(connection: Any) -> None:
+def shut_down(connection: Any) -> None:
+    """Shut down the socket of a connection, also if some thread reads from it."""
     held = getattr(connection, "_sock", None)
     if held is not None:
         with suppress(OSError):
             held.shutdown(socket.SHUT_RDWR)
-
-
-def _connections(pool: Any) -> Iterator[Any]:
-    for place in _PLACES:
-        yield from tuple(getattr(pool, place, None) or ())
-
-
-def _pools(client: Redis | RedisCluster) -> Iterator[Any]:
-    if not isinstance(client, RedisCluster):
-        yield client.connection_pool
-        return
-    cluster: Any = client
-    for node in cluster.get_nodes():
-        if node.redis_connection is not None:
-            yield node.redis_connection.connection_pool

@@ -20,11 +20,11 @@ from workstealing.drivers.connection import (
     command_of,
     confirmed,
     fence,
-    hang_up,
     is_plain,
-    send_all,
     send_one,
 )
+from workstealing.drivers.pipelining import send_all
+from workstealing.drivers.reconnecting import hang_up
 from workstealing.drivers.server_check import first_look
 from workstealing.drivers.subscriptions import OutcomeSubscriptions
 from workstealing.drivers.translate import CLIENT_ERRORS, is_wrong_server, translated

@@ -7,7 +7,8 @@ however odd the number.
 from __future__ import annotations
 
 import math
-from datetime import datetime, timezone
+
+from workstealing.clock import utc_time
 
 __all__ = (
     "duration",
@@ -46,9 +47,8 @@ def duration_ms(ms: int) -> str:
 
 def timestamp(ms: int) -> str:
     """Return a point in time as UTC, to the second."""
-    try:
-        when = datetime.fromtimestamp(ms / 1000, timezone.utc)
-    except (OverflowError, OSError, ValueError):
+    when = utc_time(ms)
+    if when is None:
         return f"{ms} ms after 1970"
     return when.strftime("%Y-%m-%d %H:%M:%SZ")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from workstealing.client.queue_schedules import ScheduleState
+from workstealing.client.schedule_state import ScheduleState
 from workstealing.inspecting.formatting import duration, relative_time
 
 __all__ = ("SCHEDULE_TITLES", "schedule_row")

@@ -62,7 +62,7 @@ def examine_task(
     """
     found = yield from _find(keys, task_id)
     if found.state is State.UNKNOWN:
-        raise TaskNotFound(f"there is no task {task_id}, or its outcome has expired")
+        raise TaskNotFound.of(task_id)
     sentences = yield from _explain(keys, settings, found, around)
     seen = found.trace
     outcome = preview_outcome(seen.outcome) if seen.outcome else None

@@ -89,7 +89,7 @@ def brief_exchange(
             most_outcomes=settings.outcomes,
             unknown=outcome_unknown(left=True),
             fitting=len(abilities),
-            abilities=(*abilities, *flat_reports(reports)),
+            abilities_and_reports=(*abilities, *flat_reports(reports)),
         ),
         partial(_exchanged, shard=keys.shard),
         is_raw=True,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from workstealing.errors import BadEnvelope, UnknownEnvelope
 from workstealing.queue import task_output_calls
 from workstealing.queue.composition_calls import GroupProgress
 from workstealing.queue.keys import QueueKeys, queue_scripts
@@ -80,10 +79,8 @@ class Trace:
     @property
     def name(self) -> str:
         """The name of the task; empty if nobody can read its envelope."""
-        try:
-            return Envelope.read(self.envelope).name
-        except (BadEnvelope, UnknownEnvelope):
-            return ""
+        read = Envelope.read_or_none(self.envelope)
+        return "" if read is None else read.name
 
     @property
     def paused_since_ms(self) -> int | None:
@@ -133,7 +130,7 @@ class Counts:
     in_lines: int = 0
     """Waiting for their turn, or held back by a limit."""
     held_back: int = 0
-    """Those of them that a limit holds back, in a thousand lines at most."""
+    """Those of them that a limit holds back, in two thousand lines at most."""
     steps: int = 0
     """Steps of chains and groups that wait for others to end."""
 
@@ -196,10 +193,8 @@ def waits_for(seen: Trace) -> str:
         left = f"waits for {group.left:,} of {group.total:,} members"
         failed = f"; {group.failed:,} failed" if group.failed else ""
         return f"{left} of its group{failed}"
-    try:
-        after = Envelope.read(seen.envelope).after
-    except (BadEnvelope, UnknownEnvelope):
-        after = None
+    read = Envelope.read_or_none(seen.envelope)
+    after = None if read is None else read.after
     return f"waits for task {after.task}" if after else "waits for the step before it"
 
 
@@ -224,25 +219,28 @@ def _trace(reply: Any) -> Trace:
     now, envelope, lock, outcome, due, dead_at, needs, history, *more = reply
     asked, unique, is_aside, pauses, line, is_step, group, biography = more
     worker, _, token = shown(lock).rpartition("#")
+    attempts, deaths, steals = tallies(history or biography)
     return Trace(
-        int(now),
-        raw(envelope),
-        worker,
-        token,
-        raw(outcome),
-        _milliseconds(due),
-        _milliseconds(dead_at),
-        shown(needs),
-        *tallies(history or biography),
-        bool(asked),
-        shown(unique)[:1],
-        bool(is_aside),
-        Pauses.read(pauses),
-        shown(line).partition("\0")[0] if len(line) > 1 else "",
-        bool(is_step),
-        GroupProgress.read(group),
-        failures(history),
-        events(history or biography),
+        now_ms=int(now),
+        envelope=raw(envelope),
+        worker=worker,
+        token=token,
+        outcome=raw(outcome),
+        due_ms=_milliseconds(due),
+        dead_at_ms=_milliseconds(dead_at),
+        needs=shown(needs),
+        attempts=attempts,
+        deaths=deaths,
+        steals=steals,
+        is_cancelling=bool(asked),
+        unique=shown(unique)[:1],
+        is_aside=bool(is_aside),
+        pauses=Pauses.read(pauses),
+        line=shown(line).partition("\0")[0] if len(line) > 1 else "",
+        is_step=bool(is_step),
+        group=GroupProgress.read(group),
+        failures=failures(history),
+        events=events(history or biography),
     )
 
 
@@ -263,25 +261,25 @@ def _counts(reply: Any) -> Counts:
     if submitted:
         totals["submitted"] = submitted
     return Counts(
-        int(now),
-        (int(urgent), int(normal), int(low)),
-        int(tasks),
-        int(assigned),
-        int(outcomes),
-        int(delayed),
-        int(dead),
-        int(parked),
-        bool(input_ended),
-        totals,
-        _numbers(upkeep),
-        _numbers(leases),
-        _numbers(loads),
-        _numbers(able),
-        int(paused),
-        Pauses.read(pauses),
-        int(in_lines),
-        int(held_back),
-        int(steps),
+        now_ms=int(now),
+        inbox=(int(urgent), int(normal), int(low)),
+        tasks=int(tasks),
+        assigned=int(assigned),
+        outcomes=int(outcomes),
+        delayed=int(delayed),
+        dead=int(dead),
+        parked=int(parked),
+        input_ended=bool(input_ended),
+        stats=totals,
+        upkeep=_numbers(upkeep),
+        leases=_numbers(leases),
+        loads=_numbers(loads),
+        abilities=_numbers(able),
+        paused=int(paused),
+        pauses=Pauses.read(pauses),
+        in_lines=int(in_lines),
+        held_back=int(held_back),
+        steps=int(steps),
     )
 
 

@@ -14,12 +14,12 @@ from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, Flow, RedisCommand, ask
 
 __all__ = (
-    "Glimpse",
+    "ShardStatus",
     "declare_shards",
-    "glimpse",
     "has_ids",
     "has_unique_keys",
     "read_shards",
+    "shard_status",
 )
 
 _script = queue_scripts(__package__)
@@ -28,7 +28,7 @@ _IDS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Glimpse:
+class ShardStatus:
     """What a worker sees of a shard that it is not in."""
 
     waiting: int
@@ -45,11 +45,11 @@ class Glimpse:
     """Until the next one; -1 if there is none."""
 
     @staticmethod
-    def read(reply: Any) -> Glimpse:
+    def read(reply: Any) -> ShardStatus:
         """Read the reply of a script."""
         waiting, members, is_overdue, parked, due, next_ms = reply
         parked = texts(parked)
-        return Glimpse(waiting, members, bool(is_overdue), parked, due, next_ms)
+        return ShardStatus(waiting, members, bool(is_overdue), parked, due, next_ms)
 
 
 def declare_shards(first: QueueKeys, wanted: int) -> Call[tuple[int, ...]]:
@@ -63,14 +63,14 @@ def read_shards(first: QueueKeys) -> RedisCommand[tuple[int, ...]]:
     return RedisCommand(("HGET", first.control, "shards"), _numbers)
 
 
-def glimpse(keys: QueueKeys, settings: QueueSettings) -> Call[Glimpse]:
+def shard_status(keys: QueueKeys, settings: QueueSettings) -> Call[ShardStatus]:
     """Look at a shard from outside."""
-    script = _script("glimpse")
+    script = _script("shard_status")
     return Call(
         script,
         script.keys(keys),
         script.arguments(upkeep_ms=settings.upkeep_ms),
-        Glimpse.read,
+        ShardStatus.read,
     )
 
 

@@ -187,7 +187,7 @@ def exchange(
             most_outcomes=settings.outcomes,
             upkeep_ms=settings.upkeep_ms,
             held=number,
-            held_ids=flat,
+            held_and_reports=flat,
         ),
         partial(_exchanged, shard=keys.shard) if keys.shard else _exchanged,
         is_raw=True,

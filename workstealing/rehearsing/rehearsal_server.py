@@ -11,7 +11,7 @@ from typing import Any
 
 from workstealing.drivers.connect import driver_source
 from workstealing.drivers.own_server import Server
-from workstealing.errors import BadEnvelope, BadOutcome, UnknownEnvelope
+from workstealing.errors import BadOutcome
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.producer_calls import read_outcomes
 from workstealing.queue.steps import RedisCommand
@@ -79,8 +79,7 @@ class RehearsalServer:
 
 
 def _shown(envelope: bytes) -> str:
-    try:
-        read = Envelope.read(envelope)
-    except (BadEnvelope, UnknownEnvelope):
+    read = Envelope.read_or_none(envelope)
+    if read is None:
         return envelope.decode(errors="backslashreplace")
     return f"{read.name} {bytes(read.payload).decode()}"

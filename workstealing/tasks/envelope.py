@@ -153,6 +153,14 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             )
         return read
 
+    @staticmethod
+    def read_or_none(envelope: bytes) -> Envelope | None:
+        """Read an envelope; None if this release cannot."""
+        try:
+            return Envelope.read(envelope)
+        except (BadEnvelope, UnknownEnvelope):
+            return None
+
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeTemplate:

@@ -10,9 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from workstealing.errors import (
-    BadEnvelope,
     BadOutcome,
-    UnknownEnvelope,
     WorkStealingError,
 )
 from workstealing.tasks.attempt import Attempt, Delivery, Report, Unfed, Unroutable
@@ -223,10 +221,8 @@ class _ObservedRun:
 
 def _name_of(envelope: bytes) -> str:
     """Return the name of a task; empty if its envelope cannot be read."""
-    try:
-        return Envelope.read(envelope).name
-    except (BadEnvelope, UnknownEnvelope):
-        return ""
+    read = Envelope.read_or_none(envelope)
+    return "" if read is None else read.name
 
 
 def _wait(attempt: Attempt) -> float | None:

@@ -8,14 +8,15 @@ failed task is bounded.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from enum import Enum
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from workstealing._printing import on_one_line
+from workstealing.clock import utc_time
 from workstealing.errors import (
     BadOutcome,
     BadSignature,
@@ -138,6 +139,13 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             reason = f"{self.error.type}: {self.error.message}"
         ended = self.ended or None
         return TaskState(State(self.state), self.worker, ended, reason, self.attempt)
+
+    def value(self, task_id: str, read: Callable[[msgspec.Raw], Any]) -> Any:
+        """Return its result, as *read* reads it; raise the error if it is not done."""
+        problem = self.problem(task_id)
+        if problem is not None:
+            raise problem
+        return read(self.result)
 
     def problem(self, task_id: str) -> WorkStealingError | None:
         """Return the error for its caller, or None if it is done."""
@@ -274,9 +282,8 @@ def beginning(text: str, most: int) -> str:
 
 def moment_text(ms: int) -> str:
     """Return a time, given in milliseconds since 1970, as text."""
-    try:
-        when = datetime.fromtimestamp(ms / 1000, timezone.utc)
-    except (OverflowError, OSError, ValueError):
+    when = utc_time(ms)
+    if when is None:
         # A calendar ends with the year 9999, and a delay need not.
         return f"{ms} ms after 1970"
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

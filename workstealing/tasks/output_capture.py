@@ -18,12 +18,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from datetime import datetime, timezone
 from threading import Lock, RLock
 from typing import Any, Literal, TextIO, cast
 
 import msgspec
 
+from workstealing.clock import utc_time
 from workstealing.tasks.context import ExecutionContext, control_of
 from workstealing.tasks.outcome import beginning
 
@@ -71,11 +71,8 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __str__(self) -> str:
         if self.stream != "log":
             return self.message
-        try:
-            when = f"{datetime.fromtimestamp(self.time / 1000, timezone.utc):%H:%M:%S}"
-        except (OverflowError, OSError, ValueError):
-            # Any program that can write to Redis may have put it there.
-            when = f"{self.time} ms after 1970"
+        at = utc_time(self.time)
+        when = f"{self.time} ms after 1970" if at is None else f"{at:%H:%M:%S}"
         return f"{when} {self.level} {self.logger}: {self.message}"
 
 

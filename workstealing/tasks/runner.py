@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
-from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import msgspec
@@ -21,6 +20,7 @@ import msgspec
 from workstealing._forking import reset_in_children
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
+from workstealing.clock import LAST_MOMENT, utc_time
 from workstealing.errors import (
     ConfigurationError,
     RedisError,
@@ -56,7 +56,6 @@ logger = BackgroundLogger(__name__)
 
 # The verdicts of which listeners and hooks are notified.
 _NOTIFIED = ("retry", "failed", "dead")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine to its end, in a thread that has no running event loop."""
@@ -274,7 +273,7 @@ class TaskRunner:
             if envelope.deadline:
                 if envelope.deadline <= now_ms:
                     return self.reports.expired(delivery, envelope, began_ns)
-                deadline = _moment(envelope.deadline)
+                deadline = utc_time(envelope.deadline) or LAST_MOMENT
             definition = admission.registry.find(envelope.name, envelope.version)
             if admission.policy is not None:
                 admission.permit(definition, envelope)
@@ -412,14 +411,6 @@ def end_if_forked(pid: int) -> None:
     """
     if os.getpid() != pid:
         os._exit(0)
-
-
-def _moment(milliseconds: int) -> datetime:
-    try:
-        return _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        # Another program may have written a time that datetime cannot hold.
-        return datetime.max.replace(tzinfo=timezone.utc)
 
 
 def _claims_notice(report: Report | None, attempt: Attempt) -> TypeGuard[Report]:

@@ -1,4 +1,4 @@
-"""Schedules without I/O: when a task is to be run again and again.
+"""Computes when a schedule ticks, and which of its ticks are fired; without I/O.
 
 A *tick* is a moment at which a schedule fires, in milliseconds since 1970. Ticks follow
 from the schedule alone, never from who looks or when: so all processes agree on them,
@@ -13,25 +13,13 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-from msgspec import Meta
-
-from workstealing._checks import (
-    LARGEST,
-    checked_name,
-    checked_seconds,
-    did_you_mean,
-)
+from workstealing._checks import checked_name, checked_seconds
+from workstealing.clock import EPOCH
 from workstealing.errors import ConfigurationError
-from workstealing.tasks.envelope import LATEST_MS, NORMAL, PRIORITIES, Envelope
-from workstealing.tasks.json_values import NOT_JSON
-from workstealing.tasks.limits import checked_line
-from workstealing.tasks.retry import Restart
-from workstealing.tasks.signing import LIFETIME_MS
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -42,10 +30,7 @@ __all__ = (
     "PROMPT_MS",
     "DueTicks",
     "Missed",
-    "ScheduleDefinition",
     "Timing",
-    "checked_jitter",
-    "checked_missed",
     "checked_schedule_name",
     "checked_timing",
     "due_ticks",
@@ -68,11 +53,9 @@ MOST_MISSED = 100
 _MOST_COUNTED = 1000
 _SHORTEST_MS = 1000
 _LONGEST_MS = 366 * 86_400_000
-_LONGEST_JITTER = 86_400
 # With `@` and the tick behind it, it must still be the id of a task.
 _LONGEST_SCHEDULE = 160
 _NOT_IN_SCHEDULES = frozenset("{}@")
-_Milliseconds = Annotated[int, Meta(ge=0, le=LATEST_MS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,85 +116,6 @@ class Timing:
         if self.every_ms:
             return f"every {timedelta(milliseconds=self.every_ms)}"
         return f"{self.cron} ({self.timezone})"
-
-
-class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A schedule as it stands in Redis: which task, with what, and when.
-
-    It has all that its tasks need, so that a process can fire it that does not know the
-    task. Whoever fires it does so by this, not by its own code.
-    """
-
-    # First, so that it can be put before all that it covers.
-    sig: str = ""
-    """The signature of all the rest, on a queue with a secret."""
-    v: Literal[1]
-    task: str
-    version: Annotated[int, Meta(ge=1, le=LARGEST)]
-    every_ms: _Milliseconds = 0
-    cron: str = ""
-    timezone: str = "UTC"
-    missed: Missed = "once"
-    jitter_ms: _Milliseconds = 0
-    priority: Annotated[int, Meta(ge=0, lt=PRIORITIES)] = NORMAL
-    log: bool = False
-    principal: str = ""
-    roles: tuple[str, ...] = ()
-    deadline_ms: _Milliseconds | None = None
-    """Its tasks are not begun later than this after their tick."""
-    restart: Restart = "always"
-    line: str = ""
-    """Where its tasks wait, if they have limits or a fair key."""
-    limits: dict[str, str] = {}
-    """The numbers of these limits."""
-    unique: str = ""
-    """The unique key of its tasks, if they have one."""
-    unique_ends: Literal["s", "d", "w"] = "d"
-    """When the key is free, as scripts write it: started, done, after a window."""
-    unique_ms: _Milliseconds = 0
-    """How long that window is."""
-    payload: msgspec.Raw
-
-    def encode(self) -> bytes:
-        """Write it as JSON."""
-        return _ENCODE(self)
-
-    @staticmethod
-    def read(definition: bytes) -> ScheduleDefinition:
-        """Read a definition that anybody may have written."""
-        try:
-            read = _DECODE(definition)
-        except NOT_JSON as error:
-            raise ConfigurationError(f"not a schedule: {error}") from error
-        checked_line(read.line)
-        read.timing  # noqa: B018 - refuses what has no ticks
-        if not bytes(read.payload).startswith(b"{"):
-            raise ConfigurationError("not a schedule: the payload must be an object")
-        return read
-
-    @property
-    def timing(self) -> Timing:
-        """Return when it ticks."""
-        every = timedelta(milliseconds=self.every_ms) if self.every_ms else self.cron
-        return checked_timing(every, None if self.every_ms else self.timezone)
-
-    def envelope(self, due_ms: int, now_ms: int, *, is_signed: bool) -> Envelope:
-        """Return the task that it submits; the times are the server's."""
-        deadline_ms = self.deadline_ms
-        return Envelope(
-            v=1,
-            name=self.task,
-            version=self.version,
-            priority=self.priority,
-            at=now_ms,
-            deadline=None if deadline_ms is None else due_ms + deadline_ms,
-            expires=max(now_ms, due_ms) + LIFETIME_MS if is_signed else None,
-            principal=self.principal,
-            roles=self.roles or (),
-            log=self.log,
-            restart=self.restart,
-            payload=self.payload,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +180,7 @@ def tick_id(name: str, tick: int) -> str:
 
 def tick_text(tick: int) -> str:
     """Write a tick in UTC; with milliseconds only if it has any."""
-    moment = _EPOCH + timedelta(milliseconds=tick)
+    moment = EPOCH + timedelta(milliseconds=tick)
     precision = "milliseconds" if tick % 1000 else "seconds"
     return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
@@ -286,23 +190,6 @@ def checked_schedule_name(name: Any) -> str:
     return checked_name(
         name, "the name of a schedule", _NOT_IN_SCHEDULES, _LONGEST_SCHEDULE
     )
-
-
-def checked_missed(missed: Any) -> Missed:
-    """Return what becomes of missed ticks."""
-    for word in _MISSED:
-        if missed == word:
-            return word
-    near = did_you_mean(missed, _MISSED) if isinstance(missed, str) else None
-    meant = f". Did you mean {near!r}?" if near else ""
-    words = ", ".join(map(repr, _MISSED))
-    raise ConfigurationError(f"missed must be one of {words}, not {missed!r}{meant}")
-
-
-def checked_jitter(jitter: Any) -> int:
-    """Return by how many milliseconds tasks are spread."""
-    seconds = checked_seconds(jitter, "jitter", zero=True, most=_LONGEST_JITTER)
-    return round(seconds * 1000)
 
 
 def checked_timing(every: Any, zone: Any = None) -> Timing:
@@ -368,7 +255,7 @@ def _never(cron: str) -> ConfigurationError:
 
 
 def _local(moment_ms: int, zone: str) -> datetime:
-    moment = _EPOCH + timedelta(milliseconds=moment_ms)
+    moment = EPOCH + timedelta(milliseconds=moment_ms)
     return moment if zone == "UTC" else moment.astimezone(_zone(zone))
 
 
@@ -386,8 +273,4 @@ def _zone(name: str) -> ZoneInfo:
         ) from error
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SOME_DAY_MS = 1_767_225_600_000
-_MISSED: tuple[Missed, ...] = get_args(Missed)
-_ENCODE = msgspec.json.Encoder().encode
-_DECODE = msgspec.json.Decoder(ScheduleDefinition).decode

@@ -19,7 +19,7 @@ from workstealing.chance import SYSTEM_CHANCE
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.sync_driver import Driver
-from workstealing.errors import BadEnvelope, ConfigurationError, UnknownEnvelope
+from workstealing.errors import ConfigurationError
 from workstealing.queue import upkeep_calls, worker_calls
 from workstealing.queue.steps import RedisCommand
 from workstealing.recruiting.job import Duty
@@ -397,7 +397,5 @@ def _lease_after(driver: Driver, key: str, worker: str, now_ms: int) -> list[flo
 
 
 def _name_of(delivery: Delivery) -> str:
-    try:
-        return Envelope.read(delivery.envelope).name
-    except (BadEnvelope, UnknownEnvelope):
-        return ""
+    read = Envelope.read_or_none(delivery.envelope)
+    return "" if read is None else read.name

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from workstealing.client.task import AsyncTask, Task, definition_of
+from workstealing.clock import EPOCH
 from workstealing.errors import ConfigurationError, UnknownTask, WorkStealingError
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import Envelope
@@ -32,7 +33,6 @@ __all__ = (
 AnyTask = Task[Any, Any] | AsyncTask[Any, Any] | str
 """A task, or the name of one."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SHOWN = 20
 
 
@@ -148,7 +148,7 @@ def own_arguments(
 
 def moment_of(time_ns: int) -> datetime:
     """Return a time of day in UTC."""
-    return _EPOCH + timedelta(microseconds=time_ns // 1000)
+    return EPOCH + timedelta(microseconds=time_ns // 1000)
 
 
 def _is_same(found: Any, given: Any) -> bool:

@@ -17,7 +17,8 @@ from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
-from workstealing.drivers.connection import is_plain, shut_down_sockets
+from workstealing.drivers.connection import is_plain
+from workstealing.drivers.reconnecting import shut_down_sockets
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt

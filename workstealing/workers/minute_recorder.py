@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.drivers.sync_driver import Driver
-from workstealing.errors import BadEnvelope, RedisError, UnknownEnvelope
+from workstealing.errors import RedisError
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.minute_calls import (
     BOUNDS_MS,
@@ -87,9 +87,8 @@ class MinuteRecorder:
         for task in tasks[:: len(tasks) // _SAMPLE + 1]:
             if task.attempt > 1 or len(task.envelope) > _LONGEST:
                 continue
-            try:
-                envelope = Envelope.read(task.envelope)
-            except (BadEnvelope, UnknownEnvelope):
+            envelope = Envelope.read_or_none(task.envelope)
+            if envelope is None:
                 continue
             since_ms = envelope.due or envelope.at
             name = envelope.ability

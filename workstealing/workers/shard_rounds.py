@@ -29,7 +29,7 @@ from workstealing.clock import Clock
 from workstealing.errors import RedisError
 from workstealing.queue.inspection_calls import Counts, counts
 from workstealing.queue.merged_counts import ended_since, merged_counts
-from workstealing.queue.shard_calls import Glimpse, glimpse
+from workstealing.queue.shard_calls import ShardStatus, shard_status
 from workstealing.queue.steps import Flow, ask
 from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.identity import WorkerIdentity
@@ -128,7 +128,7 @@ class ShardRounds:
         if len(shards) > 1:
             pool, _, index = self._identity.name.rpartition(".")
             first = (crc32(pool.encode()) + int(index)) % len(shards)
-            seen = yield from self._glimpses(range(len(shards)))
+            seen = yield from self._statuses(range(len(shards)))
             self._home = choose_home(seen, first, len(shards))
             self._note(seen, len(shards))
         return self._home
@@ -146,7 +146,7 @@ class ShardRounds:
             drawn = (self._chance.random() for _ in range(_SAMPLE))
             some = {others[int(one * len(others))] for one in drawn}
             wanted = {here, self._home} | self._deserted | self._unseen | some
-        seen = yield from self._glimpses(sorted(wanted))
+        seen = yield from self._statuses(sorted(wanted))
         self._note(seen, number)
         if is_idle and here != self._home and not self._has_worked:
             # If tasks wait here, this worker could not take them.
@@ -185,19 +185,19 @@ class ShardRounds:
         number = len(self._identity.shards.all)
         start = int(self._chance.random() * number)
         for turn in range(number):
-            seen = yield from self._glimpses([(start + turn) % number])
+            seen = yield from self._statuses([(start + turn) % number])
             for shard in seen:
                 return shard
         return None
 
-    def _glimpses(self, shards: range | list[int]) -> Flow[dict[int, Glimpse]]:
-        identity, found = self._identity, dict[int, Glimpse]()
+    def _statuses(self, shards: range | list[int]) -> Flow[dict[int, ShardStatus]]:
+        identity, found = self._identity, dict[int, ShardStatus]()
         for shard in shards:
             if self._clock.monotonic() < self._not_before.get(shard, -math.inf):
                 continue
             keys = identity.shards.all[shard]
             try:
-                seen = yield from ask(glimpse(keys, identity.settings))
+                seen = yield from ask(shard_status(keys, identity.settings))
                 if seen.is_overdue and not seen.members:
                     yield from upkeep(
                         keys,
@@ -206,11 +206,11 @@ class ShardRounds:
                         self._schedules,
                         self._observers,
                     )
-                    seen = yield from ask(glimpse(keys, identity.settings))
+                    seen = yield from ask(shard_status(keys, identity.settings))
                 if seen.due_ticks:
                     # Its members may be busy, or dead and not known to be.
                     yield from self._schedules.fire_due()
-                    seen = yield from ask(glimpse(keys, identity.settings))
+                    seen = yield from ask(shard_status(keys, identity.settings))
             except RedisError:
                 # Its node is away, and the next shards may be on the same node. Waiting
                 # for it takes time from tasks, so it is tried less and less often.
@@ -222,7 +222,7 @@ class ShardRounds:
             self._failures.pop(shard, None)
         return found
 
-    def _for_it(self, seen: Glimpse) -> Glimpse:
+    def _for_it(self, seen: ShardStatus) -> ShardStatus:
         """Count the parked tasks that this worker can run as waiting."""
         if not seen.parked:
             return seen
@@ -230,7 +230,7 @@ class ShardRounds:
         parked = tuple(one for one in seen.parked if one in known)
         return replace(seen, parked=parked, waiting=seen.waiting + len(parked))
 
-    def _note(self, seen: Mapping[int, Glimpse], number: int) -> None:
+    def _note(self, seen: Mapping[int, ShardStatus], number: int) -> None:
         self._number = number
         here = self._identity.keys.shard
         self._others_have_tasks = any(
@@ -253,7 +253,7 @@ class ShardRounds:
         self._deserted = (self._deserted - seen.keys()) | empty
 
 
-def choose_home(seen: Mapping[int, Glimpse], first: int, shards: int) -> int:
+def choose_home(seen: Mapping[int, ShardStatus], first: int, shards: int) -> int:
     """Return the shard with the fewest members; of equals, the next after the first.
 
     Workers that start together see the same numbers, and begin at different shards.
@@ -266,7 +266,7 @@ def choose_home(seen: Mapping[int, Glimpse], first: int, shards: int) -> int:
 
 
 def choose_shard(
-    seen: Mapping[int, Glimpse], here: int, home: int, *, is_idle: bool, draw: float
+    seen: Mapping[int, ShardStatus], here: int, home: int, *, is_idle: bool, draw: float
 ) -> int | None:
     """Return the shard to go to; None: stay.
 

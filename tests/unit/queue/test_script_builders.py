@@ -92,7 +92,7 @@ BUILT: tuple[Call[object], ...] = (
     schedule_calls.put_schedule(KEYS, "s", b"{}", tick=9),
     schedule_calls.remove_schedule(KEYS, "s"),
     shard_calls.declare_shards(KEYS, 8),
-    shard_calls.glimpse(KEYS, SETTINGS),
+    shard_calls.shard_status(KEYS, SETTINGS),
     task_output_calls.log(KEYS, "w.0", TASK, 1, b"{}"),
     task_output_calls.note(KEYS, "w.0", TASK, "progress", b"{}"),
     task_output_calls.read_log(KEYS, "t"),

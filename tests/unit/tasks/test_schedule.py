@@ -16,14 +16,16 @@ from workstealing.tasks.schedule import (
     LATE_MS,
     MOST_MISSED,
     PROMPT_MS,
-    ScheduleDefinition,
-    checked_jitter,
-    checked_missed,
     checked_schedule_name,
     checked_timing,
     due_ticks,
     jitter_of,
     tick_id,
+)
+from workstealing.tasks.schedule_definition import (
+    ScheduleDefinition,
+    checked_jitter,
+    checked_missed,
 )
 
 BERLIN = ZoneInfo("Europe/Berlin")

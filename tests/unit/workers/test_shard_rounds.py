@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from workstealing.errors import RedisUnavailable
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
-from workstealing.queue.shard_calls import Glimpse
+from workstealing.queue.shard_calls import ShardStatus
 from workstealing.testing import ManualClock
 from workstealing.workers.shard_rounds import ShardRounds, choose_home, choose_shard
 
 
-def seen(waiting: int = 0, members: int = 0, *parked: str) -> Glimpse:
-    return Glimpse(waiting, members, is_overdue=False, parked=parked)
+def seen(waiting: int = 0, members: int = 0, *parked: str) -> ShardStatus:
+    return ShardStatus(waiting, members, is_overdue=False, parked=parked)
 
 
 def test_a_home_is_where_the_fewest_workers_are() -> None:
@@ -98,7 +98,7 @@ def test_a_shard_that_nobody_is_in_becomes_the_home_of_one_of_several() -> None:
     st.floats(0, 1, exclude_max=True),
 )
 def test_it_never_goes_where_it_is_or_where_it_has_not_looked(
-    shards: dict[int, Glimpse], here: int, home: int, is_idle: bool, draw: float
+    shards: dict[int, ShardStatus], here: int, home: int, is_idle: bool, draw: float
 ) -> None:
     going = choose_shard(shards, here, home, is_idle=is_idle, draw=draw)
 
@@ -130,11 +130,11 @@ def rounds_of_two(
     return rounds
 
 
-def look(rounds: ShardRounds, *replies: Glimpse | RedisUnavailable) -> int | None:
+def look(rounds: ShardRounds, *replies: ShardStatus | RedisUnavailable) -> int | None:
     return play(rounds.look(is_idle=True), *replies)
 
 
-def play(flow: Any, *replies: Glimpse | RedisUnavailable) -> int | None:
+def play(flow: Any, *replies: ShardStatus | RedisUnavailable) -> int | None:
     left = iter(replies)
     try:
         next(flow)
@@ -207,9 +207,9 @@ class Ticks:
         return 1
 
 
-def ticking(next_ms: int, *, due: int = 0, waiting: int = 0) -> Glimpse:
+def ticking(next_ms: int, *, due: int = 0, waiting: int = 0) -> ShardStatus:
     """Return how a shard that nobody is in looks, with a schedule."""
-    return Glimpse(waiting, 0, False, due_ticks=due, next_tick_ms=next_ms)
+    return ShardStatus(waiting, 0, False, due_ticks=due, next_tick_ms=next_ms)
 
 
 def test_who_sees_a_tick_that_is_due_fires_it_and_goes_to_its_task() -> None:
@@ -258,7 +258,7 @@ def test_a_tick_of_a_shard_that_is_away_causes_no_hurry() -> None:
 
 def test_a_tick_of_a_shard_that_has_workers_is_theirs() -> None:
     rounds = rounds_of_two(ManualClock(), here=1)
-    theirs = Glimpse(0, 1, False, next_tick_ms=400)
+    theirs = ShardStatus(0, 1, False, next_tick_ms=400)
 
     look(rounds, theirs, seen(0, 1))
 
@@ -268,7 +268,7 @@ def test_a_tick_of_a_shard_that_has_workers_is_theirs() -> None:
 def test_a_shard_that_its_last_worker_has_left_is_looked_at_again() -> None:
     clock = ManualClock()
     rounds = rounds_of_two(clock)
-    own = Glimpse(0, 1, False, next_tick_ms=400)
+    own = ShardStatus(0, 1, False, next_tick_ms=400)
 
     assert look(rounds, own, seen(5, 1)) == 1
 

@@ -65,8 +65,8 @@
 -- ARG most_outcomes  int   that are kept
 -- ARG unknown        str   outcome of a task that must not be run twice
 -- ARG fitting        int   number of abilities that follow
--- ARGS abilities     str   name@version of what it may run; then reports: id, token, verdict,
---                          outcome, ms
+-- ARGS abilities_and_reports  str  name@version of what it may run; then reports: id, token,
+--                                  verdict, outcome, ms
 --
 -- Reply: tasks as id, token, attempt, envelope, …; what ability each takes; refused; loads as
 -- worker, length, … if it was given nothing; the time; which of the tasks somebody asked to cancel;
@@ -74,7 +74,7 @@
 
 -- First, its reports: tasks that it had have ended, or go back.
 
-local refused, reports_at = {}, abilities_at + fitting
+local refused, reports_at = {}, abilities_and_reports_at + fitting
 if #ARGV >= reports_at then settle(reports_at, #ARGV, refused) end
 local returned = 0
 -- Tasks that are still in `running` were given to it in a reply that got lost: they go back, too. A
@@ -101,7 +101,7 @@ end
 -- Which tasks fit: those that Python says are brief and may run here, unless they are for workers.
 
 local is_fitting = {}
-for i = abilities_at, abilities_at + fitting - 1 do is_fitting[ARGV[i]] = true end
+for i = abilities_and_reports_at, reports_at - 1 do is_fitting[ARGV[i]] = true end
 local is_any_too_long = redis.call('EXISTS', too_long) == 1
 
 -- A task that a worker died with may end this process, too. Workers can be replaced.

@@ -70,10 +70,10 @@
 -- ARG most_outcomes  int  that are kept
 -- ARG upkeep_ms      int  after which upkeep is overdue
 -- ARG held           int  number of strings before reports; -1: the worker is sure of what it holds
--- ARGS held_ids      str  the outcome of a task that was begun and is not held, and tasks of the
---                         worker; then reports: id, token, verdict, outcome, ms; verdict is
---                         one of done, cancelled, expired, failed, dead, forged, retry, back;
---                         failed and forged are dead, and counted apart too
+-- ARGS held_and_reports  str  the outcome of a task that was begun and is not held, and tasks of
+--                             the worker; then reports: id, token, verdict, outcome, ms; verdict
+--                             is one of done, cancelled, expired, failed, dead, forged, retry,
+--                             back; failed and forged are dead, and counted apart too
 --
 -- Reply: 'lost', or the time, tasks, refused, cancelled, victims, unfinished (-1: not counted this
 -- time), upkeep overdue, not due yet, waiting because of a pause, schedules that are due
@@ -82,7 +82,7 @@
 -- at most). Tasks is id, token, attempt, envelope, …; victims is worker, load, …; pauses is
 -- name, since when, … All behind upkeep overdue is left out where there is nothing of it.
 
-local reports_at, slice, refused = held_ids_at + math.max(0, held), 5 * 1000, {}
+local reports_at, slice, refused = held_and_reports_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
   settle(first, math.min(first + slice - 1, #ARGV), refused)
 end

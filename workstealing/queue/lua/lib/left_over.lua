@@ -19,31 +19,31 @@ end
 local function left_over(ids, envelopes)
   --- uses: cancelled
   if not is_there(cancelled) then return nil end
-  local is_left_over, number, is_met = {}, {}, {}
+  local is_left_over, counts, is_met = {}, {}, {}
   for n, text in ipairs(redis.call('HMGET', cancelled, unpack(ids))) do
     local id = ids[n]
     local may_be_there = not envelopes or envelopes[n]
     if text and (is_met[id] or not may_be_there or not is_in_inbox(id)) then
-      is_left_over[n], number[id] = true, tonumber(text)
+      is_left_over[n], counts[id] = true, tonumber(text)
     end
     is_met[id] = true
   end
-  return is_left_over, number
+  return is_left_over, counts
 end
 
 -- Forget those that are left over of the first ids, which are no longer in their inbox.
-local function forget_left_over(ids, last, is_left_over, number)
+local function forget_left_over(ids, last, is_left_over, counts)
   --- uses: cancelled
   local gone, fewer = {}, {}
   for n = 1, last do
     local id = ids[n]
     if is_left_over[n] then
-      number[id] = number[id] - 1
-      if number[id] > 0 then fewer[id] = true else gone[#gone + 1] = id end
+      counts[id] = counts[id] - 1
+      if counts[id] > 0 then fewer[id] = true else gone[#gone + 1] = id end
     end
   end
   if #gone > 0 then redis.call('HDEL', cancelled, unpack(gone)) end
   for id in pairs(fewer) do
-    if number[id] > 0 then redis.call('HSET', cancelled, id, number[id]) end
+    if counts[id] > 0 then redis.call('HSET', cancelled, id, counts[id]) end
   end
 end

@@ -13,12 +13,12 @@ end
 local function drop_cancelled(list)
   local ids, last = redis.call('LRANGE', list, 0, 499), 0
   if #ids == 0 then return end
-  local is_left_over, number = left_over(ids)
+  local is_left_over, counts = left_over(ids)
   if not is_left_over then return end
   while is_left_over[last + 1] do last = last + 1 end
   if last > 0 then
     redis.call('LPOP', list, last)
-    forget_left_over(ids, last, is_left_over, number)
+    forget_left_over(ids, last, is_left_over, counts)
   end
 end
 

@@ -4,13 +4,13 @@
 -- for. A worker that is alone needs no deque: the inbox serves it at less cost. Urgent
 -- tasks stay in their inbox, where every worker looks first: in a deque they would stand
 -- behind others.
-local function assign(inbox, number)
+local function assign(inbox, most)
   --- uses: lock, deque
-  local ids = redis.call('LPOP', inbox, number) or {}
+  local ids = redis.call('LPOP', inbox, most) or {}
   local holders = redis.call('HMGET', lock, unpack(ids))
-  local is_left_over, number
-  if is_odd then is_left_over, number = left_over(ids) end
-  if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
+  local is_left_over, counts
+  if is_odd then is_left_over, counts = left_over(ids) end
+  if is_left_over then forget_left_over(ids, #ids, is_left_over, counts) end
   local assigned, locked = {}, {}
   for n, id in ipairs(ids) do
     local is_free = not holders[n] and not (is_left_over and is_left_over[n])

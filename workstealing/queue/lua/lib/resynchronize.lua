@@ -4,9 +4,10 @@
 -- was begun and must not run twice is given up instead: its report was lost in a failover,
 -- and nobody will send another.
 local function resynchronize(number)
-  --- uses: running, deque, lock, held_ids_at
-  local is_held, unknown = {}, ARGV[held_ids_at]
-  for i = held_ids_at + 1, held_ids_at + number - 1 do is_held[ARGV[i]] = true end
+  --- uses: running, deque, lock, held_and_reports_at
+  local is_held, unknown = {}, ARGV[held_and_reports_at]
+  local last_held = held_and_reports_at + number - 1
+  for i = held_and_reports_at + 1, last_held do is_held[ARGV[i]] = true end
   local taken = redis.call('HGETALL', running)
   for n = #taken - 1, 1, -2 do
     local id = taken[n]

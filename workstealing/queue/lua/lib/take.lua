@@ -55,9 +55,9 @@ end
 local function accept(ids, is_own, inbox, envelopes)
   --- uses: task, lock, running, history, unique_of
   envelopes = envelopes or redis.call('HMGET', task, unpack(ids))
-  local is_left_over, number
-  if inbox and is_odd then is_left_over, number = left_over(ids, envelopes) end
-  if is_left_over then forget_left_over(ids, #ids, is_left_over, number) end
+  local is_left_over, counts
+  if inbox and is_odd then is_left_over, counts = left_over(ids, envelopes) end
+  if is_left_over then forget_left_over(ids, #ids, is_left_over, counts) end
   -- Nobody has a lock on what is in an inbox, unless it is left over. Of a single task, it
   -- is enough to learn that when it is locked.
   local is_single = #ids == 1 and not is_own
