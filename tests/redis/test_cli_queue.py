@@ -369,6 +369,7 @@ def test_stat_as_json_has_the_documented_fields(cli: QueueCli) -> None:
         "bytes",
         "steps",
         "shards",
+        "unreachable",
     ]
     assert (stat["waiting"], stat["totals"]["done"]) == (1, 1)
 

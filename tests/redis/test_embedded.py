@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -20,7 +21,7 @@ from redis import Redis
 from workstealing import connect
 from workstealing.drivers import embedded as embedding
 from workstealing.drivers.embedded import server_binary
-from workstealing.drivers.embedded_keeper import answers
+from workstealing.drivers.embedded_keeper import answers, locked
 from workstealing.errors import ConfigurationError, MissingExtra
 from workstealing.testing import wait_until
 from workstealing.testing.plugin import missing
@@ -615,3 +616,47 @@ def test_tests_start_the_server_that_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WORKSTEALING_TEST_SERVER", "/opt/redis/redis-server")
 
     assert server_binary() == Path("/opt/redis/redis-server")
+
+
+REPLACED = """
+import os, sys
+from pathlib import Path
+from urllib.parse import unquote
+from redis import Redis
+from workstealing.drivers.embedded import embedded, hold_over_exec
+
+if len(sys.argv) == 1:
+    url = embedded()
+    Redis.from_url(url).set("delayed", "task")
+    print(url, flush=True)
+    hold_over_exec()
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+print("replaced", flush=True)
+sys.stdin.readline()
+url = embedded()
+users = os.stat(Path(unquote(url.removeprefix("unix://"))).parent / "users")
+held = [fd for fd in range(100) if os.path.exists(f"/dev/fd/{fd}")]
+held = [fd for fd in held if os.path.samestat(os.fstat(fd), users)]
+print(Redis.from_url(url).get("delayed").decode(), len(held), flush=True)
+"""
+
+
+def test_a_program_that_is_replaced_by_another_goes_on_to_be_a_user(
+    runtime: Path, project: Path
+) -> None:
+    (project / "app.py").write_text(REPLACED)
+    process = subprocess.Popen(
+        [sys.executable, "app.py"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    assert process.stdout.readline() == "replaced\n"
+
+    with Path(unquote(url.removeprefix("unix://"))).with_name("users").open() as users:
+        assert not locked(users.fileno(), fcntl.LOCK_EX)
+    assert process.communicate("\n")[0] == "task 1\n"

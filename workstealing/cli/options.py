@@ -245,7 +245,9 @@ def imported_object(where: str, form: str, *kinds: type) -> Any:
         found = getattr(found, name)
     if not isinstance(found, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise ConfigurationError(f"{where} is a {type(found).__name__}, not a {wanted}")
+        kind = type(found).__name__
+        article = "an" if kind[0] in "AEIOUaeiou" else "a"
+        raise ConfigurationError(f"{where} is {article} {kind}, not a {wanted}")
     return found
 
 

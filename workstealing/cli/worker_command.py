@@ -35,6 +35,7 @@ from workstealing.cli.worker_output import (
     log_to_stderr,
 )
 from workstealing.client.task_queue import TaskQueue
+from workstealing.drivers.embedded import hold_over_exec
 from workstealing.inspecting import Inspector
 from workstealing.inspecting.formatting import plural
 from workstealing.pool.autoscale import Autoscale
@@ -280,6 +281,7 @@ def run_pool(
         stats.stolen,
     )
     if service.wants_restart:
+        hold_over_exec()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
     if code:
         # Threads that could not be stopped must not keep the process alive.

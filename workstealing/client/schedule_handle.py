@@ -18,7 +18,7 @@ from workstealing.client.task import (
     definition_of,
     options_of,
 )
-from workstealing.errors import ConfigurationError
+from workstealing.errors import ConfigurationError, PayloadInvalid
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.schedule import Missed, checked_schedule_name
 from workstealing.tasks.schedule_definition import (
@@ -194,9 +194,13 @@ class _AnyEvery(Generic[Q]):
         if not isinstance(function, Task | AsyncTask):
             task = self._queue.task(function)
         name = checked_schedule_name(task.name if self._name is None else self._name)
-        definition = scheduled_task(
-            self._queue, task, self._args, self._kwargs, **self._times
-        )
+        try:
+            definition = scheduled_task(
+                self._queue, task, self._args, self._kwargs, **self._times
+            )
+        except PayloadInvalid as error:
+            problem = f"{error.problem}: say what to pass, in arguments= of every()"
+            raise PayloadInvalid(error.task, error.field, problem) from None
         internals_of(self._queue).schedules.add(name, definition, keep=self._keep)
         return task
 

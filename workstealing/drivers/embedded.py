@@ -29,11 +29,12 @@ from workstealing.drivers import embedded_keeper
 from workstealing.drivers.embedded_keeper import answers, locked
 from workstealing.errors import ConfigurationError, MissingExtra, RedisUnavailable
 
-__all__ = ("embedded", "server_binary")
+__all__ = ("embedded", "hold_over_exec", "server_binary")
 
 _READY_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _NAMED_SERVER = "WORKSTEALING_TEST_SERVER"
+_HELD_BEFORE = "WORKSTEALING_HELD"
 _SERVERS_ON_PATH = ("valkey-server", "redis-server")
 _MARKS_OF_A_PROJECT = ("pyproject.toml", ".git")
 # Systems allow 104 to 108 bytes for the path of a Unix socket.
@@ -72,6 +73,16 @@ def embedded(persist: str | os.PathLike[str] | None = None) -> str:
             " that this user may write to, or run as the user who has this one"
         ) from error
     return f"unix://{quote(address)}"
+
+
+def hold_over_exec() -> None:
+    """Count what this process becomes by `exec` as a user of its servers, throughout.
+
+    Otherwise a server may end before the new program asks for it.
+    """
+    for descriptor in _held.values():
+        os.set_inheritable(descriptor, True)
+    os.environ[_HELD_BEFORE] = " ".join(map(str, _held.values()))
 
 
 def server_binary() -> Path:
@@ -188,6 +199,18 @@ def _hold(home: Path, end: float) -> None:
             raise RedisUnavailable(f"the embedded server in {home} does not end")
         time.sleep(_POLL_SECONDS)
     _held[home] = users
+    _release_former(users)
+
+
+def _release_former(users: int) -> None:
+    """Close what held the same server for the program that this one has replaced."""
+    former = os.environ.get(_HELD_BEFORE, "").split()
+    for word in former:
+        # A child that was given the environment has other files, or none.
+        with suppress(OSError, ValueError):
+            descriptor = int(word)
+            if descriptor != users and os.path.sameopenfile(descriptor, users):
+                os.close(descriptor)
 
 
 def _address_when_ready(home: Path, socket: Path, data: Path | None, end: float) -> str:

@@ -306,9 +306,10 @@ def _ended(keys: QueueKeys, found: _FoundTask) -> Sentences:
         ago = duration_ms(seen.now_ms - outcome.ended)
         took = duration_ms(outcome.took)
         where = f" on {outcome.worker}" if outcome.worker else ""
-        sentences.append(
-            f"It ended {ago} ago{where}, after {took}, in attempt {outcome.attempt}."
-        )
+        how = f"after {took}, in attempt {outcome.attempt}"
+        if outcome.state in ("cancelled", "expired") and not outcome.worker:
+            how = "while it was not running"
+        sentences.append(f"It ended {ago} ago{where}, {how}.")
     if not seen.events and outcome.ended and outcome.task:
         sentences += yield from _waits_of_others(keys, outcome)
     if seen.dead_at_ms is not None:

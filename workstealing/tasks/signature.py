@@ -288,6 +288,11 @@ def _refuse_unnamed(parameter: inspect.Parameter, task: str) -> None:
         )
     if parameter.name.startswith("__"):
         raise NotATask(f"task '{task}': rename '{parameter.name}', without the '__'")
+    if parameter.name == "self":
+        raise NotATask(
+            f"task '{task}' has the parameter 'self', but a task is a function of its"
+            " own: for its id, log and progress, take `context: ExecutionContext`"
+        )
 
 
 _INSTEAD: dict[Any, str] = {

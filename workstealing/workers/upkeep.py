@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from workstealing._checks import checked_queue_name
+from workstealing._logs import BackgroundLogger
 from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import QueueInternals, internals_of
 from workstealing.client.queue_schedules import QueueSchedules
@@ -33,6 +34,8 @@ from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.side_connection import SideConnection
 
 __all__ = ("AsyncWorkStealer", "WorkStealer", "emit_rescued", "upkeep")
+
+logger = BackgroundLogger(__name__)
 
 _BATCH = 200
 _PAGE = 100
@@ -183,6 +186,14 @@ def _reassign(
         call = upkeep_calls.reassign(keys, settings, worker, most=_BATCH)
         rescued = yield from ask(call)
         returned += max(0, rescued.returned)
+        if rescued.returned > 0 or rescued.given_up:
+            logger.warning(
+                "worker %s died: its lease has ended; %d of its tasks go to others, and"
+                " %d are given up",
+                worker,
+                max(0, rescued.returned),
+                len(rescued.given_up),
+            )
         if observers is not None:
             emit_rescued(observers, worker, rescued)
     return returned

@@ -27,6 +27,7 @@ from workstealing import (
     WorkerPool,
     WorkStealer,
 )
+from workstealing._logs import flush_logs
 from workstealing.errors import (
     ConfigurationError,
     ResourceFailed,
@@ -682,3 +683,17 @@ def test_a_missing_package_is_named_with_its_extra(package: str) -> None:
     )
 
     assert "pip install 'workstealing[testing]'" in done.stdout
+
+
+def test_whoever_reads_logs_learns_that_a_worker_has_died(
+    memory_queue: MemoryQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = memory_queue.task(name="echo")(lambda text: text)
+    task.submit("hello")
+    memory_queue.crash(at="begin")
+
+    memory_queue.drain(until="all")
+
+    assert flush_logs()
+    (said,) = (text for text in caplog.messages if "its lease has ended" in text)
+    assert "1 of its tasks go to others, and 0 are given up" in said
