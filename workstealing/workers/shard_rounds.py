@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from zlib import crc32
 
+from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.client.queue_schedules import QueueSchedules
 from workstealing.clock import Clock
@@ -37,14 +38,22 @@ from workstealing.workers.upkeep import upkeep
 
 __all__ = ("ShardRounds", "choose_home", "choose_shard")
 
+logger = BackgroundLogger(__name__)
+
 # The shard that has all schedules.
 _FIRST = 0
 _LOOK_SECONDS = 1.0
 # Between two looks, if the worker has run out of tasks and others have some; and the
 # shortest time between any two.
 _HURRIED_LOOK_SECONDS = 0.02
+# How long to leave a shard alone that cannot be reached: many times as long as it took
+# to find out, so that this takes little time from tasks; at first not for long.
+_LEAST_AWAY_SECONDS = 2.0
 _AWAY_SECONDS = 10.0
 _MOST_DOUBLINGS = 4
+_AWAY_FACTOR = 20.0
+# If it took longer, others that may be on the same node are not looked at.
+_QUICK_SECONDS = 0.05
 _FRUITLESS_SECONDS = 5.0
 # For how long a shard is looked at that had parked tasks which this worker can run.
 _NEEDED_SECONDS = 60.0
@@ -181,7 +190,7 @@ class ShardRounds:
     def escape(self) -> Flow[int | None]:
         """Return another shard that can be reached, if the one that it is in cannot."""
         here = self._identity.keys.shard
-        self._not_before[here] = self._clock.monotonic() + _AWAY_SECONDS
+        self._not_before[here] = self._clock.monotonic() + _LEAST_AWAY_SECONDS
         number = len(self._identity.shards.all)
         start = int(self._chance.random() * number)
         for turn in range(number):
@@ -196,6 +205,7 @@ class ShardRounds:
             if self._clock.monotonic() < self._not_before.get(shard, -math.inf):
                 continue
             keys = identity.shards.all[shard]
+            began_at = self._clock.monotonic()
             try:
                 seen = yield from ask(shard_status(keys, identity.settings))
                 if seen.is_overdue and not seen.members:
@@ -211,16 +221,30 @@ class ShardRounds:
                     # Its members may be busy, or dead and not known to be.
                     yield from self._schedules.fire_due()
                     seen = yield from ask(shard_status(keys, identity.settings))
-            except RedisError:
-                # Its node is away, and the next shards may be on the same node. Waiting
-                # for it takes time from tasks, so it is tried less and less often.
-                failures = self._failures[shard] = self._failures.get(shard, 0) + 1
-                away = _AWAY_SECONDS * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
-                self._not_before[shard] = self._clock.monotonic() + away
-                break
+            except RedisError as error:
+                took = self._clock.monotonic() - began_at
+                self._leave_alone(shard, took, error)
+                if took > _QUICK_SECONDS:
+                    break
+                continue
             found[shard] = self._for_it(seen)
-            self._failures.pop(shard, None)
+            if self._failures.pop(shard, 0):
+                logger.info("worker %s reaches shard %d again", identity.name, shard)
         return found
+
+    def _leave_alone(self, shard: int, took: float, error: RedisError) -> None:
+        """Look at a shard less and less often while its node is away."""
+        failures = self._failures[shard] = self._failures.get(shard, 0) + 1
+        longest = _AWAY_SECONDS * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
+        away = max(_LEAST_AWAY_SECONDS, min(_AWAY_FACTOR * took, longest))
+        self._not_before[shard] = self._clock.monotonic() + away
+        if failures == 1:
+            logger.warning(
+                "worker %s cannot reach shard %d, whose tasks wait: %s",
+                self._identity.name,
+                shard,
+                error,
+            )
 
     def _for_it(self, seen: ShardStatus) -> ShardStatus:
         """Count the parked tasks that this worker can run as waiting."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workstealing._logs import flush_logs
 from workstealing.errors import RedisUnavailable
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
@@ -142,7 +144,8 @@ def play(flow: Any, *replies: ShardStatus | RedisUnavailable) -> int | None:
             reply = next(left)
             if isinstance(reply, RedisUnavailable):
                 flow.throw(reply)
-            flow.send(reply)
+            else:
+                flow.send(reply)
     except StopIteration as end:
         going: int | None = end.value
         return going
@@ -251,7 +254,7 @@ def test_a_tick_of_a_shard_that_is_away_causes_no_hurry() -> None:
 
     look(rounds, ticking(400), seen(0, 1))
     clock.advance(0.5)
-    look(rounds, RedisUnavailable("its node is away"))
+    look(rounds, RedisUnavailable("its node is away"), seen(0, 1))
 
     assert rounds.rest_seconds == pytest.approx(1.0)
 
@@ -273,3 +276,61 @@ def test_a_shard_that_its_last_worker_has_left_is_looked_at_again() -> None:
     assert look(rounds, own, seen(5, 1)) == 1
 
     assert rounds.seconds_to_look(is_idle=False) == pytest.approx(0.4)
+
+
+def looks_until_it_is_tried_again(
+    rounds: ShardRounds, clock: ManualClock, took: float
+) -> list[int]:
+    """Fail to reach the other shard, again and again; return the seconds in between."""
+    pauses = []
+    for _ in range(6):
+        flow = rounds.look(is_idle=True)
+        next(flow)
+        flow.send(seen(0, 1))
+        clock.advance(took)
+        with pytest.raises(StopIteration):
+            flow.throw(RedisUnavailable("its node is away"))
+        failed_at = clock.monotonic()
+        while True:
+            clock.advance(1)
+            flow = rounds.look(is_idle=True)
+            next(flow)
+            try:
+                flow.send(seen(0, 1))
+            except StopIteration:
+                continue
+            flow.close()
+            break
+        pauses.append(round(clock.monotonic() - failed_at))
+    return pauses
+
+
+@pytest.mark.parametrize(
+    ("took", "pauses"),
+    [(0.001, [2, 2, 2, 2, 2, 2]), (5.0, [10, 20, 40, 80, 100, 100])],
+)
+def test_a_node_that_refuses_is_tried_often_and_one_that_hangs_less_and_less(
+    took: float, pauses: list[int]
+) -> None:
+    clock = ManualClock()
+    rounds = rounds_of_two(clock)
+
+    assert looks_until_it_is_tried_again(rounds, clock, took) == pauses
+
+
+def test_a_shard_that_comes_and_goes_is_logged_once_each(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    clock = ManualClock()
+    rounds = rounds_of_two(clock)
+
+    for reply in (RedisUnavailable("refused"), RedisUnavailable("refused"), seen(0, 1)):
+        look(rounds, seen(0, 1), reply)
+        clock.advance(3)
+
+    assert flush_logs()
+    assert caplog.messages == [
+        "worker w.0 cannot reach shard 1, whose tasks wait: refused",
+        "worker w.0 reaches shard 1 again",
+    ]
