@@ -9,11 +9,15 @@ decorator that gives it again, and comes first in the next run.
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 pytest_plugins = ["workstealing.testing.plugin"]
+
+# What a shell starts in the background ignores this signal, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _IS_FRESH = bool(os.environ.get("FRESH_EXAMPLES"))
 

@@ -591,7 +591,7 @@ async def test_in_the_callers_event_loop_it_runs_tasks_of_all_queues(app: Any) -
         ("both", {"weights": "31"}, "one number for each queue, 2 in all"),
         ("both", {"weights": [1, 0]}, "the weight of a queue must be above 0"),
         ("both", {"weights": [1, "x"]}, "the weight of a queue must be a number"),
-        ("both", {"weights": [3, 1], "strict": True}, "weights, not both"),
+        ("both", {"weights": [3, 1], "strict": True}, "exclude each other"),
     ],
 )
 def test_queues_and_weights_that_make_no_sense_are_refused(
