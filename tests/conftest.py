@@ -8,6 +8,7 @@ decorator that gives it again, and comes first in the next run.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -37,3 +38,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("untimed")
+
+
+def pytest_collection_finish() -> None:
+    """Leave thousands of tests out of each collection of garbage from here on."""
+    gc.collect()
+    gc.freeze()

@@ -47,7 +47,13 @@ def run(redis_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "first_task" else pytest.param(name, marks=pytest.mark.slow)
+        for name in EXAMPLES
+    ],
+)
 def test_an_example_runs_to_its_end(name: str, run: Run) -> None:
     done = run(name, *_short(name))
 

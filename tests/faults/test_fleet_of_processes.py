@@ -12,7 +12,7 @@ import pytest
 from benchmarks.fleet import RealFleet
 from workstealing.testing import Server
 
-EVERY = 0.5
+EVERY = 0.3
 """Seconds; short, so that there are enough slices to count."""
 SLICES = 12
 

@@ -31,11 +31,11 @@ def fenced(replicas: int = 1, **more: Any) -> Call[Any]:
 
 
 async def call_sync(url: str, call: Call[Any]) -> Any:
-    return await asyncio.to_thread(driver(url).call, call)
+    return await asyncio.to_thread(driver(url, "tasks").call, call)
 
 
 async def call_asyncio(url: str, call: Call[Any]) -> Any:
-    drives = async_driver(url)
+    drives = async_driver(url, "tasks")
     try:
         return await drives.call(call)
     finally:
@@ -43,7 +43,7 @@ async def call_asyncio(url: str, call: Call[Any]) -> Any:
 
 
 async def call_dedicated(url: str, call: Call[Any]) -> Any:
-    drives = dedicated(driver(url))
+    drives = dedicated(driver(url, "tasks"))
     try:
         return await asyncio.to_thread(drives.call, call)
     finally:
@@ -51,7 +51,7 @@ async def call_dedicated(url: str, call: Call[Any]) -> Any:
 
 
 async def call_ahead(url: str, call: Call[Any]) -> Any:
-    drives = dedicated(driver(url))
+    drives = dedicated(driver(url, "tasks"))
     drives.call(RedisCommand(("PING",), str))
     drives.send(call)
     try:

@@ -66,6 +66,7 @@ _FAINT = """() => {
 PARTS = 3
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_fits_and_can_be_read_and_axe_finds_nothing(
