@@ -34,6 +34,8 @@ FOLDERS = (
     "tests/redis",
     "tests/integrations",
 )
+# What .ci/run and .ci/matrix run before any change lands.
+IN_CI = {"Valkey": FOLDERS, "Redis 6.2": FOLDERS[:3]}
 SEEN = FOLDER / "seen.json"
 PIP = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(FOLDER))
 # Each run ends with the line "5 failed, 12 passed, 3 skipped in 8.31s".
@@ -112,7 +114,7 @@ def note(server: str, folder: str, counts: Counter[str]) -> None:
     page, rows = PAGE.read_text(), [("server", *(f"`{one}`" for one in FOLDERS))]
     rows.append(("---",) * len(rows[0]))
     rows += [
-        (name, *(_cell(known[name].get(one)) for one in FOLDERS))
+        (name, *(_cell(name, one, known[name].get(one)) for one in FOLDERS))
         for name in sorted(known)
     ]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -120,9 +122,10 @@ def note(server: str, folder: str, counts: Counter[str]) -> None:
     PAGE.write_text(place.sub(lambda _: table, page))
 
 
-def _cell(seen: dict[str, Any] | None) -> str:
+def _cell(server: str, folder: str, seen: dict[str, Any] | None) -> str:
     if seen is None:
-        return "not run"
+        by_ci = (part for name, part in IN_CI.items() if server.startswith(name))
+        return "in CI" if folder in next(by_ci, ()) else "not run"
     words = ("passed", "failed", "skipped")
     return ", ".join(f"{seen[one]} {one}" for one in words if seen.get(one)) + (
         f" ({seen['day']})"
