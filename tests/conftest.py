@@ -8,7 +8,6 @@ decorator that gives it again, and comes first in the next run.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 
@@ -38,9 +37,3 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("untimed")
-
-
-def pytest_collection_finish() -> None:
-    """Leave thousands of tests out of each collection of garbage from here on."""
-    gc.collect()
-    gc.freeze()

@@ -110,6 +110,29 @@ def test_a_loop_is_interrupted() -> None:
     assert running.call.is_sent
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="it collects elsewhere")
+def test_no_garbage_is_collected_while_all_threads_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If it is, the interpreter may wait for a lock that it holds itself."""
+    collects: list[bool] = []
+
+    def looked_at() -> object:
+        collects.append(gc.isenabled())
+        return sys._current_frames()
+
+    # What sends must be a function of C; what looks first need not.
+    monkeypatch.setattr(interruptible, "_current_frames", looked_at)
+    assert interruptible._frames_down_to(_spin.__code__, 0) is None
+    monkeypatch.undo()
+    running = Running(_spin)
+    running.interrupt()
+
+    assert running.end() is StopWork
+    assert collects == [False]
+    assert gc.isenabled()
+
+
 def test_a_broad_except_does_not_swallow_it() -> None:
     def stubborn(begun: Event) -> None:
         begun.set()

@@ -19,6 +19,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, starmap
 from operator import attrgetter
 from threading import Lock, get_ident
@@ -282,7 +283,8 @@ def _frames_down_to(code: CodeType, ident: int) -> list[FrameType] | None:
     None if there is no such frame. If the thread is this one, the frames of this
     module that ask are left out.
     """
-    frame = _current_frames().get(ident)
+    with _no_collection():
+        frame = _current_frames().get(ident)
     if ident == get_ident():
         while frame is not None and frame.f_globals is globals():
             if frame.f_code is code:
@@ -341,12 +343,30 @@ def _send_if_unmoved(
         map(_lasti, frames),
         map(_back, frames[:-1]),
     )
-    # fmt: off
-    tops, counts, *now = probe
-    if ident in tops and tops[ident] is top and now == expected and counts[0] < limit:
-        return raw(ident, exception) == 1
-    # fmt: on
+    with _no_collection():
+        # fmt: off
+        tops, counts, *now = probe
+        if (ident in tops and tops[ident] is top
+                and now == expected and counts[0] < limit):
+            return raw(ident, exception) == 1
+        # fmt: on
     return False
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from running while all threads are looked at.
+
+    Up to 3.11, if it did, the interpreter could wait for a lock that it holds itself.
+    """
+    if not (_COLLECTS_ANYWHERE and gc.isenabled()):
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _caller(frame: FrameType) -> FrameType | None:
