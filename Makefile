@@ -34,7 +34,7 @@ quick: .venv/test-ready
 test: .venv/test-ready
 	$(TEST) -n $(TESTERS) --dist worksteal -m 'not slow'
 
-# What takes long: a million tasks, a soak, all examples, each page in a browser.
+# What takes long: a million tasks, a soak, rehearsals, all examples, pages in a browser.
 # And what others might send, of which `make test` draws the same each time.
 slow: export FRESH_EXAMPLES = yes
 slow: .venv/test-ready

@@ -14,6 +14,8 @@ from workstealing import AsyncTaskQueue, ExecutionContext, TaskQueue
 from workstealing.errors import StopWork
 from workstealing.testing import Rehearsal, rehearse
 
+pytestmark = pytest.mark.slow
+
 # Nobody can reach it: a rehearsal must not even try.
 queue = TaskQueue("rehearsed", "redis://nowhere.invalid:6379/0")
 others = TaskQueue("others", "redis://nowhere.invalid:6379/0")

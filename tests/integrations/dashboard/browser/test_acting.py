@@ -9,6 +9,8 @@ import pytest
 from .conftest import OpenPage
 from .shop import READ_ONLY, Shop
 
+pytestmark = pytest.mark.slow
+
 WITH_AND_WITHOUT = pytest.mark.parametrize(
     "script", [True, False], ids=["script", "no-script"]
 )

@@ -12,6 +12,8 @@ from workstealing.testing import Server
 from .conftest import OpenPage
 from .shop import Shop
 
+pytestmark = pytest.mark.slow
+
 
 def _path(shop: Shop, page: str, **more: str) -> str:
     where = {"queue": shop.queue.name, "run": "default", **more}
