@@ -392,7 +392,9 @@ async def test_a_planned_failover_is_followed_before_the_old_primary_is_demoted(
 
 
 # As docs/production.md advises; it may not ask for a role by ROLE.
-RIGHTS = "on >pw resetkeys ~* resetchannels &* +@all -@admin -@dangerous"
+RIGHTS = (
+    "on >pw resetkeys ~* resetchannels &* +@all -@admin -@dangerous +client|setname"
+)
 
 
 @pytest.mark.parametrize("protocol", [2, 3])

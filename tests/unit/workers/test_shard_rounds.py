@@ -321,7 +321,9 @@ def test_a_node_that_refuses_is_tried_often_and_one_that_hangs_less_and_less(
 def test_a_shard_that_comes_and_goes_is_logged_once_each(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    assert flush_logs(), "of other tests"
     caplog.set_level(logging.INFO)
+    caplog.clear()
     clock = ManualClock()
     rounds = rounds_of_two(clock)
 
