@@ -340,12 +340,13 @@ def find_queues() -> Flow[QueuesFound]:
     of each node; `is_all` is False if there were more, or if a node is away.
     """
     found: set[tuple[str, str]] = set()
-    is_all, nodes = True, Nodes.parse((yield Nodes()))
+    is_all, nodes, away = True, Nodes.parse((yield Nodes())), 0
     for node in nodes:
         try:
             some, is_whole = yield from _find_on_node(node)
         except RedisUnavailable:
-            if len(nodes) == 1:
+            away += 1
+            if away == len(nodes):
                 raise
             some, is_whole = set(), False
         found |= some
