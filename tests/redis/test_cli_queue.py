@@ -399,6 +399,17 @@ def test_stat_says_when_there_is_no_such_queue_and_which_there_are(
     assert first.startswith("thumbnals/default on unix:")
     assert first.endswith("there is no such queue, or it was never used")
     assert f"{cli.queue.name}/default" in second
+    assert ended.exit_code == 1
+    assert cli.run("stat").exit_code == 0
+
+
+def test_stat_as_json_of_no_such_queue_prints_it_and_exits_with_one(
+    cli: QueueCli,
+) -> None:
+    ended = cli.run("stat", "--json")
+
+    assert json.loads(ended.stdout)["is_known"] is False
+    assert ended.exit_code == 1
 
 
 def test_stat_never_prints_a_password(redis_server: Server, key_prefix: str) -> None:
@@ -594,7 +605,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_dead_lists_and_changes_nothing(cli: QueueCli) -> None:
-    assert "no dead letters" in cli.run("dead").output
+    cli.echo.submit("hi")
+    assert cli.run("dead").output == "no dead letters\n"
     _dead(cli)
 
     listed = cli.run("dead", "--limit", "2")
@@ -671,6 +683,7 @@ def test_without_a_terminal_more_than_one_dead_letter_needs_a_yes(
 
 
 def test_all_of_no_dead_letters_is_no_question(cli: QueueCli) -> None:
+    cli.echo.submit("hi")
     assert cli.run("replay", "--all").output == "0 replayed\n"
     assert cli.run("drop", "--all").output == "0 dropped\n"
 
@@ -838,12 +851,26 @@ def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
         assert "there is no task nobody" in missing.stderr
 
 
-@pytest.mark.parametrize("words", [("why", "one"), ("count",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("why", "one"),
+        ("count", "--state", "dead"),
+        ("ls",),
+        ("ls", "--json"),
+        ("tree",),
+        ("dead",),
+        ("cancel", "--all"),
+        ("replay", "--all", "--yes"),
+        ("drop", "--state", "failed"),
+        ("purge", "--task", "nobody"),
+    ],
+)
 def test_a_mistyped_queue_is_noticed(cli: QueueCli, words: tuple[str, ...]) -> None:
     mistyped = cli.run(*words)
     cli.echo.submit("hi")
     cli.drain()
-    known = cli.run(*words, *(["--state", "dead"] if words == ("count",) else []))
+    known = cli.run(*words)
 
     assert f"there is no queue {cli.queue.name}/default" in mistyped.stderr
-    assert known.stderr == ""
+    assert "there is no queue" not in known.stderr

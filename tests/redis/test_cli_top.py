@@ -51,6 +51,21 @@ def test_once_prints_one_frame(queue: TaskQueue, redis_server: Server) -> None:
     assert rates.split()[:2] == ["0.0", "0.0"]
 
 
+def test_once_of_no_such_queue_says_so_and_exits_with_one(
+    redis_server: Server, key_prefix: str
+) -> None:
+    ended = CliRunner().invoke(
+        workstealing,
+        [
+            *("top", "--once", "--interval", "0.1"),
+            *("--queue", key_prefix, "--redis", redis_server.url),
+        ],
+    )
+
+    assert "there is no such queue" in ended.output
+    assert ended.exit_code == 1
+
+
 def test_once_without_a_server_is_one_clear_line() -> None:
     ended = CliRunner().invoke(
         workstealing,

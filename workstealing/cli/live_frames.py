@@ -27,6 +27,11 @@ class LiveFrame:
     silent_ms: int = 0
     """For how long."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether what is watched exists."""
+        return True
+
     def unreachable(self) -> list[PagePart]:
         """Return a line that says so, if Redis is unreachable."""
         if not self.problem:

@@ -140,7 +140,10 @@ def change_in_bulk(
         if number > 1:
             confirm(f"{verb} {plural(number, noun)}", yes=False)
     with _progress(verb) as tell:
-        return change(**selection, on_progress=tell)
+        result = change(**selection, on_progress=tell)
+    if not result.matched:
+        warn_of_unknown(queue)
+    return result
 
 
 @contextmanager

@@ -44,7 +44,7 @@ from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
 from workstealing.cli.queue_tables import task_table, tree_lines
 from workstealing.cli.tables import PagePart, print_page
-from workstealing.cli.unknown_queue import warn_of_unknown
+from workstealing.cli.unknown_queue import no_such_queue, warn_of_unknown
 from workstealing.inspecting import PLACES, Inspector
 from workstealing.tasks.outcome import State
 
@@ -74,14 +74,14 @@ def _ls(limit: int, as_json: bool, **where: Any) -> None:
     queue, words = chosen_queue(**where)
     place = single_word(words, "one place", "inbox")
     tasks = Inspector(queue).ls(place, limit)
+    if not tasks:
+        say(no_such_queue(queue) or f"no tasks in {place}", err=True)
     if as_json:
         rows = [dataclasses.asdict(task) for task in tasks]
         click.echo(json.dumps(rows, default=msgspec.to_builtins))
     elif tasks:
         now_ms = time.time_ns() // 1_000_000
         print_page([task_table(tasks, now_ms)], open_console())
-    else:
-        click.echo(f"no tasks in {place}", err=True)
 
 
 @queue_command.command("cat")
@@ -118,8 +118,12 @@ def _tree(limit: int, **where: Any) -> None:
     """Show a queue as folders, with .lock and .done marks."""
     queue, words = chosen_queue(**where)
     no_more_words(words)
-    for line in tree_lines(Inspector(queue).tree(limit)):
+    root = Inspector(queue).tree(limit)
+    for line in tree_lines(root):
         click.echo(line)
+    (run,) = root.children
+    if not any(folder.children for folder in run.children):
+        warn_of_unknown(queue)
 
 
 @queue_command.command("why")

@@ -28,6 +28,7 @@ from workstealing.cli.queue_bulk import (
 )
 from workstealing.cli.queue_tables import task_table
 from workstealing.cli.tables import print_page
+from workstealing.cli.unknown_queue import no_such_queue
 from workstealing.cli.worker_output import log_options
 from workstealing.client.bulk import DEAD_LETTERS
 from workstealing.client.handle import TaskHandle
@@ -147,7 +148,7 @@ def dead_command(limit: int, **where: Any) -> None:
     seen = queue.counts()
     tasks = Inspector(queue).ls("dead", limit)
     if not tasks:
-        click.echo("no dead letters", err=True)
+        say(no_such_queue(queue) or "no dead letters", err=True)
         return
     table = task_table(tasks, seen.now_ms)
     if seen.dead > len(tasks):

@@ -56,7 +56,10 @@ _MOST_WORKERS = 20
 )
 @clear_errors()
 def stat_command(follow: bool, as_json: bool, **where: Any) -> None:
-    """Show counts, workers, totals, upkeep and memory of a queue."""
+    """Show counts, workers, totals, upkeep and memory of a queue.
+
+    Exits with 1 if there is no such queue; with --follow it waits for it.
+    """
     queue, words = chosen_queue(**where)
     no_more_words(words)
     inspector, console = Inspector(queue), open_console()
@@ -68,6 +71,7 @@ def stat_command(follow: bool, as_json: bool, **where: Any) -> None:
             print_page(_page(seen), console)
         if not seen.is_known:
             say(queues_instead(inspector), err=True)
+            raise SystemExit(1)
         return
     try:
         _follow(inspector, console, as_json)

@@ -70,8 +70,9 @@ def top_command(once: bool, interval: float, side_work: bool, **where: Any) -> N
     run, task names with rates and durations, workers, and upkeep; arrows scroll.
 
     If Redis is unreachable, it shows the last numbers and keeps trying. With --once it
-    reads the queue twice, one interval apart, to compute rates. In a pipe it prints
-    frame after frame, with all views in each.
+    reads the queue twice, one interval apart, to compute rates, and exits with 1 if
+    there is no such queue. In a pipe it prints frame after frame, with all views in
+    each.
 
     With --side-work it shows what recruiters have published in the last hour: per job
     how often it was drawn and what came of it, its share of time, whether it is
@@ -131,7 +132,10 @@ def _show(watched: _WatchedPage[F], once: bool, interval: float) -> None:
     console = open_console()
     keys = tuple(watched.titles)
     if once:
-        print_page(watched.lay_out(watched.read(), keys), console)
+        frame = watched.read()
+        print_page(watched.lay_out(frame, keys), console)
+        if not frame.is_known:
+            raise SystemExit(1)
     elif can_be_redrawn(console):
         _Screen(watched, console, interval).watch()
     else:

@@ -55,6 +55,11 @@ class TopFrame(LiveFrame):
     running: tuple[TaskRow, ...] = ()
     """Some of the tasks that run."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is such a queue, as far as it was read."""
+        return self.stat is None or self.stat.is_known
+
 
 def top_parts(frame: TopFrame, keys: Sequence[str]) -> list[PagePart]:
     """Lay out a frame as the views of these keys show it; in a pipe, as all do."""

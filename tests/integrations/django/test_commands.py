@@ -51,7 +51,7 @@ def test_processes_of_a_worker_set_the_site_up(site: Manage) -> None:
 
 
 def test_the_options_of_django_are_not_in_the_way(site: Manage) -> None:
-    words = ("stat", "parcels", "--json", "--settings=bazaar.settings")
+    words = ("ls", "parcels", "--json", "--settings=bazaar.settings")
 
     assert site("workstealing_queue", *words).returncode == 0
 
