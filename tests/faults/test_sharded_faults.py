@@ -104,6 +104,11 @@ def test_while_a_node_is_away_an_operator_sees_the_shards_of_the_others(
             seen = CliRunner().invoke(workstealing, ["queue", "stat", *where])
             named = f"{len(lost)} of 8 shards cannot be reached: "
             assert named in " ".join(seen.stdout.split())
+            watched = CliRunner().invoke(
+                workstealing, ["top", "--once", "--interval", "0.1", *where]
+            )
+            assert (watched.exit_code, named in watched.stdout) == (0, True)
+            assert Inspector(queue).events().releases, "of the shard of the worker"
             checked = CliRunner().invoke(
                 workstealing, ["worker", "--check", *where, "--pool", "mail"]
             )

@@ -16,7 +16,7 @@ from workstealing.errors import (
 )
 from workstealing.queue.scripts import Script
 
-__all__ = ("CLIENT_ERRORS", "is_wrong_server", "translated")
+__all__ = ("CLIENT_ERRORS", "is_wrong_server", "timed_out", "translated")
 
 # What redis-py raises; its Cluster client has errors outside of its own tree.
 CLIENT_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
@@ -97,6 +97,11 @@ def translated(
     if isinstance(error, _UNAVAILABLE) or text.startswith(_NO_CLUSTER):
         return RedisUnavailable(f"the server did not answer: {text}")
     return RedisError(text)
+
+
+def timed_out(error: RedisUnavailable) -> bool:
+    """Return whether a server was waited for until the time was up."""
+    return isinstance(error.__cause__, (exceptions.TimeoutError, TimeoutError))
 
 
 def is_wrong_server(error: BaseException) -> bool:

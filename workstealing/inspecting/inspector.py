@@ -124,12 +124,15 @@ class Inspector:
     def history(self, now_ms: int, minutes: int = 60) -> QueueHistory:
         """Return what ended in the minutes before a moment, by task name; 480 at most.
 
-        Workers add to it every few seconds.
+        Workers add to it every few seconds. Shards whose node is away are left out.
         """
         return self._parts.driver.run(self._flows.history(now_ms, minutes))
 
     def events(self) -> QueueEvents:
-        """Return the last 200 steals, and the last 50 releases that joined."""
+        """Return the last 200 steals, and the last 50 releases that joined.
+
+        Shards whose node is away are left out.
+        """
         return self._parts.driver.run(self._flows.events())
 
     def log_tail(self, task_id: str, limit: int = 200) -> LogTail:
@@ -214,12 +217,15 @@ class AsyncInspector:
     async def history(self, now_ms: int, minutes: int = 60) -> QueueHistory:
         """Return what ended in the minutes before a moment, by task name; 480 at most.
 
-        Workers add to it every few seconds.
+        Workers add to it every few seconds. Shards whose node is away are left out.
         """
         return await self._parts.driver.run(self._flows.history(now_ms, minutes))
 
     async def events(self) -> QueueEvents:
-        """Return the last 200 steals, and the last 50 releases that joined."""
+        """Return the last 200 steals, and the last 50 releases that joined.
+
+        Shards whose node is away are left out.
+        """
         return await self._parts.driver.run(self._flows.events())
 
     async def log_tail(self, task_id: str, limit: int = 200) -> LogTail:

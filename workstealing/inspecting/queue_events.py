@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+from workstealing.inspecting.reachable_shards import read_reachable
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import number, shown
 from workstealing.queue.steps import Flow, RedisCommand, ask
@@ -15,6 +16,9 @@ __all__ = ("QueueEvents", "Release", "Steal", "read_events")
 # As many as the scripts keep.
 _STEALS = 200
 _RELEASES = 50
+
+_Entries: TypeAlias = list[tuple[int, dict[str, str]]]
+"""When something happened, and the fields that say what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +52,10 @@ class QueueEvents:
 
 
 def read_events(shards: Sequence[QueueKeys]) -> Flow[QueueEvents]:
-    """Read the last steals and releases."""
-    stolen: list[tuple[int, dict[str, str]]] = []
-    joined: list[tuple[int, dict[str, str]]] = []
-    for keys in shards:
-        stolen += yield from ask(_last(keys.thefts, _STEALS))
-        joined += yield from ask(_last(keys.releases, _RELEASES))
+    """Read the last steals and releases, without shards whose node is away."""
+    found, _ = yield from read_reachable(shards, _of_shard)
+    stolen = [one for of_shard, _ in found.values() for one in of_shard]
+    joined = [one for _, of_shard in found.values() for one in of_shard]
     if len(shards) > 1:
         for entries in (stolen, joined):
             entries.sort(key=lambda one: -one[0])
@@ -74,11 +76,17 @@ def read_events(shards: Sequence[QueueKeys]) -> Flow[QueueEvents]:
     return QueueEvents(tuple(steals[:_STEALS]), tuple(releases[:_RELEASES]))
 
 
-def _last(key: str, most: int) -> RedisCommand[list[tuple[int, dict[str, str]]]]:
+def _of_shard(keys: QueueKeys) -> Flow[tuple[_Entries, _Entries]]:
+    stolen = yield from ask(_last(keys.thefts, _STEALS))
+    joined = yield from ask(_last(keys.releases, _RELEASES))
+    return stolen, joined
+
+
+def _last(key: str, most: int) -> RedisCommand[_Entries]:
     return RedisCommand(("XREVRANGE", key, "+", "-", "COUNT", most), _entries)
 
 
-def _entries(reply: Any) -> list[tuple[int, dict[str, str]]]:
+def _entries(reply: Any) -> _Entries:
     found = []
     for entry, fields in reply:
         if not isinstance(fields, dict):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workstealing.errors import ConfigurationError, RedisUnavailable
+from workstealing.errors import ConfigurationError
 from workstealing.inspecting.counting import SomeWorkers, read_stat
 from workstealing.inspecting.listing import list_tasks
 from workstealing.inspecting.merged_stat import merged_stat
+from workstealing.inspecting.reachable_shards import read_reachable
 from workstealing.inspecting.task_search import (
     LOOKED_AT,
     TaskFilter,
@@ -62,18 +63,12 @@ def read_reachable_stats(
     some: SomeWorkers | None = None,
 ) -> Flow[QueueStat]:
     """Read what describes a queue, without the shards whose node is away."""
-    found: dict[int, QueueStat] = {}
-    away: dict[int, RedisUnavailable] = {}
-    for keys in shards:
-        try:
-            known = yield from ask(counts(keys))
-            part = yield from read_stat(queue, run, server, keys, settings, known, some)
-            found[keys.shard] = part
-        except RedisUnavailable as error:
-            away[keys.shard] = error
-    if not found:
-        raise next(iter(away.values()))
-    return merged_stat(found, tuple(away))
+
+    def read(keys: QueueKeys) -> Flow[QueueStat]:
+        known = yield from ask(counts(keys))
+        return (yield from read_stat(queue, run, server, keys, settings, known, some))
+
+    return merged_stat(*(yield from read_reachable(shards, read)))
 
 
 def list_shards(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Literal
 
+from workstealing.inspecting.reachable_shards import read_reachable
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.minute_calls import (
     BOUNDS_MS,
@@ -79,19 +80,21 @@ class QueueHistory:
 def read_history(
     shards: Sequence[QueueKeys], now_ms: int, minutes: int
 ) -> Flow[QueueHistory]:
-    """Read what ended in the last minutes, up to eight hours."""
+    """Read what ended in the last minutes, up to eight hours.
+
+    Shards whose node is away are left out.
+    """
     minutes = max(1, min(minutes, 10 * TENS_KEPT))
     length: Literal[1, 10] = 1 if minutes <= MINUTES_KEPT else 10
     stretch_ms = length * 60_000
     last = now_ms // stretch_ms
     wanted = range(last - math.ceil(minutes / length) + 1, last + 1)
-    parts: list[tuple[dict[str, tuple[int, ...]], ...]] = []
-    for keys in shards:
-        part = yield from ask(read_stretches(keys, length, wanted))
-        parts.append(part)
+    parts, _ = yield from read_reachable(
+        shards, lambda keys: ask(read_stretches(keys, length, wanted))
+    )
     found: list[HistoryStretch] = []
     sums: dict[str, list[int]] = {}
-    for stretch, *of_shards in zip(wanted, *parts, strict=True):
+    for stretch, *of_shards in zip(wanted, *parts.values(), strict=True):
         done = failed = 0
         for name, numbers in chain.from_iterable(map(dict.items, of_shards)):
             # Without waits, if none was sampled.
