@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from redis.crc import key_slot
 
 from workstealing import TaskQueue, WorkerPool
 from workstealing.cli.commands import workstealing
 from workstealing.client.queue_internals import internals_of
+from workstealing.drivers.connect import async_driver
 from workstealing.errors import RedisError
 from workstealing.inspecting import Inspector
 from workstealing.queue.placement import shard_of_key
+from workstealing.queue.steps import RedisCommand
 from workstealing.testing import ClusterOfThree, Server, wait_until
 
 SHARDS = 4
@@ -150,3 +153,17 @@ def test_while_a_node_is_away_the_shards_of_the_others_go_on(
     finally:
         away.resume()
     story.queue.wait(timeout=60)
+
+
+async def test_an_asyncio_client_that_starts_while_a_node_is_away_asks_the_others(
+    open_cluster: ClusterOfThree,
+) -> None:
+    # It takes the node of the first slots for what can be asked of any node.
+    open_cluster.nodes[0].kill()
+    key = next(key for key in map(str, range(100)) if key_slot(key.encode()) > 6000)
+    drives = async_driver(open_cluster.url)
+
+    found = await drives.call(RedisCommand(("EXISTS", key), int))
+
+    assert found == 0
+    await drives.client.aclose()

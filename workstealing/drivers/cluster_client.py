@@ -33,7 +33,8 @@ def knows_nodes(client: Any) -> bool:
     if isinstance(client, LazyCluster):
         return client.is_open
     if isinstance(client, AsyncRedisCluster):
-        return not getattr(client, "_initialize", False)
+        # After a failure it discovers them anew, but still knows the former ones.
+        return bool(client.nodes_manager.nodes_cache)
     return isinstance(client, RedisCluster)
 
 
