@@ -38,6 +38,9 @@ def queues_instead(inspector: Inspector) -> str:
     if not found.names:
         if found.is_all:
             return "this server has no queues"
+        if found.unreachable:
+            silent = ", ".join(found.unreachable)
+            return f"no other queues were found, but {silent} did not answer"
         return "no queues were found among the first keys of this server"
     names = [f"{queue}/{run}" for queue, run in found.names]
     more = ", …" if len(names) > _MOST_QUEUES or not found.is_all else ""

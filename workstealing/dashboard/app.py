@@ -26,7 +26,7 @@ Only POST changes anything.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
@@ -351,10 +351,11 @@ class _Views:
         seen = await self._data.overview()
         # An autoscaler must not take a part of the backlog for all of it.
         stats = [one.stat for one in seen.snapshots if not one.stat.unreachable]
-        queues = gauges(stats, await self._data.lately(stats))
-        return PlainTextResponse(
-            queues + side_work_gauges(await self._data.side_work())
-        )
+        text = gauges(stats, await self._data.lately(stats))
+        # The ledger has a key of its own: its node may be away.
+        with suppress(RedisError):
+            text += side_work_gauges(await self._data.side_work())
+        return PlainTextResponse(text)
 
     async def health(self, _: Request) -> Response:
         return PlainTextResponse("ok\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from workstealing.client.async_task_queue import AsyncTaskQueue
@@ -25,7 +25,13 @@ from workstealing.dashboard.bulk_acts import (
 from workstealing.dashboard.drawings import RatePoint
 from workstealing.dashboard.rate_history import RateHistory
 from workstealing.drivers.async_driver import AsyncClient
-from workstealing.errors import NotUnique, RedisError, RedisUnavailable, UnknownWorker
+from workstealing.errors import (
+    NotUnique,
+    RedisError,
+    RedisUnavailable,
+    TaskNotFound,
+    UnknownWorker,
+)
 from workstealing.inspecting import (
     AsyncInspector,
     DueTimes,
@@ -34,6 +40,7 @@ from workstealing.inspecting import (
     LogTail,
     QueueEvents,
     QueueHistory,
+    QueuesFound,
     QueueStat,
     RateMeter,
     Rates,
@@ -112,6 +119,8 @@ class Overview:
     """Further queues, which are not shown."""
     is_all: bool
     """False if the server may have queues that were not found."""
+    unreachable: tuple[str, ...] = ()
+    """Nodes of a Cluster that did not answer when queues were last looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +195,7 @@ class DashboardData:
         self._watched_queues: OrderedDict[tuple[str, str], _WatchedQueue] = (
             OrderedDict()
         )
-        self._found: tuple[tuple[str, str], ...] = ()
-        self._found_all = True
+        self._found = QueuesFound((), is_all=True)
         self._discovered_at: float | None = None
 
     async def overview(self, workers: int | None = 0) -> Overview:
@@ -215,7 +223,8 @@ class DashboardData:
             tuple(snapshot for snapshot in seen if isinstance(snapshot, QueueSnapshot)),
             tuple(queue for queue in seen if isinstance(queue, UnreadableQueue)),
             max(0, len(names) - _SHOWN),
-            self._found_all,
+            self._found.is_all,
+            self._found.unreachable,
         )
 
     async def snapshot(
@@ -295,20 +304,35 @@ class DashboardData:
         return WorkerView(stat, found[0], running.rows, waiting)
 
     async def find(self, task_id: str) -> list[FoundTask]:
-        """Look for a task in all queues that are shown."""
-        found = []
-        for name, run in (await self._names())[:_SHOWN]:
+        """Look for a task in all queues that are shown.
+
+        Raises:
+            RedisUnavailable: it was not found, and a queue could not be asked.
+        """
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(name: str, run: str) -> FoundTask | None:
             queue = self._watched(name, run)
-            try:
-                state = (await queue.queue.handle(task_id).state()).state
-                if state is not State.UNKNOWN:
+            async with at_once:
+                try:
+                    state = (await queue.queue.handle(task_id).state()).state
+                    if state is State.UNKNOWN:
+                        return None
                     task = (await queue.inspector.cat(task_id, 1)).task
-                    found.append(FoundTask(task_id, task, state.value, name, run))
-            except RedisUnavailable:
-                raise
-            except RedisError:
-                # It cannot be read; the others can.
-                continue
+                    return FoundTask(task_id, task, state.value, name, run)
+                except RedisUnavailable as error:
+                    away.append(error)
+                except (RedisError, TaskNotFound):
+                    # It cannot be read, or is gone by now; the others can.
+                    pass
+            return None
+
+        away: list[RedisUnavailable] = []
+        names = (await self._names())[:_SHOWN]
+        seen = await asyncio.gather(*(one(*name) for name in names))
+        found = [task for task in seen if task is not None]
+        if away and not found:
+            raise away[0]
         return found
 
     async def change(
@@ -387,7 +411,7 @@ class DashboardData:
 
     async def _names(self) -> tuple[tuple[str, str], ...]:
         await self._discover()
-        return tuple(dict.fromkeys((*self._given, *self._found)))
+        return tuple(dict.fromkeys((*self._given, *self._found.names)))
 
     def _watched(self, name: str, run: str) -> _WatchedQueue:
         key = (name, run)
@@ -411,10 +435,14 @@ class DashboardData:
         inspector = AsyncInspector(AsyncTaskQueue("any", self._client))
         try:
             found = await inspector.queues()
-            self._found, self._found_all = found.names, found.is_all
         except RedisUnavailable:
             raise
         except RedisError:
             # A server may forbid SCAN.
-            self._found, self._found_all = (), False
+            found = QueuesFound((), is_all=False)
+        if found.unreachable:
+            # What was found on such a node before is still there.
+            names = sorted({*found.names, *self._found.names})
+            found = replace(found, names=tuple(names))
+        self._found = found
         self._discovered_at = now

@@ -55,13 +55,17 @@ def home_page(seen: Overview, reader: Reader) -> str:
         keys += [f"{one.queue}/{one.run}" for one in seen.unreadable]
         body.append(table(_COLUMNS, rows, keys, label="Queues"))
     elif wanted:
-        body.append(tag("p", f"No queue is called {wanted!r}.", class_="quiet"))
+        body.append(tag("p", f"No queue has {wanted!r} in its name.", class_="quiet"))
     else:
         hint = "No queues were found on this server."
         body.append(tag("p", hint, class_="quiet"))
     if seen.more:
         body.append(tag("p", f"… {plural(seen.more, 'more queue')}", class_="quiet"))
-    if not seen.is_all:
+    if seen.unreachable:
+        nodes = ", ".join(seen.unreachable)
+        hint = f"No answer from {nodes}: queues that are only there may be missing."
+        body.append(tag("p", hint, class_="quiet"))
+    elif not seen.is_all:
         hint = "Not all keys of the server were scanned: add a queue with --queue."
         body.append(tag("p", hint, class_="quiet"))
     first = seen.snapshots[0].stat if seen.snapshots else None

@@ -64,6 +64,10 @@ def workers_page(seen: Overview, reader: Reader) -> str:
         stat = snapshot.stat
         if stat.workers:
             body += (tag("h2", queue_crumb(stat)), workers_table(stat))
+    for one in seen.unreadable:
+        name = link("/queue", f"{one.queue}/{one.run}", queue=one.queue, run=one.run)
+        problem = f"Its workers cannot be read: {one.problem}"
+        body += (tag("h2", name), tag("p", problem, class_="quiet"))
     if len(body) == 1:
         body.append(tag("p", "No worker is alive.", class_="quiet"))
     return frame("Workers", [], body, reader)

@@ -346,18 +346,19 @@ def find_queues() -> Flow[QueuesFound]:
     of each node; `is_all` is False if there were more, or if a node is away.
     """
     found: set[tuple[str, str]] = set()
-    is_all, nodes, away = True, Nodes.parse((yield Nodes())), 0
+    is_all, nodes = True, Nodes.parse((yield Nodes()))
+    away: list[str] = []
     for node in nodes:
         try:
             some, is_whole = yield from _find_on_node(node)
         except RedisUnavailable:
-            away += 1
-            if away == len(nodes):
+            away.append(node)
+            if len(away) == len(nodes):
                 raise
-            some, is_whole = set(), False
+            continue
         found |= some
         is_all = is_all and is_whole
-    return QueuesFound(tuple(sorted(found)), is_all)
+    return QueuesFound(tuple(sorted(found)), is_all and not away, tuple(away))
 
 
 def _find_on_node(node: str) -> Flow[tuple[set[tuple[str, str]], bool]]:

@@ -198,7 +198,9 @@ class QueuesFound:
     names: tuple[tuple[str, str], ...]
     """Queue and run, sorted."""
     is_all: bool
-    """False if the server has more keys than were scanned."""
+    """False if there are more keys than were scanned, or a node did not answer."""
+    unreachable: tuple[str, ...] = ()
+    """Nodes of a Cluster that did not answer: what they hold is missing."""
 
 
 @dataclass(frozen=True, slots=True)
