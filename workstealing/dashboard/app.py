@@ -384,6 +384,7 @@ def _reader(request: Request) -> Reader:
         bool(request.scope.get(MAY_ACT)),
         dict(request.query_params),
         has_session=SITE_ACCESS not in request.scope,
+        sent_form=request.method == "POST",
     )
 
 

@@ -66,6 +66,8 @@ class Reader:
     """Of the address of the page."""
     has_session: bool = True
     """False in a site that has its own login, and its own way out."""
+    sent_form: bool = False
+    """The page answers a form, so it cannot be fetched again from its address."""
 
     @property
     def notice(self) -> Html:
@@ -100,7 +102,10 @@ def frame(
     every_ms: int = 2000,
     status: int = 200,
 ) -> str:
-    """Return a whole page; it refreshes itself every so many milliseconds."""
+    """Return a whole page; it refreshes itself every so many milliseconds.
+
+    The answer to a form stays as it is.
+    """
     trail = text(*(text(" / ", crumb) for crumb in crumbs))
     sign_out = tag(
         "form",
@@ -139,7 +144,12 @@ def frame(
         facts += (seen.server, timestamp(seen.now_ms))
     footer = tag("footer", " · ".join(facts))
     main = tag(
-        "main", *body, footer, id="live", data_every=every_ms, data_status=status
+        "main",
+        *body,
+        footer,
+        id="live",
+        data_every=0 if reader.sent_form else every_ms,
+        data_status=status,
     )
     banner = tag("div", id="banner", hidden=True, role="alert")
     return document(_html_head(title, "live.js"), tag("body", header, banner, main))

@@ -137,7 +137,7 @@ def confirmation_page(
         tag("p", hint, class_="quiet"),
         form,
     ]
-    return frame(words, [queue_crumb(seen)], body, reader, every_ms=3_600_000)
+    return frame(words, [queue_crumb(seen)], body, reader)
 
 
 def tasks_in(state: str, number: int = 2) -> str:

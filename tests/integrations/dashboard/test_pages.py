@@ -414,6 +414,22 @@ async def test_bad_input_gets_a_clear_page(
     assert told in _words(answer.text)
 
 
+async def test_the_answer_to_a_form_does_not_refresh_itself(
+    browser: httpx.AsyncClient, mill: Mill
+) -> None:
+    await mill.join()
+    await mill.fail("bad")
+    refused = await browser.post("/act", data=mill.form("unknown", "bad"))
+    where = {"queue": mill.queue.name, "run": "default", "state": "dead"}
+    asked = await browser.post("/bulk", data={**where, "action": "delete-all"})
+
+    # A GET of that address is an error, which would replace what the page says.
+    assert (refused.status_code, asked.status_code) == (400, 200)
+    assert 'data-every="0"' in refused.text
+    assert 'data-every="0"' in asked.text
+    assert 'data-every="2000"' in (await browser.get("/queue?queue=a b")).text
+
+
 async def test_an_unknown_action_does_nothing(
     browser: httpx.AsyncClient, mill: Mill
 ) -> None:

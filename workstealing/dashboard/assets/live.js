@@ -7,7 +7,8 @@
 const live = document.getElementById("live");
 const pill = document.getElementById("liveness");
 const banner = document.getElementById("banner");
-const every = Number((live && live.dataset.every) || 2000);
+// 0: the page answers a form, so its address has nothing to fetch.
+const every = Number(live ? live.dataset.every : 0);
 let isAsking = false;
 let isPaused = false;
 let lastSeen = new Date();
@@ -29,7 +30,7 @@ function complain(words) {
 }
 
 async function refresh() {
-  if (!live || isAsking || isPaused || document.hidden) return;
+  if (!every || isAsking || isPaused || document.hidden) return;
   isAsking = true;
   try {
     const answer = await fetch(location.href, { credentials: "same-origin" });
@@ -114,7 +115,7 @@ function morph(old, fresh) {
 addEventListener("keydown", (event) => {
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.nodeName);
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "p" && live) {
+  if (event.key === "p" && every) {
     isPaused = !isPaused;
     say(isPaused ? "held" : "live", isPaused ? `paused at ${at(lastSeen)}` : "● live");
     if (!isPaused) refresh();
@@ -137,7 +138,7 @@ for (const log of document.querySelectorAll(".log")) {
   });
 }
 
-if (live) {
+if (every) {
   say("live", "● live");
   setInterval(refresh, every);
 }
