@@ -89,7 +89,7 @@ class AccessGuard:
         self._tokens = {"full": _checked_token(token)}
         if read_only_token is not None:
             self._tokens["read-only"] = _checked_token(read_only_token)
-            if token == read_only_token:
+            if self._tokens["full"] == self._tokens["read-only"]:
                 raise ConfigurationError(
                     "the read-only token must not be the same as the full one"
                 )
@@ -273,6 +273,8 @@ def own_path(scope: Scope) -> str:
 
 
 def _checked_token(token: str) -> bytes:
+    # As of one that is sent: a variable or a file may end with a newline.
+    token = token.strip()
     if len(token) < _SHORTEST_TOKEN:
         raise ConfigurationError(
             f"the token must have at least {_SHORTEST_TOKEN} characters; create one"

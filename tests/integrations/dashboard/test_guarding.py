@@ -345,6 +345,17 @@ def test_a_token_that_could_be_guessed_is_refused() -> None:
         AccessGuard("secret")
 
 
+def test_spaces_and_newlines_around_a_token_are_no_part_of_it() -> None:
+    guard = AccessGuard(f" {TOKEN}\n", read_only_token=f"{READ_ONLY}\n")
+
+    assert guard.admits(TOKEN)
+    assert guard.admits(READ_ONLY)
+    with pytest.raises(ConfigurationError, match="at least 16 characters"):
+        AccessGuard("short" + " " * 20)
+    with pytest.raises(ConfigurationError, match="must not be the same"):
+        AccessGuard(TOKEN, read_only_token=f"{TOKEN}\n")
+
+
 def test_a_guard_does_not_show_its_token() -> None:
     guard: Any = AccessGuard(TOKEN)
 
