@@ -125,7 +125,12 @@ class DashboardThread:
         loop, app = self._running()
         scope = {**_scope(environ, root, path), SITE_ACCESS: access}
         answer = _answered(app, scope, _body(environ))
-        return asyncio.run_coroutine_threadsafe(answer, loop).result(_LONGEST_SECONDS)
+        future = asyncio.run_coroutine_threadsafe(answer, loop)
+        try:
+            return future.result(_LONGEST_SECONDS)
+        finally:
+            # Nobody waits any more for a page that takes longer.
+            future.cancel()
 
     def _running(self) -> tuple[asyncio.AbstractEventLoop, ASGIApp]:
         if self._pid != os.getpid():

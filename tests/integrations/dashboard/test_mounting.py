@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import importlib
 import sys
+import threading
 import types
 from typing import Any
 from urllib.parse import urlencode
@@ -28,6 +31,7 @@ from workstealing.dashboard import (
     asgi_dashboard,
     django_dashboard,
     flask_dashboard,
+    mounting,
     wsgi_dashboard,
 )
 from workstealing.errors import ConfigurationError
@@ -286,6 +290,35 @@ async def test_an_error_page_stays_below_the_path(visit: Any) -> None:
 def test_what_is_no_function_is_refused(make: Any) -> None:
     with pytest.raises(ConfigurationError, match="allow must be a function"):
         make("redis://localhost", allow=True)
+
+
+def test_a_page_that_hangs_is_given_up_and_does_not_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began, ended = threading.Event(), threading.Event()
+    original = asyncio.run_coroutine_threadsafe
+
+    def begun(*arguments: Any) -> Any:
+        future = original(*arguments)
+        assert began.wait(30)
+        return future
+
+    async def hang(*_: Any) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(mounting, "_site_app", lambda *_: hang)
+    monkeypatch.setattr(mounting, "_LONGEST_SECONDS", 0)
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", begun)
+    thread = mounting.DashboardThread(None, ())
+
+    with pytest.raises(concurrent.futures.TimeoutError):
+        thread.page({"REQUEST_METHOD": "GET"}, "", "/", "full")
+
+    assert ended.wait(30)
 
 
 async def test_an_answer_that_says_nothing_is_an_error_and_no_way_in() -> None:
