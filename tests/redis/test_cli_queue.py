@@ -697,7 +697,7 @@ def test_pause_and_resume_hold_back_a_queue_and_say_so(cli: QueueCli) -> None:
 
     name = f"{cli.queue.name}/default"
     assert paused.output == f"{name} is paused; running tasks finish\n"
-    assert again.output.startswith(f"{name} is paused already, since 20")
+    assert again.output.startswith(f"{name} is already paused, since 20")
     assert "PAUSED: the queue has been paused since 20" in cli.run("stat").output
     assert "the queue is paused" in cli.run("ls").output
     assert "the queue is paused since 20" in cli.run("tree").output
@@ -720,7 +720,7 @@ def test_pause_and_resume_hold_back_one_name(cli: QueueCli) -> None:
     again = cli.run("pause", "--task", "echo")
 
     assert "task echo of" in again.output
-    assert "is paused already, since 20" in again.output
+    assert "is already paused, since 20" in again.output
     assert "task echo is paused" in cli.run("ls", "paused").output
     assert "1 task put aside" in cli.run("stat").output
     assert "task echo is paused since" in cli.run("resume").output
@@ -821,6 +821,25 @@ def test_a_queue_that_is_not_there_is_not_paused_by_mistake(cli: QueueCli) -> No
     assert cli.run("pause", "--unknown").exit_code == 0
     assert cli.queue.paused()
     assert cli.run("limits", "ls").output == "no limits\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--task", "echo")])
+def test_what_another_process_has_just_paused_is_said_to_be(
+    cli: QueueCli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    cli.echo.submit("hi")
+    pause = TaskQueue.pause
+
+    def second(queue: TaskQueue, task: str | None = None) -> bool:
+        assert pause(queue, task)
+        return pause(queue, task)
+
+    monkeypatch.setattr(TaskQueue, "pause", second)
+
+    ended = cli.run("pause", "--unknown", *words)
+
+    assert ended.exit_code == 0
+    assert "is already paused, since 20" in ended.output
 
 
 def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(

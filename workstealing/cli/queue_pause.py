@@ -47,17 +47,17 @@ def pause_command(task: str | None, unknown: bool, **where: Any) -> None:
     # A queue of an application is known by its code.
     if where["name"] is not None and not unknown and (problem := no_such_queue(queue)):
         raise BadInput(f"{problem}. --unknown pauses it all the same")
-    seen = queue.counts()
     if task is not None and not unknown:
-        _refuse_unknown(queue, seen, task)
+        _refuse_unknown(queue, queue.counts(), task)
     what = _what(queue, task)
     if queue.pause(task):
         click.echo(f"{what} paused; running tasks finish")
-    else:
-        since_ms = (
-            seen.pauses.queue_since_ms if task is None else seen.pauses.tasks[task]
-        )
-        click.echo(f"{what} paused already, since {timestamp(since_ms or 0)}")
+        return
+    # Another process may have paused it since it was looked at.
+    pauses = queue.paused()
+    since_ms = pauses.queue_since_ms if task is None else pauses.tasks.get(task)
+    since = f", since {timestamp(since_ms)}" if since_ms else ""
+    click.echo(f"{what} already paused{since}")
 
 
 @click.command("resume")
