@@ -64,9 +64,10 @@ def relative_time(at_ms: int, now_ms: int) -> str:
 
 def significant(value: float) -> str:
     """Return three significant digits, without an exponent where that reads well."""
-    if value and not 0.001 <= value < 1e9:
+    if value and not 0.001 <= abs(value) < 1e9:
         return f"{value:.1e}"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    # From here on, three digits would be rounded to an exponent.
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def one_decimal(value: float) -> str:
@@ -76,9 +77,9 @@ def one_decimal(value: float) -> str:
 
 def percent(share: float) -> str:
     """Return a share of 1.0 as a percentage."""
-    if share and share < 0.0001:
+    if 0 < share < 0.0001:
         return "< 0.01 %"
-    return f"{share * 100:.3g} %"
+    return f"{significant(share * 100)} %"
 
 
 def percentile(share: float) -> str:

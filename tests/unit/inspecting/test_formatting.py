@@ -65,6 +65,10 @@ def test_numbers_have_few_digits() -> None:
     assert [significant(n) for n in (0, 0.699, 27.23, 1234.5, 2e9, 1e-5)] == [
         *("0", "0.699", "27.2", "1,234", "2.0e+09", "1.0e-05")
     ]
+    assert [significant(n) for n in (999.4, 999.5, 999.9)] == ["999", "1,000", "1,000"]
+    assert duration(0.9999) == "1,000 ms"
+    assert percent(12.345) == "1,234 %"
+    assert percent(-0.5) == "-50 %"
     assert [one_decimal(n) for n in (0.25, 99.94, 1234.5)] == ["0.2", "99.9", "1,234"]
     assert [percent(n) for n in (0, 0.00001, 0.412)] == ["0 %", "< 0.01 %", "41.2 %"]
     assert [percentile(n) for n in (0, 0.99719)] == ["none", "p99.71"]
