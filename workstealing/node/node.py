@@ -57,7 +57,8 @@ class Node:
                 )
             if number is None and body.get("msg_id") is not None:
                 raise RequestRefused(
-                    ErrorCode.MALFORMED_REQUEST, "msg_id is not an integer"
+                    ErrorCode.MALFORMED_REQUEST,
+                    "msg_id is neither an integer nor a string",
                 )
             if any(_text(address) != address for address in addresses):
                 raise RequestRefused(
