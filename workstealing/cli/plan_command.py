@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from workstealing.cli.consoles import open_console
 from workstealing.cli.observed_plan_page import print_observed_plan
-from workstealing.cli.options import clear_errors, redis_option
+from workstealing.cli.options import BadInput, clear_errors, redis_option
 from workstealing.cli.plan_plot import plot_plan
 from workstealing.cli.tables import TextTable, print_page
 from workstealing.errors import ConfigurationError, MissingExtra
@@ -132,14 +132,14 @@ def plan_command(
             print_observed_plan(url, numbers["stale"], as_json=as_json)
         return
     if url is not None:
-        raise click.UsageError("--redis needs --observed")
+        raise BadInput("--redis needs --observed")
     for parameter in context.command.params:
         if parameter.name in numbers and numbers[parameter.name] is None:
             raise click.MissingParameter(ctx=context, param=parameter)
     try:
         made = plan(**numbers)
     except ConfigurationError as error:
-        raise click.UsageError(_as_typed(str(error), numbers)) from error
+        raise BadInput(_as_typed(str(error), numbers)) from error
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(made), indent=2))
     else:
@@ -151,7 +151,7 @@ def plan_command(
         except (MissingExtra, OSError) as error:
             raise click.ClickException(str(error)) from error
         except ConfigurationError as error:
-            raise click.UsageError(_as_typed(str(error), numbers)) from error
+            raise BadInput(_as_typed(str(error), numbers)) from error
 
 
 def _check_only_observed(context: click.Context) -> None:
@@ -159,7 +159,7 @@ def _check_only_observed(context: click.Context) -> None:
         source = context.get_parameter_source(parameter.name or "")
         is_given = source is not ParameterSource.DEFAULT
         if is_given and parameter.name not in _WITH_OBSERVED:
-            raise click.UsageError(
+            raise BadInput(
                 f"{parameter.opts[0]} is not for --observed, which uses measured"
                 " numbers"
             )

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import click
 
 from workstealing._printing import on_one_line
-from workstealing.cli.options import imported_object
-from workstealing.errors import ConfigurationError
+from workstealing.cli.options import BadInput, clear_errors, imported_object
 from workstealing.recruiting.async_recruiter import AsyncRecruiter
 from workstealing.recruiting.job import pace
 from workstealing.recruiting.recruiter import Recruiter
@@ -30,6 +29,7 @@ __all__ = ("recruit_command",)
     metavar="SECONDS",
     help="Do a round at this interval, until SIGTERM or SIGINT.",
 )
+@clear_errors()
 def recruit_command(where: str, once: bool, every: float | None) -> None:
     """Do one slice of each job of a recruiter, without a lottery.
 
@@ -40,13 +40,10 @@ def recruit_command(where: str, once: bool, every: float | None) -> None:
     --every it carries on.
     """
     if once and every is not None:
-        raise click.UsageError("give --once or --every, not both")
-    try:
-        if every is not None:
-            pace(None, every)
-        recruiter = _recruiter(where)
-    except ConfigurationError as error:
-        raise click.UsageError(str(error)) from error
+        raise BadInput("give --once or --every, not both")
+    if every is not None:
+        pace(None, every)
+    recruiter = _recruiter(where)
     # Does nothing if the application has set up logging.
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     if not asyncio.run(_recruit(recruiter, every)):

@@ -98,9 +98,10 @@ def _resume(**where: Any) -> None:
 @queue_options("NAME")
 @clear_errors()
 def _run(**where: Any) -> None:
-    """Submit the task of a schedule now, besides its ticks; print its id.
+    """Submit the task of a schedule now, and print its id.
 
-    If another task has the same unique key, print the id of that one, with a warning.
+    Its ticks stay as they are. If another task has the same unique key, print the id of
+    that one, with a warning.
     """
     queue, words = chosen_queue(**where)
     name = single_word(words, "the name of one schedule")

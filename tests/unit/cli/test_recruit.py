@@ -305,7 +305,8 @@ def test_bad_input_gets_a_clear_message_and_exit_code_two(
 
     assert ended.returncode == 2
     assert message in " ".join(ended.stderr.split())
-    assert "Traceback" not in ended.stderr
+    assert ended.stderr.startswith("Error: ")
+    assert ended.stderr.count("\n") == 1
     assert not (tmp_path / "diary").exists()
 
 
