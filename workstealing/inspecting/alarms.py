@@ -44,8 +44,8 @@ def _unreachable(stat: QueueStat) -> Alarm | None:
     named = ", ".join(map(str, away))
     return Alarm(
         f"{len(away)} of {plural(number, 'shard')} cannot be reached: {named}",
-        "What they hold is missing in all numbers. Look after their node of the"
-        " Cluster: the other shards go on.",
+        "What they hold is missing from all numbers. Check their node of the Cluster;"
+        " the other shards go on.",
         "",
     )
 

@@ -188,7 +188,7 @@ class QueueStat:
     shards: tuple[ShardStat, ...] = ()
     """Each of them that can be reached, if there are several."""
     unreachable: tuple[int, ...] = ()
-    """Shards whose node is away: what they hold is missing in all numbers."""
+    """Shards whose node is away: what they hold is missing from all numbers."""
 
 
 @dataclass(frozen=True, slots=True)
