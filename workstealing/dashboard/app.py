@@ -416,7 +416,8 @@ _ERRORS: tuple[tuple[type[WorkStealingError], str, int], ...] = (
 async def _error(request: Request, error: Exception) -> Response:
     title, code, problem = "Something went wrong", 500, "See the log of the dashboard."
     if isinstance(error, HTTPException):
-        title, code, problem = error.detail, error.status_code, "Nothing was changed."
+        title, code = error.detail, error.status_code
+        problem = "There is no such page." if code == 404 else "Nothing was changed."
     else:
         for kind, its_title, its_code in _ERRORS:
             if isinstance(error, kind):

@@ -161,7 +161,7 @@ _COLUMNS = (
     Column("queue", "name"),
     *(Column(place.replace("_", " "), "number") for place in PLACE_TITLES),
     Column("done/s", "number"),
-    Column(""),
+    Column("", "drawn"),
     Column("workers", "number"),
     Column("oldest", "number"),
 )

@@ -47,7 +47,8 @@ class Column:
 
     title: str
     kind: str = ""
-    """`number`: aligned to the right; `name`: cut off if it is long; `wide`: a text."""
+    """`number`: aligned to the right; `name`: cut off if it is long; `wide`: a text;
+    `tick`: boxes; `drawn`: drawings."""
 
 
 def tag(name: str, /, *children: str, **attributes: str | int | float | bool) -> Html:
@@ -150,7 +151,7 @@ def _title(column: Column) -> tuple[str, ...]:
     if column.title:
         return (column.title,)
     # Nothing to see, but a screen reader names the column of each cell.
-    words = "ticked" if column.kind == "tick" else "acts"
+    words = {"tick": "ticked", "drawn": "drawing"}.get(column.kind, "acts")
     return (tag("span", words, class_="unseen"),)
 
 

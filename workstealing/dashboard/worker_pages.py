@@ -49,7 +49,7 @@ _COLUMNS = (
     Column("worker", "name"),
     Column("state"),
     Column("deque", "number"),
-    Column(""),
+    Column("", "drawn"),
     Column("running", "number"),
     Column("stolen", "number"),
     Column("renewed", "plain"),

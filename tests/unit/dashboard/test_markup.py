@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workstealing.dashboard.markup import document, link, tag, text
+from workstealing.dashboard.markup import Column, document, link, table, tag, text
 
 EVIL = "<script>alert('x')</script>\"'&"
 
@@ -47,3 +49,11 @@ def test_characters_that_cannot_be_seen_are_shown_by_their_codes() -> None:
 
 def test_a_document_says_what_it_is() -> None:
     assert document("x") == '<!doctype html>\n<html lang="en">x</html>\n'
+
+
+def test_a_column_without_a_title_is_named_to_a_screen_reader() -> None:
+    columns = (Column("", "tick"), Column("", "drawn"), Column(""))
+
+    head = table(columns, []).partition("</thead>")[0]
+
+    assert re.findall(r'unseen">(\w+)<', head) == ["ticked", "drawing", "acts"]
