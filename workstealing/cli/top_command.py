@@ -33,7 +33,7 @@ from workstealing.cli.tables import PagePart, print_page, rendered
 from workstealing.cli.top_views import TITLES, TopFrame, top_parts
 from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.connect import connect
-from workstealing.inspecting import Inspector, QueueHistory, RateMeter
+from workstealing.inspecting import Inspector, QueueHistory, RateMeter, TaskRow
 from workstealing.jobs.side_work_ledger import SideWorkLedger
 
 __all__ = ("top_command",)
@@ -162,7 +162,10 @@ class _TopReader:
         if self._history is None or now - self._history_at >= _HISTORY_SECONDS:
             self._history = self._inspector.history(stat.now_ms)
             self._history_at = now
-        running = self._inspector.ls("running", _MOST_RUNNING) if stat.running else ()
+        running: tuple[TaskRow, ...] = ()
+        # A list is refused while the node of a shard is away.
+        if stat.running and not stat.unreachable:
+            running = self._inspector.ls("running", _MOST_RUNNING)
         rates = self._meter.note(stat)
         return TopFrame(self.name, stat, rates, self._history, running)
 

@@ -116,6 +116,9 @@ def _extent(values: list[int]) -> str:
 
 
 def _running(frame: TopFrame, seen: QueueStat) -> list[PagePart]:
+    if not frame.running and seen.unreachable and seen.running:
+        tasks = plural(seen.running, "running task")
+        return [f"{tasks}, not listed while a node of the Cluster is away"]
     if not frame.running:
         return ["no task is running"]
     table = TextTable(

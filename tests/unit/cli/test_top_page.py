@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from workstealing import TaskQueue
+from workstealing.cli import top_command
 from workstealing.cli.tables import plain_lines
 from workstealing.cli.top_views import TITLES, TopFrame, top_parts
+from workstealing.errors import RedisUnavailable
 from workstealing.inspecting import (
     HistoryStretch,
     QueueHistory,
@@ -225,3 +231,27 @@ def test_what_spare_moments_took_is_shown_if_they_took_any() -> None:
 
     assert "brief" not in "".join(_lines(_frame(stat), "queue"))
     assert ", 12 brief" in "".join(_lines(_frame(some), "queue"))
+
+
+def test_while_a_shard_is_away_running_tasks_are_counted_and_not_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class PartOfACluster:
+        def __init__(self, _: TaskQueue) -> None: ...
+
+        def stat(self) -> QueueStat:
+            return replace(_stat(), unreachable=(1,))
+
+        def history(self, _: int) -> QueueHistory:
+            return QueueHistory((), ())
+
+        def ls(self, *_: Any) -> None:
+            raise RedisUnavailable("the server did not answer")
+
+    monkeypatch.setattr(top_command, "Inspector", PartOfACluster)
+
+    frame = top_command._TopReader(TaskQueue("thumbnails", "redis://nowhere")).read()
+
+    assert "4 running tasks, not listed while a node of the Cluster is away" in (
+        plain_lines(top_parts(frame, tuple(TITLES)))
+    )
