@@ -874,6 +874,12 @@ def test_logs_prints_what_a_task_printed_and_follows_it_to_its_end(
     "words",
     [
         ("why", "one"),
+        ("cat", "one"),
+        ("logs", "one"),
+        ("logs", "one", "--follow"),
+        ("cancel", "one"),
+        ("replay", "one"),
+        ("drop", "one", "two", "--yes"),
         ("count", "--state", "dead"),
         ("ls",),
         ("ls", "--json"),

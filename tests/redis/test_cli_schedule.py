@@ -53,6 +53,10 @@ def test_where_there_is_no_queue_or_no_schedule_it_says_so(
     nothing = schedule("ls")
     assert (nothing.returncode, nothing.stdout) == (0, "")
     assert f"there is no queue {key_prefix}/default" in nothing.stderr
+    for word in ("pause", "run", "rm"):
+        missed = schedule(word, "nightly")
+        assert (missed.returncode, missed.stdout) == (1, "")
+        assert f"there is no queue {key_prefix}/default" in missed.stderr
 
     with TaskQueue(key_prefix, redis_server.url) as queue:
         queue.pause("say")

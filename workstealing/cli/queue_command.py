@@ -44,7 +44,11 @@ from workstealing.cli.queue_pause import pause_command, resume_command
 from workstealing.cli.queue_stat import stat_command
 from workstealing.cli.queue_tables import task_table, tree_lines
 from workstealing.cli.tables import PagePart, print_page
-from workstealing.cli.unknown_queue import no_such_queue, warn_of_unknown
+from workstealing.cli.unknown_queue import (
+    looking_it_up,
+    no_such_queue,
+    warn_of_unknown,
+)
 from workstealing.inspecting import PLACES, Inspector
 from workstealing.tasks.outcome import State
 
@@ -90,7 +94,9 @@ def _ls(limit: int, as_json: bool, **where: Any) -> None:
 def _cat(**where: Any) -> None:
     """Show a task: its envelope, outcome, result and traceback."""
     queue, words = chosen_queue(**where)
-    task = Inspector(queue).cat(single_word(words, "the id of one task"))
+    task_id = single_word(words, "the id of one task")
+    with looking_it_up(queue):
+        task = Inspector(queue).cat(task_id)
     say(on_one_line(f"{task.id}: {task.state.value}. {task.summary}"))
     for title, value in (
         ("envelope", task.envelope),

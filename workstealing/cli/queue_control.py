@@ -28,7 +28,7 @@ from workstealing.cli.queue_bulk import (
 )
 from workstealing.cli.queue_tables import task_table
 from workstealing.cli.tables import print_page
-from workstealing.cli.unknown_queue import no_such_queue
+from workstealing.cli.unknown_queue import no_such_queue, warn_of_unknown
 from workstealing.cli.worker_output import log_options
 from workstealing.client.bulk import DEAD_LETTERS
 from workstealing.client.handle import TaskHandle
@@ -82,6 +82,7 @@ def cancel_command(every: bool, yes: bool, **where: Any) -> None:
     handles = [queue.handle(task_id) for task_id in dict.fromkeys(words)]
     missed = [handle.id for handle in handles if not _cancel(handle)]
     if missed:
+        warn_of_unknown(queue)
         tasks = plural(len(missed), "task")
         raise click.ClickException(f"{tasks} could not be cancelled")
 
@@ -247,6 +248,7 @@ def _end_letters(every: bool, yes: bool, where: dict[str, Any], *, drop: bool) -
             problems.append(str(error))
     click.echo(f"{len(ids) - len(missed) - len(problems):,} {past}")
     if missed:
+        warn_of_unknown(queue)
         problems.insert(0, f"not a dead letter: {', '.join(missed)}")
     if problems:
         raise click.ClickException("\n".join(problems))

@@ -13,6 +13,7 @@ from workstealing.cli.options import (
     queue_options,
     single_word,
 )
+from workstealing.cli.unknown_queue import looking_it_up
 from workstealing.client.task_log import LoggingChannel
 from workstealing.inspecting import Inspector, TaskDetail
 from workstealing.tasks.output_capture import LogRecord
@@ -39,14 +40,16 @@ def logs_command(follow: bool, **where: Any) -> None:
     handle = queue.handle(task_id)
     if follow:
         # Nothing would ever end the log of a task that does not exist.
-        Inspector(queue).cat(task_id, most=1)
+        with looking_it_up(queue):
+            Inspector(queue).cat(task_id, most=1)
         handle.follow(LoggingChannel(_print_record))
         return
     records = handle.logs()
     for record in records:
         _print_record(record)
     if not records:
-        say(_why_none(Inspector(queue).cat(task_id)), err=True)
+        with looking_it_up(queue):
+            say(_why_none(Inspector(queue).cat(task_id)), err=True)
 
 
 def _why_none(task: TaskDetail) -> str:

@@ -21,7 +21,11 @@ from workstealing.cli.options import (
     single_word,
 )
 from workstealing.cli.tables import TextTable, print_page
-from workstealing.cli.unknown_queue import no_such_queue
+from workstealing.cli.unknown_queue import (
+    looking_it_up,
+    no_such_queue,
+    warn_of_unknown,
+)
 from workstealing.client.schedule_handle import ScheduleHandle
 from workstealing.client.schedule_state import ScheduleState
 from workstealing.errors import ScheduleNotFound
@@ -105,7 +109,8 @@ def _run(**where: Any) -> None:
     """
     queue, words = chosen_queue(**where)
     name = single_word(words, "the name of one schedule")
-    handle = queue.schedule_handle(name).run()
+    with looking_it_up(queue):
+        handle = queue.schedule_handle(name).run()
     if not handle.is_new:
         click.echo(
             f"Warning: nothing was added: task {handle.id} has the same unique key",
@@ -145,6 +150,7 @@ def _for_each(where: dict[str, Any], act: Callable[[ScheduleHandle], str]) -> No
         except (ScheduleNotFound, click.ClickException) as error:
             failures.append(str(error))
     if failures:
+        warn_of_unknown(queue)
         raise click.ClickException("\n".join(failures))
 
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from workstealing._printing import on_one_line
 from workstealing.cli.consoles import say
 from workstealing.client.task_queue import TaskQueue
-from workstealing.errors import RedisError
+from workstealing.errors import RedisError, ScheduleNotFound, TaskNotFound
 from workstealing.inspecting import Inspector
 
-__all__ = ("no_such_queue", "queues_instead", "warn_of_unknown")
+__all__ = ("looking_it_up", "no_such_queue", "queues_instead", "warn_of_unknown")
 
 _MOST_QUEUES = 20
+
+
+@contextmanager
+def looking_it_up(queue: TaskQueue) -> Iterator[None]:
+    """Say so if a task or a schedule is not found because there is no such queue."""
+    try:
+        yield
+    except (TaskNotFound, ScheduleNotFound):
+        warn_of_unknown(queue)
+        raise
 
 
 def warn_of_unknown(queue: TaskQueue) -> None:
