@@ -11,14 +11,17 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from click.testing import CliRunner, Result
 
 import workstealing
+from workstealing.cli.commands import workstealing as command
 from workstealing.testing import Server
 
 ROOT = Path(workstealing.__file__).parents[1]
 
 StartCli = Callable[..., "subprocess.Popen[str]"]
 RunCli = Callable[..., "subprocess.CompletedProcess[str]"]
+RunCliHere = Callable[..., Result]
 
 # A script in a folder of its own, as pip installs it: the current folder is not on the
 # path by itself.
@@ -124,3 +127,13 @@ def run_cli(start_cli: StartCli) -> RunCli:
         return subprocess.CompletedProcess(words, process.returncode, output, errors)
 
     return run_cli
+
+
+@pytest.fixture
+def run_cli_here(app: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunCliHere]:
+    """Run `workstealing …` in this process, where a new one would say the same."""
+    monkeypatch.chdir(app)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield lambda *arguments: CliRunner().invoke(command, arguments)
+    for file in app.glob("*.py"):
+        sys.modules.pop(file.stem, None)

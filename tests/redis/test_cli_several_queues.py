@@ -10,12 +10,14 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from click.testing import Result
 
 from workstealing import TaskQueue
 from workstealing.testing import Server, wait_until
 
 StartCli = Callable[..., "subprocess.Popen[str]"]
 RunCli = Callable[..., "subprocess.CompletedProcess[str]"]
+RunCliHere = Callable[..., Result]
 each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 
 _MAIL = """
@@ -179,10 +181,13 @@ def test_a_check_by_name_looks_at_each_queue(
     ],
 )
 def test_bad_input_is_refused_in_one_line(
-    queues: tuple[Any, Any], run_cli: RunCli, words: tuple[str, ...], sentence: str
+    queues: tuple[Any, Any],
+    run_cli_here: RunCliHere,
+    words: tuple[str, ...],
+    sentence: str,
 ) -> None:
-    refused = run_cli("worker", *words)
+    refused = run_cli_here("worker", *words)
 
-    assert refused.returncode == 2
+    assert refused.exit_code == 2
     assert sentence in refused.stderr
     assert len(refused.stderr.splitlines()) == 1

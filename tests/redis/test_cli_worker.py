@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from workstealing import TaskQueue
 from workstealing.client.queue_internals import internals_of
@@ -19,6 +20,7 @@ from workstealing.testing import Server, wait_until
 
 StartCli = Callable[..., "subprocess.Popen[str]"]
 RunCli = Callable[..., "subprocess.CompletedProcess[str]"]
+RunCliHere = Callable[..., Result]
 each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 
 
@@ -502,11 +504,18 @@ def test_on_a_terminal_a_progress_line_shows_how_it_is_getting_on(
     ],
 )
 def test_bad_input_gets_one_clear_line_and_exit_code_two(
-    run_cli: RunCli, arguments: list[str], message: str
+    run_cli_here: RunCliHere, arguments: list[str], message: str
 ) -> None:
-    ended = run_cli("worker", *arguments)
+    ended = run_cli_here("worker", *arguments)
 
-    assert ended.returncode == 2
+    assert ended.exit_code == 2
     assert ended.stderr.startswith("Error: ")
     assert message in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+def test_a_process_that_got_bad_input_ends_with_its_exit_code(run_cli: RunCli) -> None:
+    ended = run_cli("worker", "app:nobody")
+
+    assert ended.returncode == 2
+    assert ended.stderr == "Error: app has no nobody\n"
