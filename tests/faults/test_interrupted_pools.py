@@ -2,7 +2,7 @@
 
 Time limits interrupt tasks at any moment: while they log, hold a lock, import or write.
 Whatever they did, the pool goes on to answer, to report and to stop. More rounds than
-the tests can wait for: `WORKSTEALING_STRESS=2000 pytest tests/faults -k interrupt`.
+`make slow` can wait for: `WORKSTEALING_STRESS=2000 pytest tests/faults -k interrupt`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from workstealing.testing import Server
 each_kind = pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
 
 # A process ends with the task that is interrupted, and another one starts.
-ROUNDS = {"threads": 400, "asyncio": 400, "processes": 16}
+SOME = {"threads": 120, "asyncio": 120, "processes": 8}
+MANY = {"threads": 400, "asyncio": 400, "processes": 16}
 
 _APP = """
     import importlib
@@ -115,11 +116,15 @@ def app(
 
 
 @each_kind
+@pytest.mark.parametrize(
+    "extent", ["some", pytest.param("many", marks=pytest.mark.slow)]
+)
 @pytest.mark.timeout(600)
 def test_a_pool_survives_interrupts_into_tasks_that_log_lock_import_and_write(
-    app: Any, kind: Any
+    app: Any, kind: Any, extent: str
 ) -> None:
-    rounds = int(os.environ.get("WORKSTEALING_STRESS", ROUNDS[kind]))
+    usual = (SOME if extent == "some" else MANY)[kind]
+    rounds = int(os.environ.get("WORKSTEALING_STRESS", usual))
     tasks = (app.logs, app.locks, app.imports, app.writes)
     handles = [tasks[n % len(tasks)].submit() for n in range(rounds)]
 
