@@ -1,4 +1,4 @@
-"""The fixtures of all tests: servers, clients and key prefixes.
+"""The fixtures of all tests (servers, clients and key prefixes), and their order.
 
 Hypothesis draws what is foreign to us, such as bytes that others wrote: the same each
 time, so that no change is blamed for what another one did. `make slow` sets
@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import signal
+from zlib import crc32
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
@@ -37,3 +39,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("untimed")
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Where several processes test, mix modules that wait with those that compute.
+
+    By folders, all that wait for servers and processes would be left for the end, with
+    idle processors.
+    """
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
