@@ -12,7 +12,7 @@ import msgspec
 
 from workstealing.client.task import AsyncTask, Task, definition_of
 from workstealing.clock import EPOCH
-from workstealing.errors import ConfigurationError, UnknownTask, WorkStealingError
+from workstealing.errors import ConfigurationError, WorkStealingError
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.json_values import NOT_JSON, canonical_value
@@ -119,10 +119,8 @@ def read_submitted(
         definition = registry.find(envelope.name, envelope.version)
         arguments = definition.decode(envelope.version, envelope.payload)
         arguments = own_arguments(definition, arguments)
-    except UnknownTask:
-        arguments = msgspec.json.decode(envelope.payload)
     except WorkStealingError:
-        # One that no worker will accept either: a test wants to see it all the same.
+        # Unknown, or not acceptable to any worker: a test wants to see it all the same.
         arguments = msgspec.json.decode(envelope.payload)
     return SubmittedTask(
         name=envelope.name,
