@@ -193,7 +193,7 @@ class MemoryWorkers:
         return False
 
     def _keep_up(self, queue: TaskQueue) -> None:
-        """Do all upkeep that is due, of which a worker alone does only a part."""
+        """Do all upkeep that is due; a worker alone does only a part of it."""
         one = internals_of(queue)
         for keys in one.driver.run(one.shards.known()):
             done = Duty.MORE

@@ -39,7 +39,7 @@ _UNREADABLE = Envelope(v=1, name="", version=0, payload=msgspec.Raw(b"{}"))
 
 @dataclass(frozen=True, slots=True)
 class SubmittedTask:
-    """A task that was put into a queue, by whomever."""
+    """A task that was put into a queue, by any process."""
 
     name: str
     """The name of the task; empty if its envelope cannot be read."""
