@@ -356,11 +356,14 @@ class _DrainSlot(InlineSlot):
 
     def _call(self, attempt: Attempt) -> Any:
         self._begun = attempt
+        ends_in_a_crash = False
         try:
             ends_in_a_crash = self._disturb(attempt)
             self._value = super()._call(attempt)
         except BaseException as error:
             self._error = error
+            if ends_in_a_crash and isinstance(error, Exception):
+                raise WorkerDied from error
             raise
         if ends_in_a_crash:
             raise WorkerDied
