@@ -1,13 +1,14 @@
-"""Background work without a background.
+"""A task queue on Redis, and housekeeping by processes with a spare moment.
 
 A process with a spare moment enlists; by a lottery it is recruited for one small slice
-of a job, or dismissed. On the same idea stands a task queue in Redis whose idle workers
-steal from busy ones.
+of a job, or dismissed. The task queue builds on the same idea: its idle workers steal
+from busy ones, and its upkeep is such a job.
 
 Public are the names of this module, and those that `workstealing.jobs`, `.inspecting`,
-`.telemetry`, `.testing`, `.errors` and the modules of `.integrations` offer. Everything
-else may change in any release. Importing this package imports neither redis nor
-asyncio: a web host that only enlists should not pay for what it does not use.
+`.telemetry`, `.testing`, `.errors`, `.dashboard`, `.node` and the modules of
+`.integrations` offer. Everything else may change in any release. Importing this package
+imports neither redis nor asyncio: a web host that only enlists should not pay for what
+it does not use.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 What a stranger has to open, learn and tell apart: files and lines; files that one task
 and one recruited `enlist()` pass through; names that are used twice; checks that are
-written twice. `docs/architecture.md` shows the figures of the code before and after it
-was redesigned, and `test_measures.py` holds the package to the targets.
+written twice. `docs/architecture.md` shows the figures, and `test_measures.py` holds
+the package to its targets.
 
     python tests/architecture/measure.py [a checkout] [its Python]
 

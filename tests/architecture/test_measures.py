@@ -1,4 +1,4 @@
-"""The package stays as easy to enter as its redesign has made it.
+"""The package stays as easy to enter as it is.
 
 `measure.py` says what is measured and how. A journey may become shorter; to make one
 longer, say why in `docs/architecture.md`. How large the package is, it only reports.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from workstealing import AsyncTaskQueue, TaskQueue
-from workstealing.errors import ConfigurationError, PayloadInvalid
+from workstealing import AsyncTaskQueue, Middleware, TaskCall, TaskQueue
+from workstealing.errors import ConfigurationError, PayloadInvalid, QueueFull
 from workstealing.testing import Server
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -68,6 +68,43 @@ def test_a_rollback_and_a_close_drop_it(
     session.commit()
 
     assert queue.counts().tasks == 0
+
+
+def test_after_an_error_of_the_submission_the_session_can_be_used(
+    session: Any, welcome: Any, redis_server: Server, key_prefix: str
+) -> None:
+    with TaskQueue(f"{key_prefix}-full", redis_server.url, max_length=1) as full:
+        greet = full.task(name="greet")(lambda: None)
+        greet.submit()
+        session.execute(sqlalchemy.text("CREATE TABLE user (id INTEGER)"))
+        session.execute(sqlalchemy.text("INSERT INTO user VALUES (7)"))
+        submit_on_commit(session, greet)
+
+        with pytest.raises(QueueFull):
+            session.commit()
+
+        session.rollback()
+        found = session.execute(sqlalchemy.text("SELECT id FROM user")).scalars()
+        assert found.all() == [7]
+        session.commit()
+        assert full.counts().tasks == 1
+
+
+def test_it_is_submitted_when_the_session_has_returned_its_connection(
+    session: Any, queue: TaskQueue
+) -> None:
+    seen: list[bool] = []
+
+    class Looking(Middleware):
+        def submitted(self, task: TaskCall) -> None:
+            seen.append(session.in_transaction())
+
+    queue.use(Looking())
+    greet = queue.task(name="greet")(lambda: None)
+    submit_on_commit(session, greet)
+    session.commit()
+
+    assert seen == [False]
 
 
 def test_a_savepoint_that_is_rolled_back_drops_its_own_only(

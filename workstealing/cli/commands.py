@@ -69,4 +69,4 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_version(), prog_name="workstealing")
 def workstealing() -> None:
-    """Background work without a background."""
+    """Run workers, look at queues and do side work on Redis."""

@@ -30,7 +30,7 @@ from workstealing.integrations.conditions import (
 )
 from workstealing.recruiting.async_recruiter import AsyncRecruiter
 
-__all__ = ("ASGIApplication", "AsgiEnlist", "AsgiEnlistMiddleware")
+__all__ = ("AsgiEnlist", "AsgiEnlistMiddleware")
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]

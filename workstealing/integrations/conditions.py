@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from workstealing._checks import checked_seconds
@@ -25,6 +26,7 @@ from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = (
     "ALWAYS",
+    "ENLIST_KEY",
     "FINE",
     "When",
     "checked_recruiter",
@@ -32,7 +34,11 @@ __all__ = (
     "enlist_after_request",
     "note_request_time",
     "request_took",
+    "status_code",
 )
+
+ENLIST_KEY = "workstealing.enlist"
+"""The key of a WSGI environ by which a view asks to enlist, or not to."""
 
 FINE = frozenset({*range(200, 300), 304})
 """The statuses of a request that succeeded: 2xx and 304."""
@@ -141,6 +147,13 @@ def checked_recruiter(
             f" {recruiter!r}{hint}"
         )
     return recruiter
+
+
+@lru_cache(maxsize=64)
+def status_code(status: str) -> int:
+    """Return 200 for "200 OK", and 0 for anything that is not a status line."""
+    code = status[:3]
+    return int(code) if code.isdecimal() else 0
 
 
 def enlist_after_request(recruiter: Recruiter, took: float) -> Duty:

@@ -15,11 +15,12 @@ from typing import Any
 from workstealing.errors import ConfigurationError, MissingExtra
 from workstealing.integrations.conditions import (
     ALWAYS,
+    ENLIST_KEY,
     When,
     checked_recruiter,
     checked_when,
 )
-from workstealing.integrations.wsgi import ENLIST_KEY, WsgiEnlistMiddleware
+from workstealing.integrations.wsgi import WsgiEnlistMiddleware
 from workstealing.recruiting.recruiter import Recruiter
 
 try:

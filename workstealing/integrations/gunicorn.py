@@ -22,12 +22,12 @@ from typing import Any
 
 from workstealing.integrations.conditions import (
     ALWAYS,
+    ENLIST_KEY,
     When,
     checked_recruiter,
     checked_when,
     enlist_after_request,
 )
-from workstealing.integrations.wsgi import ENLIST_KEY
 from workstealing.recruiting.recruiter import Recruiter
 
 __all__ = ("GunicornEnlistHooks",)

@@ -3,12 +3,14 @@
     submit_on_commit(session, welcome, user.id)
 
 So no worker looks for rows that are not there yet, and nothing is submitted for rows
-that were rolled back, also to a savepoint.
+that were rolled back, also to a savepoint. It is submitted when the transaction has
+ended: the session has returned its connection, and can be used again whatever happens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec
 
 from sqlalchemy import event
@@ -31,7 +33,8 @@ def submit_on_commit(
 
     Nothing is submitted if the transaction is rolled back, or the session is closed
     without a commit. The arguments are checked at once. An error of the submission is
-    raised by `commit()`; the transaction stays committed.
+    raised by `commit()`; the transaction stays committed, and what was to be submitted
+    after that task is not.
 
     Args:
         session: a `Session`, `scoped_session` or `AsyncSession`.
@@ -42,14 +45,25 @@ def submit_on_commit(
     check_arguments(task, args, kwargs)
     own = _plain_session(session)
     if _KEY not in own.info:
-        own.info[_KEY] = []
+        own.info[_KEY] = _Waiting()
         event.listen(own, "after_commit", _committed)
         event.listen(own, "after_soft_rollback", _rolled_back)
         event.listen(own, "after_transaction_end", _ended)
     if not own.in_transaction():
         own.begin()
     within = own.get_nested_transaction() or own.get_transaction()
-    own.info[_KEY].append((within, lambda: task.submit(*args, **kwargs)))
+    own.info[_KEY].tasks.append((within, lambda: task.submit(*args, **kwargs)))
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What a session submits at the end of its transaction."""
+
+    tasks: list[tuple[SessionTransaction | None, Callable[[], object]]] = field(
+        default_factory=list
+    )
+    """Each with the transaction or savepoint that it belongs to."""
+    is_committed: bool = False
 
 
 def _plain_session(session: Any) -> Session:
@@ -65,27 +79,30 @@ def _plain_session(session: Any) -> Session:
 
 
 def _committed(session: Session) -> None:
-    # Releasing a savepoint is called a commit, too.
-    if session.in_nested_transaction():
-        return
-    waiting: list[tuple[Any, Callable[[], object]]] = session.info[_KEY]
-    session.info[_KEY] = []
-    for _, submit in waiting:
-        submit()
+    # Releasing a savepoint is called a commit, too. What is raised here would leave the
+    # session in the middle of its commit.
+    if not session.in_nested_transaction():
+        session.info[_KEY].is_committed = True
 
 
 def _rolled_back(session: Session, previous: SessionTransaction) -> None:
-    session.info[_KEY] = [
+    waiting: _Waiting = session.info[_KEY]
+    waiting.tasks = [
         (within, submit)
-        for within, submit in session.info[_KEY]
+        for within, submit in waiting.tasks
         if not _is_part_of(within, previous)
     ]
 
 
 def _ended(session: Session, transaction: SessionTransaction) -> None:
-    # A session that is closed has committed nothing of what is still here.
-    if transaction.parent is None:
-        session.info[_KEY] = []
+    if transaction.parent is not None:
+        return
+    waiting: _Waiting = session.info[_KEY]
+    session.info[_KEY] = _Waiting()
+    # A session that is closed has committed nothing of what is still there.
+    if waiting.is_committed:
+        for _, submit in waiting.tasks:
+            submit()
 
 
 def _is_part_of(within: SessionTransaction | None, outer: SessionTransaction) -> bool:

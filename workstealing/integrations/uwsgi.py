@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 from workstealing.errors import ConfigurationError
 from workstealing.integrations.conditions import (
     ALWAYS,
+    ENLIST_KEY,
     When,
     checked_recruiter,
     checked_when,
     enlist_after_request,
+    status_code,
 )
-from workstealing.integrations.wsgi import ENLIST_KEY, status_code
 from workstealing.recruiting.recruiter import Recruiter
 
 if TYPE_CHECKING:

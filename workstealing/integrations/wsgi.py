@@ -12,26 +12,25 @@ A view decides for itself by setting `environ["workstealing.enlist"]` to True or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
-from functools import lru_cache, partial
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from workstealing.integrations.conditions import (
     ALWAYS,
+    ENLIST_KEY,
     When,
     checked_recruiter,
     checked_when,
     enlist_after_request,
+    status_code,
 )
 from workstealing.recruiting.recruiter import Recruiter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ("ENLIST_KEY", "WsgiEnlistMiddleware", "status_code")
-
-ENLIST_KEY = "workstealing.enlist"
-"""The key of the environ by which a view asks to enlist, or not to."""
+__all__ = ("WsgiEnlistMiddleware",)
 
 # A key of its environ: the name of this server can be configured.
 _WAITRESS = "waitress.client_disconnected"
@@ -80,13 +79,6 @@ class WsgiEnlistMiddleware:
         return (
             _SizedFollowedResponse(response) if hasattr(body, "__len__") else response
         )
-
-
-@lru_cache(maxsize=64)
-def status_code(status: str) -> int:
-    """Return 200 for "200 OK", and 0 for anything that is not a status line."""
-    code = status[:3]
-    return int(code) if code.isdecimal() else 0
 
 
 class _FollowedResponse:

@@ -47,8 +47,10 @@ class HeldClock:
 
     def monotonic(self) -> float:
         """Return the time as this worker sees it, in seconds."""
-        if self._held_at is not None:
-            return self._held_at
+        # Read once: the supervisor asks while the thread of the task may release it.
+        held_at = self._held_at
+        if held_at is not None:
+            return held_at
         return time.monotonic() - self._behind
 
     def hold(self) -> None:

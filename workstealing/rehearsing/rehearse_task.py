@@ -54,7 +54,7 @@ _MOST_DRAWN = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RehearsalOptions:
-    """How a task is to be rehearsed; checked when it is made."""
+    """How to rehearse a task; checked when it is made."""
 
     seed: int
     """Chooses the points."""

@@ -193,7 +193,7 @@ class MemoryWorkers:
         return False
 
     def _keep_up(self, queue: TaskQueue) -> None:
-        """Do all upkeep that is due, of which a worker alone does only a part."""
+        """Do all upkeep that is due; a worker alone does only a part of it."""
         one = internals_of(queue)
         for keys in one.driver.run(one.shards.known()):
             done = Duty.MORE
@@ -356,11 +356,14 @@ class _DrainSlot(InlineSlot):
 
     def _call(self, attempt: Attempt) -> Any:
         self._begun = attempt
+        ends_in_a_crash = False
         try:
             ends_in_a_crash = self._disturb(attempt)
             self._value = super()._call(attempt)
         except BaseException as error:
             self._error = error
+            if ends_in_a_crash and isinstance(error, Exception):
+                raise WorkerDied from error
             raise
         if ends_in_a_crash:
             raise WorkerDied

@@ -155,7 +155,8 @@ class Memory:
 
         Args:
             task: whose worker dies; by default, that of the next task, whichever it is.
-            at: "end" is when the function has returned, "begin" before it is called.
+            at: "end" is when the function has returned or raised, "begin" before it is
+                called.
         """
         if at not in ("begin", "end"):
             raise ConfigurationError(f'at must be "begin" or "end", got {at!r}')

@@ -12,7 +12,7 @@ import msgspec
 
 from workstealing.client.task import AsyncTask, Task, definition_of
 from workstealing.clock import EPOCH
-from workstealing.errors import ConfigurationError, UnknownTask, WorkStealingError
+from workstealing.errors import ConfigurationError, WorkStealingError
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.tasks.envelope import Envelope
 from workstealing.tasks.json_values import NOT_JSON, canonical_value
@@ -34,13 +34,15 @@ AnyTask = Task[Any, Any] | AsyncTask[Any, Any] | str
 """A task, or the name of one."""
 
 _SHOWN = 20
+_UNREADABLE = Envelope(v=1, name="", version=0, payload=msgspec.Raw(b"{}"))
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedTask:
-    """A task that was put into a queue, by whomever."""
+    """A task that was put into a queue, by any process."""
 
     name: str
+    """The name of the task; empty if its envelope cannot be read."""
     version: int
     arguments: dict[str, Any]
     """Decoded, with defaults filled in; plain JSON values if the task is not known."""
@@ -55,6 +57,8 @@ class SubmittedTask:
     """All that was written."""
 
     def __str__(self) -> str:
+        if not self.name:
+            return f"an envelope that cannot be read: {self.envelope[:100]!r}"
         text = f"{self.name}({_shown(self.arguments)})"
         return text if self.due is None else f"{text} due at {self.due}"
 
@@ -114,15 +118,14 @@ def read_submitted(
     written: WrittenEnvelope, queue: str, registry: Registry
 ) -> SubmittedTask:
     """Read what was written into a queue, as the task itself would."""
-    envelope = Envelope.read(written.envelope)
+    # What no worker can read becomes a dead letter; it must not hide the others.
+    envelope = Envelope.read_or_none(written.envelope) or _UNREADABLE
     try:
         definition = registry.find(envelope.name, envelope.version)
         arguments = definition.decode(envelope.version, envelope.payload)
         arguments = own_arguments(definition, arguments)
-    except UnknownTask:
-        arguments = msgspec.json.decode(envelope.payload)
     except WorkStealingError:
-        # One that no worker will accept either: a test wants to see it all the same.
+        # Unknown, or not acceptable to any worker: a test wants to see it all the same.
         arguments = msgspec.json.decode(envelope.payload)
     return SubmittedTask(
         name=envelope.name,

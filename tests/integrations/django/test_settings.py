@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
 
-from workstealing import Adapt, Breaker, StoreGate
+from workstealing import Adapt, Breaker, StoreGate, TaskQueue
 from workstealing.errors import ConfigurationError
 from workstealing.integrations import When
 from workstealing.integrations.django.site_settings import read_settings
@@ -36,14 +37,24 @@ def test_everything_can_be_said() -> None:
             },
             "WHEN": When.quick(0.1),
             "JOBS": {"sweep": {"job": "shop.jobs.sweep", "every": 30}},
-            "QUEUES": {"mails": {"retention": 60, "upkeep": 0.1}},
+            "QUEUES": {"mails": {"retention": 60, "replicas": 1, "upkeep": 0.1}},
         }
     )
 
     assert read.jobs["sweep"].path == "shop.jobs.sweep"
     assert read.jobs["sweep"].options == {"every": 30}
-    assert read.queues["mails"].options == {"retention": 60}
+    assert read.queues["mails"].options == {"retention": 60, "replicas": 1}
     assert read.queues["mails"].upkeep == 0.1
+
+
+def test_a_queue_takes_what_a_task_queue_takes_except_what_the_site_decides() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        read_settings({"QUEUES": {"mails": {"shrads": 8}}})
+
+    known = set(str(refused.value).partition("It takes ")[2].split(", "))
+    keywords = set(signature(TaskQueue).parameters) - {"name"}
+    assert known == keywords - {"redis", "registry", "clock"} | {"upkeep"}
+    assert "did you mean 'shards'?" in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -337,6 +337,22 @@ def test_a_worker_dies_before_its_task_does_anything(
     assert seen == ["charged"]
 
 
+def test_a_worker_dies_with_a_task_that_has_raised_too(
+    memory_queue: MemoryQueue,
+) -> None:
+    @memory_queue.task
+    def charge() -> None:
+        raise LookupError("no such account")
+
+    handle = charge.submit()
+    memory_queue.crash(charge)
+    ran = memory_queue.drain(until="all")
+
+    assert [one.outcome for one in ran] == ["crashed", "failed"]
+    assert isinstance(ran[0].error, LookupError)
+    assert memory_queue.handle(handle.id).state().state == "failed"
+
+
 def test_a_worker_dies_wherever_a_test_wants_it_to(
     memory_queue: MemoryQueue, seen: list[str]
 ) -> None:

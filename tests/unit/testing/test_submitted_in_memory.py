@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from workstealing import Limit, Task, Unique, chain, group
+from workstealing import Limit, Task, Unique, chain, connect, group
 from workstealing.testing import MemoryQueue
 
 Send = Task[[str], str]
@@ -64,6 +64,24 @@ def test_a_task_with_rules_of_its_own_is_seen(
     send.submit("ann")
 
     memory_queue.assert_submitted("send", to="ann")
+
+
+def test_what_no_worker_can_read_is_seen_and_hides_nothing(
+    memory_queue: MemoryQueue,
+) -> None:
+    @memory_queue.task(name="send")
+    def send(to: str) -> None: ...
+
+    with connect(memory_queue.url) as client:
+        client.hset("ws:{memory/default}:task", "by-hand", "{broken")
+        client.rpush("ws:{memory/default}:inbox:1", "by-hand")
+    send.submit("ann")
+
+    memory_queue.assert_submitted(send, "ann")
+    assert [one.name for one in memory_queue.submitted] == ["", "send"]
+    with pytest.raises(AssertionError, match="an envelope that cannot be read"):
+        memory_queue.assert_submitted(send, "bob")
+    assert {one.outcome for one in memory_queue.drain()} == {"dead", "done"}
 
 
 def test_an_id_that_is_known_is_not_submitted_again(memory_queue: MemoryQueue) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 from workstealing._checks import did_you_mean
@@ -142,7 +143,10 @@ def _queue(name: str, raw: object) -> QueuePlan:
     # Imports redis-py, which a site without queues does not need.
     from workstealing.client.task_queue import TaskQueue
 
-    options = dict(_mapping(raw, _key("QUEUES", name), _QUEUE))
+    known = (
+        one for one in signature(TaskQueue).parameters if one not in _NOT_IN_QUEUES
+    )
+    options = dict(_mapping(raw, _key("QUEUES", name), (*known, "upkeep")))
     upkeep = options.pop("upkeep", _UPKEEP_SECONDS)
     if upkeep is not None:
         with _naming_key("QUEUES", name, "upkeep"):
@@ -199,10 +203,8 @@ def _key(*names: str) -> str:
 _KEYS = ("REDIS", "RECRUITER", "WHEN", "JOBS", "QUEUES")
 _RECRUITER = ("deadline", "share", "breaker", "gate", "adapt", "observers")
 _JOB = ("job", "rate", "every", "target")
-_QUEUE = (
-    *("run", "retention", "max_outcomes", "max_length", "max_payload", "max_result"),
-    *("lease", "upkeep", "max_dead", "dead_retention"),
-)
+# The name is the key; the rest is the same for all queues of a site.
+_NOT_IN_QUEUES = frozenset({"name", "redis", "registry", "clock"})
 _WHEN: dict[str, Callable[[], When]] = {
     "always": When.always,
     "fine": When.fine,
