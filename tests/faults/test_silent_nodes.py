@@ -6,6 +6,8 @@ connections silent sockets were asked for.
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 from redis.connection import Connection
+from redis.exceptions import RedisClusterException
 
 from workstealing import Duty, Recruiter, TaskQueue, WorkStealer, connect
 from workstealing.drivers.connect import async_driver, driver
@@ -21,7 +24,7 @@ from workstealing.drivers.connection import timeout_of
 from workstealing.errors import RedisUnavailable
 from workstealing.jobs import CounterFlush
 from workstealing.queue.steps import RedisCommand
-from workstealing.testing import ClusterOfThree
+from workstealing.testing import ClusterOfThree, wait_until
 
 FORMS = {"cluster": "redis+cluster://{}", "sentinel": "redis+sentinel://{}/main"}
 SECONDS = 0.05
@@ -120,6 +123,82 @@ def test_a_cluster_that_hangs_is_opened_once_for_a_call(
 
     assert servers.new_connections() == [1] * number
     assert sum(waits) <= SECONDS + 1e-9
+
+
+class Announced:
+    """A lock that says how many threads have asked for it."""
+
+    def __init__(self, lock: Any) -> None:
+        self._lock = lock
+        self.asked = 0
+
+    def __enter__(self) -> None:
+        self.asked += 1
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_threads_that_open_a_cluster_at_the_same_time_wait_for_one_attempt(
+    silent: Any,
+) -> None:
+    servers, errors = silent(1), list[str]()
+    cluster: Any = connect(FORMS["cluster"].format(servers.hosts))
+    lock = cluster._opening = Announced(cluster._opening)
+
+    def call() -> None:
+        try:
+            cluster.get("key")
+        except RedisClusterException as error:
+            errors.append(str(error))
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    with lock:
+        for caller in callers:
+            caller.start()
+        wait_until(lambda: lock.asked == 1 + len(callers), 10, "all of them")
+    for caller in callers:
+        caller.join()
+
+    assert servers.new_connections() == [1]
+    assert len(errors) == 4
+    assert len(set(errors)) == 1
+    with pytest.raises(RedisClusterException):
+        cluster.get("key")
+    assert servers.new_connections() == [1], "a later caller tries again"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_a_child_that_is_forked_while_a_thread_opens_a_cluster_opens_it_itself(
+    silent: Any,
+) -> None:
+    cluster: Any = connect(FORMS["cluster"].format(silent(1).hosts))
+    begun, may_end = threading.Event(), threading.Event()
+
+    def open_slowly() -> None:
+        with cluster._opening:
+            begun.set()
+            may_end.wait(30)
+
+    opener = threading.Thread(target=open_slowly)
+    opener.start()
+    assert begun.wait(10)
+    child = os.fork()
+    if not child:
+        # Ends it, should it wait for the lock.
+        signal.alarm(10)
+        try:
+            cluster.get("key")
+        except RedisClusterException:
+            os._exit(0)
+        finally:
+            os._exit(1)
+    may_end.set()
+    opener.join()
+
+    assert os.waitpid(child, 0)[1] == 0
 
 
 async def test_an_asyncio_client_opens_a_cluster_that_hangs_once_for_a_call(

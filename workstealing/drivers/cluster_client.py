@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any
 
 from redis import RedisCluster
 from redis._parsers import AsyncCommandsParser
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.cluster import ClusterNode
-from redis.exceptions import ClusterDownError, ResponseError, TryAgainError
+from redis.exceptions import (
+    ClusterDownError,
+    RedisClusterException,
+    ResponseError,
+    TryAgainError,
+)
 from redis.exceptions import ConnectionError as NotConnected
 from redis.exceptions import TimeoutError as TimedOut
+
+from workstealing._forking import reset_in_children
 
 __all__ = (
     "TIMEOUTS",
@@ -51,7 +58,8 @@ class LazyCluster(RedisCluster):
     redis-py would ask in the constructor, and raise there if nobody answers; and it
     would sleep for up to half a second where a command fails. The asyncio client sleeps
     too, but its callers can be cancelled. It would also wait for each node in turn that
-    hangs: here they are asked within the time of one.
+    hangs: here they are asked within the time of one. Threads that need the nodes at
+    the same time wait for one attempt to get them, and share its failure.
     """
 
     connection_pool = None
@@ -63,17 +71,29 @@ class LazyCluster(RedisCluster):
         self.target = f"cluster:{min(f'{host}:{port}' for host, port in hosts)}"
         self._hosts = hosts
         self.settings = settings
+        self.is_open = False
+        self._failure: RedisClusterException | None = None
+        self._start_over()
+        reset_in_children(self, LazyCluster._start_over)
+
+    def _start_over(self) -> None:
+        # When the parent forked, another thread of it may have been opening the client.
         self._opening = RLock()
-        self._is_opening = self.is_open = False
+        self._opener: int | None = None
 
     def open(self) -> None:
         """Ask for the nodes and commands, unless it has been done."""
+        before = self._failure
         with self._opening:
             if self.is_open:
                 return
+            if self._failure is not None and self._failure is not before:
+                # Another thread has just tried. One after the other, each would wait
+                # for its own attempt and for those of all threads before it.
+                raise RedisClusterException(*self._failure.args)
             node: Any = ClusterNode
             hurried = {k: v / len(self._hosts) for k, v in self._timeouts().items()}
-            self._is_opening = True
+            self._opener = get_ident()
             try:
                 super().__init__(
                     startup_nodes=[node(*host) for host in self._hosts],
@@ -81,8 +101,12 @@ class LazyCluster(RedisCluster):
                 )
                 self._allow_full_time()
                 self.is_open = True
+            except RedisClusterException as error:
+                # A copy, since the error itself refers to all frames that it passed.
+                self._failure = RedisClusterException(*error.args)
+                raise
             finally:
-                self._is_opening = False
+                self._opener = None
                 if not self.is_open and "nodes_manager" in vars(self):
                     vars(self).pop("nodes_manager").close()
 
@@ -109,9 +133,8 @@ class LazyCluster(RedisCluster):
     def __getattr__(self, name: str) -> Any:
         # All that redis-py keeps of a Cluster is missing until it is open; what is
         # missing in its own constructor, or afterwards, is missing indeed.
-        with self._opening:
-            if not self._is_opening:
-                self.open()
+        if self._opener != get_ident():
+            self.open()
         return object.__getattribute__(self, name)
 
     def command(self, **options: Any) -> Any:
