@@ -13,6 +13,7 @@ from redis.asyncio.cluster import RedisCluster
 from redis.client import NEVER_DECODE
 from redis.exceptions import NoScriptError
 
+from workstealing._forking import reset_in_children
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_subscriptions import AsyncOutcomeSubscriptions
 from workstealing.drivers.cluster_client import knows_nodes, owners_of
@@ -233,6 +234,11 @@ class AsyncDriverSource:
         self._connect = connect
         self._drivers: dict[asyncio.AbstractEventLoop, AsyncDriver] = {}
         self._unused: AsyncDriver | None = None
+        self._forget_other_threads()
+        reset_in_children(self, AsyncDriverSource._forget_other_threads)
+
+    def _forget_other_threads(self) -> None:
+        # One that was connecting when the parent forked does not exist in the child.
         self._lock = Lock()
 
     @property

@@ -12,6 +12,7 @@ from redis.client import NEVER_DECODE
 from redis.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
+from workstealing._forking import reset_in_children
 from workstealing.drivers.address import target_of
 from workstealing.drivers.cluster_client import knows_nodes, owners_of
 from workstealing.drivers.connection import (
@@ -258,6 +259,11 @@ class DriverSource:
         """What the user gave: a client, a URL, or nothing."""
         self._connect = connect
         self._driver: Driver | None = None
+        self._forget_other_threads()
+        reset_in_children(self, DriverSource._forget_other_threads)
+
+    def _forget_other_threads(self) -> None:
+        # One that was connecting when the parent forked does not exist in the child.
         self._lock = Lock()
 
     @property
