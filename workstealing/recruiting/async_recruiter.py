@@ -197,11 +197,16 @@ async def _run_round(drawn: Slice) -> Any:
     running: asyncio.Future[_Ended]
     if job.is_coroutine:
         running = asyncio.ensure_future(_awaited(job.recruited, done))
-        # A task that is cancelled before its first step does not reach its end.
-        running.add_done_callback(lambda _: done.set())
     else:
         run = partial(copy_context().run, _called, job.recruited, done)
-        running = asyncio.get_running_loop().run_in_executor(None, run)
+        try:
+            running = asyncio.get_running_loop().run_in_executor(None, run)
+        except RuntimeError:
+            # At a limit of threads, or after the executor was shut down.
+            done.set()
+            raise
+    # What is cancelled before it begins does not reach its end.
+    running.add_done_callback(lambda _: done.set())
     try:
         await asyncio.wait((running,), timeout=limit)
     except BaseException as error:

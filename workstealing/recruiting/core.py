@@ -346,9 +346,11 @@ class RecruiterCore:
             return obstacle
 
     def _begin(self, job: InstalledJob, now: float, spare: float | None) -> Slice:
-        job.begin_slice()
         limit = self._guard.limit(spare)
-        return Slice(job, self._clock, now, limit, self._passing)
+        begun = Slice(job, self._clock, now, limit, self._passing)
+        # Last: what fails before it would leave the job busy for ever.
+        job.begin_slice()
+        return begun
 
     def _end_slice(self, ended: Slice) -> None:
         """Count a slice, charge it for its time, and report it."""

@@ -8,9 +8,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
@@ -359,13 +362,14 @@ def test_a_function_that_returns_a_coroutine_is_an_error_without_a_warning() -> 
     assert recruiter.stats().jobs["hidden"].outcomes[Outcome.ERROR] == 1
 
 
-@pytest.mark.parametrize("spare", ["a while", object(), float("nan")])
+@pytest.mark.parametrize("spare", ["a while", object(), float("nan"), Decimal("0.01")])
 def test_nonsense_from_the_caller_never_raises(spare: object) -> None:
     recruiter = _recruiter()
     recruiter.install(lambda: None, "job", rate=1.0)
 
     assert recruiter.enlist(spare=spare) is Duty.DISMISSED  # type: ignore[arg-type]
     assert recruiter.enlist(rtt="slow") in Duty  # type: ignore[arg-type]
+    assert recruiter.enlist() is Duty.RECRUITED, "it does not count as busy"
 
 
 def test_a_logging_handler_that_raises_does_not_reach_the_host() -> None:
@@ -446,6 +450,35 @@ async def test_a_hanging_plain_function_frees_the_host_but_stays_busy() -> None:
     assert (outcomes[Outcome.ERROR], outcomes[Outcome.BUSY]) == (1, 1)
 
     may_end.set()
+    async with asyncio.timeout(10) if hasattr(asyncio, "timeout") else _no_limit():
+        while await recruiter.enlist() is not Duty.RECRUITED:
+            await asyncio.sleep(0)
+
+
+async def test_a_plain_function_that_no_thread_begins_does_not_stay_busy() -> None:
+    class Executor(ThreadPoolExecutor):
+        has_thread = False
+
+        def submit(self, function: Any, /, *values: Any, **named: Any) -> Any:
+            if not self.has_thread:
+                raise RuntimeError("can't start new thread")
+            return super().submit(function, *values, **named)
+
+    recruiter = AsyncRecruiter(share=None, breaker=None, deadline=0.01)
+    recruiter.install(lambda: None, "job", rate=1.0)
+    executor, loop = Executor(max_workers=1), asyncio.get_running_loop()
+    loop.set_default_executor(executor)
+
+    assert await recruiter.enlist() is Duty.DISMISSED
+    executor.has_thread, may_end = True, Event()
+    executor.submit(may_end.wait, 10)
+    assert await recruiter.enlist() is Duty.DISMISSED, "it waits for the only thread"
+    executor.shutdown(wait=False, cancel_futures=True)
+    loop.set_default_executor(ThreadPoolExecutor())
+    may_end.set()
+
+    outcomes = recruiter.stats().jobs["job"].outcomes
+    assert (outcomes[Outcome.ERROR], outcomes[Outcome.BUSY]) == (2, 0)
     async with asyncio.timeout(10) if hasattr(asyncio, "timeout") else _no_limit():
         while await recruiter.enlist() is not Duty.RECRUITED:
             await asyncio.sleep(0)
