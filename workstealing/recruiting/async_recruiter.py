@@ -212,7 +212,9 @@ async def _run_round(drawn: Slice) -> Any:
     except BaseException as error:
         # The host itself is cancelled, or closed, when nothing can be awaited.
         if job.is_coroutine:
-            running.cancel()
+            # Its loop may be closed by now.
+            with suppress(RuntimeError):
+                running.cancel()
             if isinstance(error, asyncio.CancelledError):
                 await asyncio.wait((running,), timeout=_CANCEL_SECONDS)
         raise
@@ -230,7 +232,8 @@ async def _apart(awaitable: Awaitable[Any]) -> None:
     try:
         await asyncio.wait((running,))
     except BaseException:
-        running.cancel()
+        with suppress(RuntimeError):
+            running.cancel()
         raise
     _value(running)
 

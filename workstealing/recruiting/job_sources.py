@@ -12,7 +12,7 @@ installs jobs on the recruiter by a decorator.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
 from types import ModuleType
@@ -86,7 +86,9 @@ def setting_up() -> Iterator[None]:
     try:
         yield
     finally:
-        _running.reset(token)
+        # The garbage collector closes a coroutine in another context.
+        with suppress(ValueError):
+            _running.reset(token)
 
 
 class _Loads(Protocol):

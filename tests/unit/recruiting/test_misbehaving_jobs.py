@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from decimal import Decimal
 from functools import partial
 from threading import Event, Thread
@@ -503,6 +505,59 @@ async def test_cancelling_the_host_cancels_the_slice_and_passes() -> None:
     recruiter.uninstall("long")
     recruiter.install(lambda: None, "after", rate=1.0)
     assert await recruiter.enlist() is Duty.RECRUITED
+
+
+@pytest.mark.parametrize("is_setup", [False, True])
+async def test_a_host_that_is_closed_in_another_context_interrupts_its_slice(
+    caplog: pytest.LogCaptureFixture, is_setup: bool
+) -> None:
+    """As when the garbage collector finds a task that its loop has left behind."""
+    recruiter, begun = AsyncRecruiter(share=None, deadline=None), asyncio.Event()
+
+    async def long(*_: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    if is_setup:
+        recruiter.setup(long)
+    else:
+        recruiter.install(long, "long", rate=1.0)
+    host = recruiter.enlist()
+    copy_context().run(host.send, None)
+    await begun.wait()
+    host.close()
+
+    stats = recruiter.stats()
+    assert is_setup or stats.jobs["long"].outcomes[Outcome.INTERRUPTED] == 1
+    assert stats.faults == 0
+    assert not caplog.records
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_host_that_is_collected_after_its_loop_was_closed_is_no_fault(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recruiter = AsyncRecruiter(share=None, deadline=None)
+    begun = Event()
+
+    @recruiter.job(rate=1.0)
+    async def long() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        asyncio.get_running_loop().create_task(recruiter.enlist())
+        while not begun.is_set():
+            await asyncio.sleep(0)
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main())
+    loop.close()
+    gc.collect()
+
+    assert recruiter.stats().jobs["long"].outcomes[Outcome.INTERRUPTED] == 1
+    assert recruiter.stats().faults == 0
+    assert {record.name for record in caplog.records} == {"asyncio"}
 
 
 async def test_a_task_that_outlives_the_slice_that_began_it_may_enlist() -> None:
