@@ -6,7 +6,8 @@ that the next try may install them under the same names.
 
 A module offers its jobs by a function `install_jobs(recruiter)`. A package without one
 is searched for submodules that have it. Importing a module may also be enough, if that
-installs jobs on the recruiter by a decorator.
+installs jobs on the recruiter by a decorator. A process imports a module only once, so
+these jobs stay, in a forked child and after a setup that raised.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _FUNCTION = "install_jobs"
 _GROUP = "workstealing.jobs"
 
 _running: ContextVar[bool] = ContextVar("workstealing_setup", default=False)
+# Modules whose import has installed jobs.
+_installed_by_import: set[str] = set()
 
 
 def in_setup() -> bool:
@@ -100,9 +103,12 @@ def load_jobs(recruiter: _Loads, names: Iterable[str]) -> None:
     for name in names:
         module_name, _, function = name.partition(":")
         before = len(recruiter.stats().jobs)
-        module = import_module(module_name)
-        installed = _install_from(module, recruiter, function or _FUNCTION)
-        if not installed and len(recruiter.stats().jobs) == before:
+        module = _imported(module_name)
+        if _install_from(module, recruiter, function or _FUNCTION):
+            continue
+        if len(recruiter.stats().jobs) > before:
+            _installed_by_import.add(module_name)
+        if module_name not in _installed_by_import:
             raise ConfigurationError(
                 f"{name} installs no jobs: give the module a function"
                 f" {function or _FUNCTION}(recruiter), or name one as"
@@ -133,6 +139,15 @@ def _install_from(module: ModuleType, recruiter: _Loads, function: str) -> bool:
 
     found = False
     for submodule in pkgutil.iter_modules(getattr(module, "__path__", ())):
-        child = import_module(f"{module.__name__}.{submodule.name}")
+        child = _imported(f"{module.__name__}.{submodule.name}")
         found = _install_from(child, recruiter, function) or found
     return found
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module; what that installs is not part of the setup that asks for it."""
+    token = _running.set(False)
+    try:
+        return import_module(name)
+    finally:
+        _running.reset(token)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 from threading import Event
 
 import pytest
 
-from workstealing import AsyncRecruiter, Recruiter
+from workstealing import AsyncRecruiter, Duty, Recruiter
 from workstealing.errors import ConfigurationError
+from workstealing.testing import ManualClock
 
 
 def _recruiter() -> tuple[Recruiter, list[int]]:
@@ -200,6 +202,42 @@ def test_a_package_installs_the_jobs_of_its_modules(package: str) -> None:
     recruiter.load(package)
 
     assert set(recruiter.stats().jobs) == {"first", "second"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_jobs_that_an_import_installs_stay_when_the_setup_runs_again(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After it raised, and in a forked child: a module is imported once."""
+    clock = ManualClock()
+    recruiter = Recruiter(share=None, clock=clock)
+    monkeypatch.setitem(sys.modules, "its_recruiter", recruiter)
+    (tmp_path / package / "decorated.py").write_text(
+        "import sys\n"
+        "@sys.modules['its_recruiter'].job(rate=1.0)\n"
+        "def decorated(): pass\n"
+    )
+    errors = [OSError("not mounted yet")]
+
+    @recruiter.setup
+    def load(recruiter: Recruiter) -> None:
+        recruiter.load(f"{package}.decorated")
+        if errors:
+            raise errors.pop()
+
+    recruiter.enlist()
+    assert recruiter.stats().setup_failures == 1
+    clock.advance(11.0)
+    recruiter.enlist()
+    child = os.fork()
+    if not child:
+        duty, stats = recruiter.enlist(), recruiter.stats()
+        as_hoped = duty is Duty.RECRUITED and list(stats.jobs) == ["decorated"]
+        os._exit(0 if as_hoped and not stats.setup_failures else 1)
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert recruiter.stats().setup_failures == 1
+    assert recruiter.stats().jobs["decorated"].recruited
 
 
 def test_installed_plugins_install_their_jobs(package: str) -> None:
