@@ -9,8 +9,8 @@ Newest servers: Redis >= 8.4 claims idle entries in the consumer itself, by
 
 - At least once: an entry is acknowledged after `handle` returned. If that
   raises, or the recruit dies, it stays pending and is claimed again after *idle*
-  seconds. *idle* must be longer than any consumer, and `handle`, takes for an entry:
-  otherwise two may process it at once.
+  seconds. *idle* must be longer than any consumer takes for what it has read, and than
+  `handle` takes for *batch* entries: otherwise two may process an entry at once.
 - Moving to the dead letters and acknowledging are one step: no entry is there twice.
   Its fields follow `ws-origin` (its id), `ws-group` and `ws-deliveries`. About
   *dead_most* letters are kept.
