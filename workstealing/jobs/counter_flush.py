@@ -12,9 +12,9 @@ that adds the counts and records the id in one transaction, and does nothing if 
 is recorded, counts exactly once. A sink that does not may count twice. Batch ids
 begin with the server's time in ms, so old records can be deleted by age.
 
-What can be lost: an `increment` that raised may or may not have been counted (it is
-never retried), and what the server itself loses, without persistence or by
-evicting the keys of the job.
+What can be wrong: an `increment` that raised may or may not have been counted; a client
+of your own with retries, as redis-py makes them, may count one twice. And what the
+server itself loses is lost, without persistence or by evicting the keys of the job.
 
 If others write into the hash, a name that is not UTF-8 reaches the sink with
 backslashes (`\\xff`), which any store can take; a value that is not a number stays.
