@@ -89,11 +89,12 @@ class InstalledJob:
 
     def set_pace(self, pace: Pace) -> None:
         """Change how often it is wanted."""
-        self.pace, self.recruited = pace, self.job
+        recruited = self.job
         if isinstance(pace, PerFleet):
-            self.recruited = pace.in_turn(
+            recruited = pace.in_turn(
                 self.name, self.job, is_coroutine=self.is_coroutine
             )
+        self.pace, self.recruited = pace, recruited
 
     @property
     def is_busy(self) -> bool:

@@ -106,6 +106,20 @@ def test_a_pace_can_become_that_of_each_process() -> None:
     assert fleet.live(LONG) == pytest.approx(LONG / EVERY, rel=0.15)
 
 
+def test_a_pace_that_is_refused_changes_nothing() -> None:
+    """Otherwise the job would run in every process, without a turn."""
+    fleet = FleetOfProcesses(1)
+    recruiter = fleet.recruiters[0]
+    recruiter.set_rate("sweep", 1.0)
+
+    with pytest.raises(ConfigurationError, match="give it a Fleet"):
+        recruiter.set_rate("sweep", every=EVERY, of=AsyncTurns(fleet.clock))
+
+    job = recruiter.stats().jobs["sweep"]
+    assert (job.rate, job.every, job.of_fleet) == (1.0, None, False)
+    assert recruiter.enlist() is Duty.RECRUITED
+
+
 async def test_an_asyncio_host_shares_the_turns() -> None:
     clock = ManualClock()
     turns, slices = AsyncTurns(clock), []
