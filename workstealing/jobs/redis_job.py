@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from workstealing.drivers.address import target_of
 from workstealing.drivers.async_driver import AsyncClient, AsyncDriver
-from workstealing.drivers.connect import async_driver, driver
+from workstealing.drivers.connect import async_driver_source, driver
 from workstealing.drivers.sync_driver import Client, Driver, is_ours
 from workstealing.errors import Conflict, HookFailed
 from workstealing.queue.scripts import load_script
@@ -60,25 +60,29 @@ class RedisJob:
 
 
 class AsyncRedisJob:
-    """`RedisJob` for asyncio."""
+    """`RedisJob` for asyncio; with a URL, each event loop has its own client."""
 
     def __init__(self, redis: AsyncClient | str | None = None) -> None:
-        self._driver: AsyncDriver = async_driver(redis)
-        self._is_client_ours = is_ours(redis)
+        self._source = async_driver_source(redis)
+        # Now, so that what cannot be a client is refused here.
+        self._target = target_of(self._driver.client)
 
     @property
     def target(self) -> str:
         """The name of the server; jobs of one server share a breaker."""
-        return target_of(self._driver.client)
+        return self._target
+
+    @property
+    def _driver(self) -> AsyncDriver:
+        return self._source.driver
 
     async def close(self) -> None:
         """Release its connections; it connects again if it is used afterwards.
 
-        A client that was given stays open.
+        A client that was given stays open. Those of another loop that still runs are
+        left to that loop.
         """
-        await self._driver.close()
-        if self._is_client_ours:
-            await self._driver.client.aclose()
+        await self._source.close()
 
 
 def duty_of(done: int, *, more: bool) -> Duty:

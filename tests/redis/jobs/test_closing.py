@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from redis import Redis
 
 from workstealing.jobs import AsyncVolatileHash, VolatileHash
@@ -43,6 +45,22 @@ async def test_a_closed_asyncio_job_leaves_no_connection_behind(
         wait_until(
             lambda: not connections(redis_client, key_prefix), 10, "it to hang up"
         )
+
+
+def test_an_asyncio_job_with_a_url_works_in_several_event_loops(
+    redis_client: Redis, redis_server: Server, key_prefix: str
+) -> None:
+    """As in a site that runs a loop for each request, or one in each thread."""
+    job = AsyncVolatileHash(named(redis_server.url, key_prefix), key_prefix)
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+
+    are_new = [loop.run_until_complete(job.set("f", "v", 60)) for loop in loops]
+    for loop in loops:
+        loop.run_until_complete(job.close())
+        loop.close()
+
+    assert are_new == [True, False]
+    wait_until(lambda: not connections(redis_client, key_prefix), 10, "it to hang up")
 
 
 def test_a_closed_job_leaves_a_client_that_it_was_given_open(
