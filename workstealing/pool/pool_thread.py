@@ -141,7 +141,9 @@ class PoolThread:
                 self.threads.initializer()
             except BaseException as error:
                 self._problem = error
-                logger.exception("the initializer of %s raised", self.threads.name)
+                # A filter of the user's may raise; the thread is needed all the same.
+                with suppress(Exception):
+                    logger.exception("the initializer of %s raised", self.threads.name)
 
     def _find(self, has_worked: bool) -> Work[Any] | None:
         deques = self.threads.deques

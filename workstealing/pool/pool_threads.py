@@ -7,6 +7,7 @@ interruption waits until the pool's state is consistent again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Condition, Lock, current_thread
 from time import monotonic
 from typing import Any, TypeVar
@@ -239,7 +240,9 @@ class PoolThreads:
         except PoolStopped:
             return None
         except RuntimeError:
-            logger.exception("%s could not start another worker thread", self.name)
+            # A filter of the user's may raise, and would end the thread that scales.
+            with suppress(Exception):
+                logger.exception("%s could not start another worker thread", self.name)
         return scaler.check_again_in(now, oldest_at)
 
     def close(self) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import logging
 import threading
 import weakref
 from collections.abc import Callable
@@ -430,6 +431,23 @@ def test_work_of_a_thread_whose_initializer_raised_fails_with_the_reason(
         with pytest.raises(PoolBroken, match="LookupError: no such database"):
             work.result(10)
     assert not ran
+
+
+def test_the_thread_goes_on_though_a_filter_of_logs_raises_as_well(
+    make_pool: MakePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(record: logging.LogRecord) -> bool:
+        raise ValueError
+
+    def initialize() -> None:
+        raise LookupError("no such database")
+
+    log = logging.getLogger("workstealing.pool.pool_thread")
+    monkeypatch.setattr(log, "filters", [refuse])
+    pool = make_pool(1, initializer=initialize)
+
+    with pytest.raises(PoolBroken, match="LookupError: no such database"):
+        pool.execute(print).result(10)
 
 
 def test_an_initializer_that_cannot_be_called_is_refused() -> None:
