@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from workstealing import AsyncFleet, AsyncRecruiter, Duty, Fleet, Recruiter
+from workstealing.drivers.address import target_of
 from workstealing.errors import ConfigurationError, RedisUnavailable
 from workstealing.testing import wait_until
 
@@ -16,6 +17,7 @@ def test_one_process_at_a_time_has_the_turn(redis_client: Any, key_prefix: str) 
     one, other = (Fleet(redis, key_prefix) for _ in range(2))
 
     assert one.take("sweep", 60.0) == 0.0
+    assert one.target == target_of(redis)
     assert 55.0 < other.take("sweep", 60.0) <= 60.0
     assert 55.0 < one.take("sweep", 60.0) <= 60.0, "not even who had it"
     assert other.take("trim", 60.0) == 0.0, "each job has turns of its own"

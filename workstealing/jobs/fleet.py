@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workstealing._checks import checked_queue_name
+from workstealing.drivers.address import target_of
 from workstealing.drivers.async_driver import AsyncClient
 from workstealing.drivers.connect import async_driver_source, check_redis, driver_source
 from workstealing.drivers.sync_driver import Client
@@ -24,10 +25,14 @@ class Fleet:
         check_redis(redis)
         self._source = driver_source(redis)
         self._name = checked_queue_name(name, "the name of a fleet")
+        self.target = ""
+        """The name of the server, as jobs have it; known from the first turn on."""
 
     def take(self, job: str, seconds: float) -> float:
         """Take the turn of a job; 0.0 if it is ours, else seconds until it is free."""
-        return self._source.driver.call(_turn(self._name, job, seconds))
+        driver = self._source.driver
+        self.target = target_of(driver.client)
+        return driver.call(_turn(self._name, job, seconds))
 
     def close(self) -> None:
         """Release its connections; a client that was given stays open."""
@@ -43,10 +48,14 @@ class AsyncFleet:
         check_redis(redis)
         self._source = async_driver_source(redis)
         self._name = checked_queue_name(name, "the name of a fleet")
+        self.target = ""
+        """The name of the server, as jobs have it; known from the first turn on."""
 
     async def take(self, job: str, seconds: float) -> float:
         """Take the turn of a job; 0.0 if it is ours, else seconds until it is free."""
-        return await self._source.driver.call(_turn(self._name, job, seconds))
+        driver = self._source.driver
+        self.target = target_of(driver.client)
+        return await driver.call(_turn(self._name, job, seconds))
 
     async def close(self) -> None:
         """Release its connections; a client that was given stays open."""

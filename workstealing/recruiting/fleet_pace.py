@@ -47,7 +47,10 @@ def asked_pace(
 
 
 class FleetTurns(Protocol):
-    """Where the turns of a fleet are taken."""
+    """Where the turns of a fleet are taken.
+
+    An attribute `target`, if there is one, names the server for the breakers.
+    """
 
     def take(self, job: str, seconds: float) -> Any:
         """Take the turn of a job; 0.0 if it is ours, else seconds until it is free.
@@ -58,10 +61,12 @@ class FleetTurns(Protocol):
 
 
 @dataclass(slots=True)
-class _NextTurn:
-    """When this process may try again, by its own clock."""
+class _Turn:
+    """The turn of a job, as this process knows it."""
 
     free_at: float = 0.0
+    """When it may try again, by its own clock."""
+    is_ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +75,22 @@ class PerFleet(PerTime):
 
     turns: FleetTurns
     clock: Clock
-    _turn: _NextTurn = field(default_factory=_NextTurn, compare=False)
+    _turn: _Turn = field(default_factory=_Turn, compare=False)
 
     def wait(self, chance: Chance) -> float:
         """Draw the seconds until this process tries to take the turn."""
         free_in = max(0.0, self._turn.free_at - self.clock.monotonic())
         return free_in + PerTime(_JITTER * self.every).wait(chance)
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether the last slice had the turn, and so ran the job."""
+        return self._turn.is_ours
+
+    @property
+    def server(self) -> str:
+        """The target that turns depend on; empty while it is unknown."""
+        return str(getattr(self.turns, "target", ""))
 
     def in_turn(
         self, job: str, recruited: Callable[[], Any], *, is_coroutine: bool
@@ -93,15 +108,18 @@ class PerFleet(PerTime):
 
         def note(free_in: float) -> None:
             self._turn.free_at = self.clock.monotonic() + (free_in or seconds)
+            self._turn.is_ours = not free_in
             if free_in:
                 # Not a slice that found nothing: most processes of a fleet end here.
                 raise Conflict(f"another process has the turn of job {job!r}")
 
         def run() -> Any:
+            self._turn.is_ours = False
             note(self.turns.take(job, seconds))
             return recruited()
 
         async def run_async() -> Any:
+            self._turn.is_ours = False
             note(await self.turns.take(job, seconds))
             return await recruited()
 

@@ -120,9 +120,12 @@ class SliceGuard:
         """Return why a job cannot run, however much time there is."""
         if job.is_busy or inside_slice():
             return Outcome.BUSY
-        admit = self._breakers.admit
-        is_open = not (admit(job.own_target, now) and admit(job.target, now))
-        return Outcome.OPEN if is_open else None
+        breakers = self._breakers
+        if breakers.has_failures and not all(
+            breakers.admit(target, now) for target in (job.own_target, *job.targets)
+        ):
+            return Outcome.OPEN
+        return None
 
     def limit(self, spare: float | None) -> float | None:
         """Return the seconds that a slice may take."""
@@ -133,16 +136,24 @@ class SliceGuard:
     def settle(self, ended: Slice) -> list[BreakerOpened | BreakerClosed]:
         """Charge a slice for its time; open or close breakers by how it ended."""
         self._bucket.spend(ended.seconds)
-        own, shared = ended.job.own_target, ended.job.target
+        job, reached = ended.job, ended.job.reached
+        changes: list[BreakerOpened | BreakerClosed] = []
         if ended.outcome is Outcome.ERROR and ended.error is not None:
             # A job that is itself wrong must not stop the others of its target.
-            target = shared if is_outage(ended.error) else own
+            target = reached if is_outage(ended.error) else job.own_target
             pause = self._breakers.failed(target, ended.ended_at)
-            return [BreakerOpened(target, pause)] if pause else []
-        if ended.outcome is Outcome.INTERRUPTED or not self._breakers.has_failures:
+            changes += [BreakerOpened(target, pause)] if pause else []
+            # If it had its turn, the server of the turns has answered.
+            answered = job.targets[1:] if reached == job.target else ()
+        elif ended.outcome is Outcome.INTERRUPTED or not self._breakers.has_failures:
             return []
-        closed = [t for t in (own, shared) if self._breakers.succeeded(t)]
-        return [BreakerClosed(target) for target in closed]
+        elif reached == job.target:
+            answered = (job.own_target, *job.targets)
+        else:
+            # Without its turn, a job has not shown that it works.
+            answered = (reached,)
+        closed = [target for target in answered if self._breakers.succeeded(target)]
+        return [*changes, *map(BreakerClosed, closed)]
 
     def forget(self, job: InstalledJob) -> None:
         """Forget the failures of a job that is uninstalled."""

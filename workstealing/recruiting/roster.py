@@ -97,6 +97,21 @@ class InstalledJob:
         self.pace, self.recruited = pace, recruited
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """What a slice depends on: its target, and the server of its turns."""
+        pace = self.pace
+        if isinstance(pace, PerFleet) and pace.server not in ("", self.target):
+            return (self.target, pace.server)
+        return (self.target,)
+
+    @property
+    def reached(self) -> str:
+        """Which of its targets the last slice got to."""
+        if isinstance(self.pace, PerFleet) and not self.pace.has_turn:
+            return self.targets[-1]
+        return self.target
+
+    @property
     def is_busy(self) -> bool:
         """Whether a slice is in flight, or was left behind by its event loop."""
         done = self._apart_done

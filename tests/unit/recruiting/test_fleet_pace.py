@@ -9,7 +9,8 @@ import pytest
 
 from workstealing import AsyncRecruiter, Duty, Recruiter
 from workstealing.errors import AmbiguousPace, ConfigurationError, RedisUnavailable
-from workstealing.testing import ManualClock
+from workstealing.telemetry.events import BreakerClosed, BreakerOpened, Outcome
+from workstealing.testing import ManualClock, RecordingObserver
 
 EVERY = 30.0
 LONG = 900.0
@@ -17,6 +18,8 @@ LONG = 900.0
 
 class Turns:
     """Turns as Redis keeps them; it can be away."""
+
+    target = ""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
@@ -94,6 +97,42 @@ def test_without_an_answer_nothing_is_done_and_afterwards_there_is_no_storm(
     times = fleet.slices[began:]
     gaps = [later - sooner for sooner, later in pairwise(times)]
     assert min(gaps) > 0.9 * EVERY, "no two slices were close to each other"
+
+
+@pytest.mark.parametrize("server", ["redis", "database"])
+def test_a_turn_tells_of_its_own_server_not_of_what_the_job_depends_on(
+    server: str,
+) -> None:
+    """Unless both are the same."""
+    clock, observer = ManualClock(), RecordingObserver()
+    turns = Turns(clock)
+    turns.target = server
+    recruiter = Recruiter(share=None, clock=clock, observers=(observer,))
+
+    def work() -> None:
+        raise ConnectionError("the database is away")
+
+    recruiter.install(work, "sweep", every=EVERY, of=turns, target="database")
+
+    assert recruiter.run_now() is Outcome.ERROR
+    assert list(recruiter.stats().open_targets) == ["database"]
+    clock.advance(1.5)
+    assert recruiter.run_now() is Outcome.CONFLICT
+    is_same = server == "database"
+    assert [event.target for event in observer.of(BreakerClosed)] == [server] * is_same
+
+    clock.advance(EVERY)
+    turns.is_away = True
+    assert recruiter.run_now() is Outcome.ERROR
+    opened = [event.target for event in observer.of(BreakerOpened)]
+    assert opened == ["database", server]
+    assert recruiter.run_now() is Outcome.OPEN, "without turns there are no slices"
+
+    clock.advance(EVERY)
+    turns.is_away = False
+    assert recruiter.run_now() is Outcome.ERROR
+    assert {event.target for event in observer.of(BreakerClosed)} == {server}
+    assert list(recruiter.stats().open_targets) == ["database"]
 
 
 def test_a_pace_can_become_that_of_each_process() -> None:
