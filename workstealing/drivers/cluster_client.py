@@ -114,7 +114,7 @@ class LazyCluster(RedisCluster):
         return {k: self.settings[k] for k in TIMEOUTS if self.settings.get(k)}
 
     def _allow_full_time(self) -> None:
-        """Let each command wait as long as was asked for, now that a node answers."""
+        """Give each command the whole timeout, now that a node answers."""
         manager: Any = self.nodes_manager
         full = self._timeouts()
         manager.connection_kwargs.update(full)

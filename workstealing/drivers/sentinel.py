@@ -37,7 +37,7 @@ __all__ = ("async_primary", "primary")
 _FOR_SENTINELS = ("socket_", "ssl", "retry", "client_name", "protocol")
 _FOR_PRIMARY = ("username", "password", "ssl", "client_name")
 _END_SECONDS = 0.05
-_DEMOTED = "the Sentinels name a server that is a replica, in the midst of a failover"
+_DEMOTED = "the server that the Sentinels name is a replica: a failover is under way"
 
 
 def primary(address: Address, settings: dict[str, Any]) -> Redis:

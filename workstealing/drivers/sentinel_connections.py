@@ -1,7 +1,7 @@
 """The connections of a watch: to each Sentinel, and to a replica that is promoted.
 
-Both say when they are due, and are then looked after; neither ever raises. What fails
-is connected to anew, after pauses that become longer.
+Both say when they are due, and have no thread of their own; neither ever raises. After
+a failure they connect again, with growing pauses.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SubscribedSentinel:
         self._asked_at = self._connect_at = 0.0
         self._pause = _SHORTEST_PAUSE
         self.named: ServerAddress | None = None
-        """Whom it named last, also before its connection broke."""
+        """The primary that it named last, also before its connection broke."""
 
     @property
     def socket(self) -> socket.socket | None:
@@ -61,7 +61,7 @@ class SubscribedSentinel:
         )
 
     def look(self, service: str) -> None:
-        """Ask whom it names, and subscribe; connect first if it is not connected."""
+        """Ask for the primary, and subscribe; connect first if it is not connected."""
         if self._is_asked:
             # It has not answered.
             self.hang_up()
@@ -127,7 +127,7 @@ class Promotion:
         self.hurry()
 
     def hurry(self) -> None:
-        """Be asked at once, and then after pauses that become longer."""
+        """Have it asked at once, and then after growing pauses."""
         self.due, self._pause = 0.0, _ROLE_PAUSE
 
     def is_done(self) -> bool:

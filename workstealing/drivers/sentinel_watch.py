@@ -1,16 +1,16 @@
 """Follows what Sentinels announce, so that clients leave an old primary at once.
 
 In a planned failover the old primary takes writes until a Sentinel demotes it, some ten
-seconds after another one was promoted; all of them are lost. Whom a Sentinel names, is
-behind by up to a second. So a watch subscribes to the announcements of all Sentinels of
-a service, since only the one that leads a failover announces its steps. When a replica
-is told to become the primary, the watch asks it for its role until it has. Then there
-is news, which the pools of clients look for whenever they are used: nobody ever waits
-for a watch, and it touches no connection of theirs.
+seconds after another one was promoted; all of them are lost. The primary that a
+Sentinel names when asked may be out of date by a second. So a watch subscribes to the
+announcements of all Sentinels of a service, since only the one that leads a failover
+announces its steps. When a replica is told to become the primary, the watch asks it for
+its role until it has. Then there is news, which the pools of clients look for whenever
+they are used: they never wait for a watch, and it touches none of their connections.
 
 It is one daemon thread per process and set of Sentinels. It starts with the first pool
 that is used, and ends, and closes its connections, when none is left. It never raises.
-Each Sentinel is asked every few seconds, over its subscription, whom it names: so
+Each Sentinel is asked for the primary every few seconds, over its subscription: so
 silence is noticed, and so is what was announced while nobody listened. Where a user may
 not subscribe, it is asked once a second instead.
 """
@@ -142,7 +142,7 @@ class SentinelWatch:
             if self._pools:
                 return False
             self._listener = None
-            # Nobody listens from here on, so that it would grow old.
+            # With no thread to listen, it would go out of date.
             self._forget()
             return True
 
@@ -281,12 +281,12 @@ class _Listener:
     def _heed_name(
         self, sentinel: SubscribedSentinel, address: ServerAddress | None
     ) -> None:
-        """Compare whom a Sentinel names with whom it named before.
+        """Compare the primary that a Sentinel names with the one that it named before.
 
-        What it has always said is no news: it may be cut off from the others and name
-        a primary of old. But if it is the only one to be heard, it has to be believed.
-        Even so, it may have been restarted with what it knew long ago: the server that
-        it names must say itself that it is a primary.
+        The same one is no news: a Sentinel that is cut off from the others may name an
+        old primary. But if no other is connected, it has to be believed. Even so, it
+        may have been restarted with an old configuration: the server that it names must
+        say itself that it is a primary.
         """
         if self._promotion is not None:
             # One is awaited already; the Sentinel will be asked again.

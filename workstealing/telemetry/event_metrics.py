@@ -63,7 +63,7 @@ _OTHER = "other"
 
 
 class EventMetrics:
-    """Reads from events what is to be counted and measured."""
+    """Turns events into counts and measured times."""
 
     def __init__(self, most_tasks: int) -> None:
         self._most = checked_whole(most_tasks, "most_tasks", 1)
