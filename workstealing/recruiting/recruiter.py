@@ -11,9 +11,10 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial, wraps
-from threading import Event, Thread, current_thread
+from threading import Event, Lock, Thread, current_thread
 from typing import ParamSpec, TypeVar
 
+from workstealing._forking import reset_in_children
 from workstealing._printing import escaping_logger
 from workstealing.errors import ConfigurationError
 from workstealing.recruiting.core import RecruiterCore
@@ -161,6 +162,11 @@ class Ticker:
         self._every = checked_interval(every)
         self._stopping = Event()
         self._thread: Thread | None = None
+        self._use_own_lock()
+        reset_in_children(self, Ticker._use_own_lock)
+
+    def _use_own_lock(self) -> None:
+        self._starting = Lock()
 
     @property
     def is_running(self) -> bool:
@@ -169,15 +175,16 @@ class Ticker:
 
     def start(self) -> Ticker:
         """Start the thread, unless it runs."""
-        if not self.is_running or self._stopping.is_set():
-            self._stopping = Event()
-            self._thread = Thread(
-                target=self._run,
-                args=(self._stopping,),
-                name="workstealing-ticker",
-                daemon=True,
-            )
-            self._thread.start()
+        with self._starting:
+            if not self.is_running or self._stopping.is_set():
+                self._stopping = Event()
+                self._thread = Thread(
+                    target=self._run,
+                    args=(self._stopping,),
+                    name="workstealing-ticker",
+                    daemon=True,
+                )
+                self._thread.start()
         return self
 
     def stop(self, timeout: float | None = 5.0) -> None:

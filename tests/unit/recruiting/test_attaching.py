@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from pathlib import Path
 from threading import Event
 
@@ -112,6 +113,30 @@ def test_a_ticker_works_by_itself_until_it_is_stopped() -> None:
     ticker.start()
     assert worked.wait(10)
     ticker.stop()
+
+
+def test_a_ticker_that_several_threads_start_at_once_is_one_thread() -> None:
+    ticker = Recruiter().ticker(every=60.0)
+    before, together = set(threading.enumerate()), threading.Barrier(8)
+
+    def start() -> None:
+        together.wait(20)
+        ticker.start()
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    finally:
+        sys.setswitchinterval(interval)
+
+    assert len(set(threading.enumerate()) - before) == 1
+    ticker.stop()
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_ticker_survives_a_job_that_fails() -> None:
