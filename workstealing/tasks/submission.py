@@ -7,7 +7,6 @@ with the task they make its envelope, all but the payload.
 from __future__ import annotations
 
 import os
-import time
 from binascii import b2a_base64
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -240,13 +239,13 @@ def envelope_without_payload(
     task: TaskInterface,
     options: SubmitOptions,
     *,
+    time_ns: Callable[[], int],
     is_signed: bool = False,
     carried: dict[str, str] | None = None,
-    time_ns: Callable[[], int] | None = None,
 ) -> Envelope:
     """Return what a submission says of a task; the payload is an empty object."""
     context = options.context
-    now_ms = (time_ns or time.time_ns)() // 1_000_000
+    now_ms = time_ns() // 1_000_000
     deadline_ms = options.deadline_ms
     if deadline_ms is None:
         deadline_ms = context.deadline_ms(now_ms)
