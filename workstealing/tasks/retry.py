@@ -128,8 +128,10 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         checked_whole(self.retries, "retries", 0)
-        checked_seconds(self.initial_delay, "initial_delay")
-        checked_seconds(self.max_delay, "max_delay")
+        for name in ("initial_delay", "max_delay"):
+            # A timedelta becomes seconds.
+            seconds = checked_seconds(getattr(self, name), name)
+            object.__setattr__(self, name, seconds)
         if self.initial_delay > self.max_delay:
             raise ConfigurationError(
                 f"initial_delay ({self.initial_delay} s) must not be above max_delay"
