@@ -235,7 +235,7 @@ class QueueOutcomes:
         if found.place is None and envelope:
             note = read_note(keys, task_id, envelope, "progress")
             shown = yield from ask(note)
-            progress = None if shown is None else Progress.read(shown)
+            progress = Progress.read_or_none(shown)
         return TaskSnapshot(_state(found), progress, envelope)
 
     def wait_for_end(self, task_id: str, seconds: float) -> Flow[None]:
