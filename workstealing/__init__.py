@@ -265,6 +265,10 @@ _MODULES = {
     "workstealing.workers.upkeep": ("AsyncWorkStealer", "WorkStealer"),
     "workstealing.workers.worker": ("Worker",),
 }
+_PUBLIC_MODULES = (
+    *("dashboard", "errors", "inspecting", "integrations", "jobs"),
+    *("node", "telemetry", "testing"),
+)
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 # Without a handler of its own, Python would print our warnings to a host's stderr.
@@ -281,4 +285,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # What this module imports for itself, such as `logging`, is not offered.
+    offered = {*__all__, *_PUBLIC_MODULES}
+    return sorted({*__all__, *(n for n in globals() if n in offered or n[:2] == "__")})
