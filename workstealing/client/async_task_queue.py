@@ -188,12 +188,12 @@ class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
         return await self._internals.driver.run(self._internals.controls.pauses())
 
     async def replay(self, task_id: str) -> bool:
-        """Put a dead letter back into the queue, with a clean slate."""
+        """Put a dead letter back into the queue; see `TaskQueue.replay`."""
         flow = self._internals.controls.end_letter(task_id, drop=False)
         return await self._internals.driver.run(flow)
 
     async def drop(self, task_id: str) -> bool:
-        """Delete a dead letter for good."""
+        """Delete a dead letter for good; see `TaskQueue.drop`."""
         flow = self._internals.controls.end_letter(task_id, drop=True)
         return await self._internals.driver.run(flow)
 

@@ -400,12 +400,23 @@ class TaskQueue(AnyTaskQueue[Client, Driver]):
         return self._internals.driver.run(self._internals.controls.pauses())
 
     def replay(self, task_id: str) -> bool:
-        """Put a dead letter back into the queue, with a clean slate."""
+        """Put a dead letter back into the queue, with a clean slate.
+
+        Returns:
+            False if there is no such dead letter.
+
+        Raises:
+            NotUnique: another task has its unique key meanwhile.
+        """
         flow = self._internals.controls.end_letter(task_id, drop=False)
         return self._internals.driver.run(flow)
 
     def drop(self, task_id: str) -> bool:
-        """Delete a dead letter for good."""
+        """Delete a dead letter for good.
+
+        Returns:
+            False if there is no such dead letter.
+        """
         flow = self._internals.controls.end_letter(task_id, drop=True)
         return self._internals.driver.run(flow)
 
