@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id
 from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
@@ -39,6 +39,9 @@ from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.schedule import Missed
 from workstealing.tasks.unique import Unique
 
+if TYPE_CHECKING:
+    from workstealing.client.task import AsyncCoroutineTask
+
 __all__ = ("AsyncTaskQueue",)
 
 P = ParamSpec("P")
@@ -57,7 +60,7 @@ class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
     @overload
     def task(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
+    ) -> AsyncCoroutineTask[P, R]: ...
     @overload
     def task(self, function: Callable[P, R], /) -> AsyncTask[P, R]: ...
     @overload

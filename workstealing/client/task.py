@@ -100,9 +100,10 @@ class _AnyTask(Generic[P, R]):
         """The version of the task, which says what its payload means."""
         return self._definition.version
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, in this process, without the queue."""
-        return self._definition.function(*args, **kwargs)
+        result: R = self._definition.function(*args, **kwargs)
+        return result
 
     def options(
         self: Self,
@@ -314,6 +315,25 @@ class AsyncTask(_AnyTask[P, R]):
         return self._handles(AsyncTaskHandle, await self._internals.driver.run(flow))[0]
 
 
+if TYPE_CHECKING:
+    # For type checkers only: a direct call of an `async def` returns a coroutine, while
+    # the handle of a submission has the same result as that of a `def`.
+
+    class CoroutineTask(Task[P, R]):
+        """A task of a `TaskQueue` whose function is `async def`."""
+
+        def __call__(  # type: ignore[override]
+            self, *args: P.args, **kwargs: P.kwargs
+        ) -> Coroutine[Any, Any, R]: ...
+
+    class AsyncCoroutineTask(AsyncTask[P, R]):
+        """A task of an `AsyncTaskQueue` whose function is `async def`."""
+
+        def __call__(  # type: ignore[override]
+            self, *args: P.args, **kwargs: P.kwargs
+        ) -> Coroutine[Any, Any, R]: ...
+
+
 OnGiveUp: TypeAlias = (
     Callable[[ExecutionContext, str], Any]
     | Task[[str, str], Any]
@@ -328,7 +348,7 @@ class TaskDecorator(Protocol):
     @overload
     def __call__(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> Task[P, R]: ...
+    ) -> CoroutineTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
@@ -339,7 +359,7 @@ class AsyncTaskDecorator(Protocol):
     @overload
     def __call__(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
+    ) -> AsyncCoroutineTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> AsyncTask[P, R]: ...
 

@@ -17,7 +17,7 @@ from collections.abc import (
 )
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
 from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
@@ -56,6 +56,9 @@ from workstealing.tasks.schedule import Missed
 from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
 from workstealing.telemetry.observers import Observer
+
+if TYPE_CHECKING:
+    from workstealing.client.task import CoroutineTask
 
 __all__ = ("AnyTaskQueue", "TaskQueue")
 
@@ -188,7 +191,9 @@ class TaskQueue(AnyTaskQueue[Client, Driver]):
     _driver_source = staticmethod(driver_source)
 
     @overload
-    def task(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+    def task(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> CoroutineTask[P, R]: ...
     @overload
     def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
     @overload
