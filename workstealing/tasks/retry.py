@@ -45,7 +45,7 @@ class Retry(WorkStealingError):
         )
         self.reason = reason
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         when = "later" if self.after is None else f"in {self.after:g} s"
         return f"try again {when}" + (f": {self.reason}" if self.reason else "")
 
@@ -72,7 +72,7 @@ class Snooze(WorkStealingError):
             return max(0.0, self.until.timestamp() - now)
         return self.until
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         if isinstance(self.until, datetime):
             when = f"until {self.until.isoformat(' ', 'seconds')}"
         else:
