@@ -4,9 +4,9 @@ A process with a spare moment enlists; by a lottery it is recruited for one smal
 of a job, or dismissed. The task queue builds on the same idea: its idle workers steal
 from busy ones, and its upkeep is such a job.
 
-Public are the names of this module, and those that `workstealing.jobs`, `.inspecting`,
-`.telemetry`, `.testing`, `.errors`, `.dashboard`, `.node` and the modules of
-`.integrations` offer. Everything else may change in any release. Importing this package
+The public names are those in `__all__` of this module, of `workstealing.dashboard`,
+`.errors`, `.inspecting`, `.jobs`, `.node`, `.telemetry`, `.testing` and of the modules
+of `.integrations`. Everything else may change in any release. Importing this package
 imports neither redis nor asyncio: a web host that only enlists should not pay for what
 it does not use.
 """

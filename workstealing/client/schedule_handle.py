@@ -250,7 +250,7 @@ def scheduled_task(
     """Return the definition of a schedule that submits a task with its arguments."""
     if not isinstance(task, Task | AsyncTask):
         raise ConfigurationError(
-            f"a schedule needs a task, such as @{queue.name}.task makes, not {task!r}"
+            f"a schedule needs a task, such as @queue.task makes, not {task!r}"
         )
     internals = internals_of(queue)
     if internals_of(task.queue).keys.prefix != internals.keys.prefix:

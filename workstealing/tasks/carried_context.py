@@ -31,7 +31,7 @@ class CarriedContext:
         for variable in self.variables:
             if not isinstance(variable, ContextVar):
                 raise ConfigurationError(
-                    f"carry must be a list of ContextVars, and {variable!r} is none"
+                    f"carry must be a list of ContextVars, without {variable!r}"
                 )
             if variable.name in self._by_name:
                 raise ConfigurationError(

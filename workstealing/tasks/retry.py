@@ -51,7 +51,7 @@ class Retry(WorkStealingError):
 
 
 class Snooze(WorkStealingError):
-    """Raised by a task that is to be run later: it is too early, nothing went wrong.
+    """Raised by a task to be run again later: it is too early, nothing went wrong.
 
     Unlike `Retry`, it counts neither as an attempt nor as one of the `retries=`. A task
     may snooze as often as it likes; the `deadline` of its caller ends that. One that is

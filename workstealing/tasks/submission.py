@@ -60,8 +60,8 @@ class LogSink(Protocol):
 class ClientContext:
     """On whose behalf a task is called, and how.
 
-    Its principal and roles are what the worker judges by. Who they are is for the
-    program that calls to find out: a web application after a login, for example.
+    Workers decide by its principal and roles whether the task may run. It is up to the
+    calling program, such as a web application after a login, to know who that is.
     """
 
     principal: str = ""
@@ -156,7 +156,7 @@ class SubmitOptions:
             self._timeout_seconds()
         if self.fair_key is not None and not isinstance(self.fair_key, str):
             raise ConfigurationError(
-                f"fair_key of a submission is the key itself, a text, not"
+                f"fair_key= of options() is the key itself, a string, not"
                 f" {self.fair_key!r}"
             )
         if self.shard_key is not None:

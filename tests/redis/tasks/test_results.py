@@ -316,8 +316,11 @@ def test_waiting_for_a_queue_ends_when_nothing_is_left(
     def one() -> int:
         return 1
 
-    one.submit_many([()] * 300)
-    with pytest.raises(ResultTimeout, match="still wait or run"):
+    one.submit()
+    with pytest.raises(ResultTimeout, match=r"1 task of queue .* still waits or runs"):
+        queue.wait(timeout=0)
+    one.submit_many([()] * 299)
+    with pytest.raises(ResultTimeout, match=r"300 tasks .* still wait or run"):
         queue.wait(timeout=0)
     crew.start(queue)
 
