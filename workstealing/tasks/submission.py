@@ -163,6 +163,10 @@ class SubmitOptions:
             checked_id(self.shard_key, "shard_key")
         if self.fair_weight is not None:
             checked_weight(self.fair_weight)
+        if not isinstance(self.context, ClientContext):
+            raise ConfigurationError(
+                f"context must be a ClientContext, not {self.context!r}"
+            )
         for what, flag in (("again", self.again), ("log", self.log)):
             if not isinstance(flag, bool):
                 raise ConfigurationError(f"{what} must be True or False, not {flag!r}")
