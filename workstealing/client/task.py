@@ -125,6 +125,8 @@ class _AnyTask(Generic[P, R]):
     ) -> Self:
         """Return the same task with other options for its submission.
 
+        Options of an earlier `options()` are not kept.
+
         Args:
             id: a dedupe key: while the queue has a task with this id, it is not
                 submitted again, and `handle.is_new` is False.
