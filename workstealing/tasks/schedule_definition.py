@@ -102,13 +102,15 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
     def envelope(self, due_ms: int, now_ms: int, *, is_signed: bool) -> Envelope:
         """Return the task that it submits; the times are the server's."""
         deadline_ms = self.deadline_ms
+        if deadline_ms is not None:
+            deadline_ms = min(due_ms + deadline_ms, LATEST_MS)
         return Envelope(
             v=1,
             name=self.task,
             version=self.version,
             priority=self.priority,
             at=now_ms,
-            deadline=None if deadline_ms is None else due_ms + deadline_ms,
+            deadline=deadline_ms,
             expires=max(now_ms, due_ms) + LIFETIME_MS if is_signed else None,
             principal=self.principal,
             roles=self.roles or (),
