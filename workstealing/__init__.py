@@ -4,9 +4,9 @@ A process with a spare moment enlists; by a lottery it is recruited for one smal
 of a job, or dismissed. The task queue builds on the same idea: its idle workers steal
 from busy ones, and its upkeep is such a job.
 
-Public are the names of this module, and those that `workstealing.jobs`, `.inspecting`,
-`.telemetry`, `.testing`, `.errors`, `.dashboard`, `.node` and the modules of
-`.integrations` offer. Everything else may change in any release. Importing this package
+The public names are those in `__all__` of this module, of `workstealing.dashboard`,
+`.errors`, `.inspecting`, `.jobs`, `.node`, `.telemetry`, `.testing` and of the modules
+of `.integrations`. Everything else may change in any release. Importing this package
 imports neither redis nor asyncio: a web host that only enlists should not pay for what
 it does not use.
 """
@@ -265,6 +265,10 @@ _MODULES = {
     "workstealing.workers.upkeep": ("AsyncWorkStealer", "WorkStealer"),
     "workstealing.workers.worker": ("Worker",),
 }
+_PUBLIC_MODULES = (
+    *("dashboard", "errors", "inspecting", "integrations", "jobs"),
+    *("node", "telemetry", "testing"),
+)
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 # Without a handler of its own, Python would print our warnings to a host's stderr.
@@ -281,4 +285,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # What this module imports for itself, such as `logging`, is not offered.
+    offered = {*__all__, *_PUBLIC_MODULES}
+    return sorted({*__all__, *(n for n in globals() if n in offered or n[:2] == "__")})

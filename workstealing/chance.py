@@ -30,5 +30,8 @@ class SystemChance:
         """Return a multiple of 2⁻⁵³, each as likely as the others."""
         return (int.from_bytes(os.urandom(7), "big") >> 3) * _STEP
 
+    def __repr__(self) -> str:
+        return "SYSTEM_CHANCE"
+
 
 SYSTEM_CHANCE: Chance = SystemChance()

@@ -39,6 +39,9 @@ class SystemClock:
 
     monotonic = staticmethod(time.monotonic)
 
+    def __repr__(self) -> str:
+        return "SYSTEM_CLOCK"
+
 
 SYSTEM_CLOCK: Clock = SystemClock()
 

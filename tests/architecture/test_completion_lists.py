@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import workstealing
 from workstealing import (
     AsyncRecruiter,
     AsyncTaskClient,
@@ -88,6 +89,16 @@ def test_a_completion_list_has_the_documented_names_only(
     thing: Any, documented: set[str]
 ) -> None:
     assert {name for name in dir(thing) if not name.startswith("_")} == documented
+
+
+def test_the_package_lists_its_names_and_public_modules_only() -> None:
+    listed = {name for name in dir(workstealing) if not name.startswith("_")}
+
+    assert "errors" in listed
+    assert listed - set(workstealing.__all__) <= {
+        *("dashboard", "errors", "inspecting", "integrations", "jobs"),
+        *("node", "telemetry", "testing"),
+    }
 
 
 def test_the_package_itself_reaches_the_internals_of_a_queue() -> None:

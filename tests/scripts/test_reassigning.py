@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -293,7 +294,7 @@ def test_who_rescues_learns_what_was_given_up(queue: Any, secret: str | None) ->
     task = tasks.task(name="images.resize")(lambda: None)
     is_signed = secret is not None
     envelope = envelope_without_payload(
-        definition_of(task), SubmitOptions(), is_signed=is_signed
+        definition_of(task), SubmitOptions(), time_ns=time.time_ns, is_signed=is_signed
     )
     written = envelope.encode()
     signer = internals_of(tasks).admission.signer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import assert_type
 
-from workstealing import AsyncTaskHandle, AsyncTaskQueue, TaskHandle, TaskQueue
+from workstealing import AsyncTaskHandle, AsyncTaskQueue, Task, TaskHandle, TaskQueue
 from workstealing.testing import MemoryQueue
 
 queue, asyncio_queue, memory = TaskQueue("q"), AsyncTaskQueue("a"), MemoryQueue("m")
@@ -52,6 +52,39 @@ assert_type(in_memory.submit("u"), TaskHandle[int])
 with_options.submit(1)  # type: ignore[arg-type]
 
 
+@queue.every(60)
+def noted(url: str = "") -> int:
+    return len(url)
+
+
+assert_type(plain("u"), int)
+assert_type(plain.options(delay=1)("u"), int)
+assert_type(noted(), int)
+assert_type((plain.s("u") | plain.s("v")).submit().result(), int)
+plain(1)  # type: ignore[arg-type]
+
+
+async def called_directly() -> None:
+    assert_type(await bare("u"), int)
+    assert_type(await without_options("u"), int)
+    assert_type(await with_options("u"), int)
+    assert_type(await with_options.options(delay=1)("u"), int)
+    assert_type(await scheduled("u"), int)
+    assert_type(await in_memory("u"), int)
+    assert_type(await asyncio_bare("u"), int)
+    assert_type(await asyncio_with_options("u"), int)
+    assert_type(await asyncio_scheduled("u"), int)
+    assert_type(asyncio_plain("u"), int)
+
+
+def taken_as_a_parameter(task: Task[[str], int]) -> int:
+    return task("u")
+
+
+taken_as_a_parameter(plain)
+taken_as_a_parameter(bare)
+
+
 @asyncio_queue.task
 async def asyncio_bare(url: str) -> int:
     return len(url)
@@ -59,6 +92,12 @@ async def asyncio_bare(url: str) -> int:
 
 @asyncio_queue.task(retries=2)
 async def asyncio_with_options(url: str) -> int:
+    return len(url)
+
+
+@asyncio_queue.every(60)
+@asyncio_queue.task(retries=2)
+async def asyncio_scheduled(url: str = "") -> int:
     return len(url)
 
 

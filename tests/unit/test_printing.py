@@ -31,6 +31,7 @@ from workstealing.errors import (
     WorkStealingError,
 )
 from workstealing.tasks.outcome import State, TaskState
+from workstealing.tasks.retry import GiveUp, Retry, Snooze
 
 TRICK = "\x1b[2J\r\n12:00:00 ERROR forged\u202e"
 SHOWN = r"\x1b[2J\r\n12:00:00 ERROR forged\u202e"
@@ -61,6 +62,9 @@ def test_a_text_on_one_line_has_no_other_lines() -> None:
         ScheduleNotFound(TRICK),
         GroupIncomplete(TRICK, 1, 2),
         InputEnded(TRICK),
+        GiveUp(TRICK),
+        Retry(1, TRICK),
+        Snooze(1, TRICK),
     ],
     ids=lambda error: type(error).__name__,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id
 from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
@@ -39,6 +39,9 @@ from workstealing.tasks.retry import Restart, RetryPolicy
 from workstealing.tasks.schedule import Missed
 from workstealing.tasks.unique import Unique
 
+if TYPE_CHECKING:
+    from workstealing.client.task import AsyncCoroutineTask
+
 __all__ = ("AsyncTaskQueue",)
 
 P = ParamSpec("P")
@@ -57,7 +60,7 @@ class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
     @overload
     def task(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
+    ) -> AsyncCoroutineTask[P, R]: ...
     @overload
     def task(self, function: Callable[P, R], /) -> AsyncTask[P, R]: ...
     @overload
@@ -188,12 +191,12 @@ class AsyncTaskQueue(AnyTaskQueue[AsyncClient, AsyncDriver]):
         return await self._internals.driver.run(self._internals.controls.pauses())
 
     async def replay(self, task_id: str) -> bool:
-        """Put a dead letter back into the queue, with a clean slate."""
+        """Put a dead letter back into the queue; see `TaskQueue.replay`."""
         flow = self._internals.controls.end_letter(task_id, drop=False)
         return await self._internals.driver.run(flow)
 
     async def drop(self, task_id: str) -> bool:
-        """Delete a dead letter for good."""
+        """Delete a dead letter for good; see `TaskQueue.drop`."""
         flow = self._internals.controls.end_letter(task_id, drop=True)
         return await self._internals.driver.run(flow)
 

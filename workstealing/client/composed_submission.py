@@ -385,6 +385,7 @@ class _Submission:
             options,
             is_signed=internals.admission.signer is not None,
             carried=None if internals.carried is None else internals.carried.values(),
+            time_ns=internals.time_ns,
         )
         return msgspec.structs.replace(envelope, after=after)
 

@@ -393,8 +393,8 @@ def group(*members: Any) -> Any:
             )
         if not isinstance(one, kind):
             raise ConfigurationError(
-                f"a group has members that have all of their arguments, task.s(…), not"
-                f" {one!r}"
+                f"each member of a group must be a step with all of its arguments,"
+                f" task.s(…), not {one!r}"
             )
     plans = tuple(one._plan for one in steps)  # noqa: SLF001 - the same file
     return Group(plans, ()) if is_sync else AsyncGroup(plans, ())

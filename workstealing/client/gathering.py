@@ -57,9 +57,9 @@ def gather_results(
     tasks = tuple(handles)
     if not tasks:
         return []
-    _refuse(AsyncTaskHandle, tasks, "await async_gather_results(handles)")
-    flow = _gathered(tasks, timeout, return_exceptions)
-    results: list[Any] = _one_queue(tasks).driver.run(flow)
+    internals = _one_queue(tasks, TaskHandle, "await async_gather_results(handles)")
+    flow = _gathered(internals, tasks, timeout, return_exceptions)
+    results: list[Any] = internals.driver.run(flow)
     return results
 
 
@@ -87,19 +87,22 @@ async def async_gather_results(
     tasks = tuple(handles)
     if not tasks:
         return []
-    _refuse(TaskHandle, tasks, "gather_results(handles)")
-    flow = _gathered(tasks, timeout, return_exceptions)
-    results: list[Any] = await _one_queue(tasks).driver.run(flow)
+    internals = _one_queue(tasks, AsyncTaskHandle, "gather_results(handles)")
+    flow = _gathered(internals, tasks, timeout, return_exceptions)
+    results: list[Any] = await internals.driver.run(flow)
     return results
 
 
-def _refuse(kind: type[Any], handles: Sequence[Any], instead: str) -> None:
+def _one_queue(handles: Sequence[Any], kind: type[Any], instead: str) -> Any:
+    """Return the internals of the queue that all handles are of."""
     for one in handles:
-        if isinstance(one, kind):
+        if not isinstance(one, TaskHandle | AsyncTaskHandle):
+            raise ConfigurationError(
+                f"expected the handle of a task, not {one!r}; a group has results() of"
+                " its own"
+            )
+        if not isinstance(one, kind):
             raise ConfigurationError(f"{one!r} is of another kind of queue: {instead}")
-
-
-def _one_queue(handles: Sequence[Any]) -> Any:
     found = [internals_of_handle(one) for one in handles]
     queues = {id(one): one for one in found}
     if len(queues) > 1:
@@ -120,12 +123,15 @@ def _one_queue(handles: Sequence[Any]) -> Any:
 
 
 def _gathered(
-    handles: Sequence[Any], timeout: float | None, return_exceptions: bool
+    internals: Any,
+    handles: Sequence[Any],
+    timeout: float | None,
+    return_exceptions: bool,
 ) -> Flow[list[Any]]:
     seconds = checked_timeout(timeout)
     ids = [one.id for one in handles]
     readers = {one.id: reader_of(one) for one in handles}
-    found: dict[str, Any] = yield from _one_queue(handles).outcomes.results(
+    found: dict[str, Any] = yield from internals.outcomes.results(
         ids, seconds, readers, is_tolerant=return_exceptions
     )
     return [found[name] for name in ids]

@@ -129,7 +129,12 @@ class TaskHandle(_AnyHandle[R]):
         return result
 
     def cancel(self) -> Cancelled:
-        """Cancel the task: at once if it waits, by asking if it runs."""
+        """Cancel the task: at once if it waits, by asking if it runs.
+
+        Returns:
+            "cancelled" if it was cancelled at once, "asked" if it runs and was asked to
+            stop, "ended" if it had ended, "unknown" if there is no such task.
+        """
         return self._internals.driver.run(self._internals.cancel(self.id))
 
 
@@ -174,7 +179,7 @@ class AsyncTaskHandle(_AnyHandle[R]):
         return result
 
     async def cancel(self) -> Cancelled:
-        """Cancel the task: at once if it waits, by asking if it runs."""
+        """Cancel the task; see `TaskHandle.cancel`."""
         return await self._internals.driver.run(self._internals.cancel(self.id))
 
 

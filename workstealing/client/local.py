@@ -13,6 +13,7 @@ outcome, until it ends; callers wait no longer than their own timeout.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor as Threads
@@ -77,6 +78,7 @@ class LocalQueue(Generic[D]):
         self.admission = admission
         self.driver = driver
         self.log = LocalLog(tasks)
+        self.time_ns = time.time_ns
         self._settings = settings
         self._threads = threads
         self._tasks = tasks
@@ -88,7 +90,8 @@ class LocalQueue(Generic[D]):
         yield from ()
         check_payloads(task.name, payloads, self._settings.max_payload)
         names = new_ids(len(payloads))
-        around = EnvelopeTemplate.of(envelope_without_payload(task, options)).around
+        envelope = envelope_without_payload(task, options, time_ns=self.time_ns)
+        around = EnvelopeTemplate.of(envelope).around
         for name, payload in zip(names, payloads, strict=True):
             delivery = Delivery(name, "local", 1, around(payload))
             local = LocalTask(delivery, self._runner, self._threads)

@@ -15,7 +15,14 @@ import msgspec
 from workstealing._interrupt import Interruptible, deliver_until_ended
 from workstealing.errors import TaskNotFound
 from workstealing.queue.producer_calls import Cancelled
-from workstealing.tasks.attempt import Attempt, Delivery, Report, Unfed, Unroutable
+from workstealing.tasks.attempt import (
+    Attempt,
+    Delivery,
+    Report,
+    Unfed,
+    Unroutable,
+    within_its_time,
+)
 from workstealing.tasks.context import (
     Progress,
     TaskNotes,
@@ -211,7 +218,7 @@ def _call(attempt: Attempt) -> Any:
     function, arguments = attempt.definition.function, attempt.arguments
     timeout = attempt.timeout
     if attempt.definition.is_coroutine:
-        return asyncio.run(asyncio.wait_for(function(**arguments), timeout))
+        return asyncio.run(within_its_time(attempt, function(**arguments)))
     if timeout is None:
         return function(**arguments)
     scope = Interruptible()

@@ -139,6 +139,8 @@ class QueueControls:
                 if is_empty:
                     continue
                 left = f"{seen.unfinished} tasks of queue '{name}' still wait or run"
+                if seen.unfinished == 1:
+                    left = f"1 task of queue '{name}' still waits or runs"
                 left += "".join(f"; {one}" for one in seen.pauses.sentences())
             except RedisUnavailable as error:
                 if absence is None:

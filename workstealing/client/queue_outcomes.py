@@ -15,6 +15,7 @@ import msgspec
 
 from workstealing._logs import BackgroundLogger
 from workstealing.client.event_watch import TaskSnapshot
+from workstealing.drivers.memory_addresses import is_in_memory
 from workstealing.errors import (
     RedisUnavailable,
     ResultTimeout,
@@ -138,10 +139,7 @@ class QueueOutcomes:
                 words += f" {_state(found)}"
                 now_ms = found.trace.now_ms
                 if found.place is not None and not (yield from self._living(now_ms)):
-                    words += (
-                        f"; no worker of queue '{self._internals.full_name}' is alive:"
-                        " start one, or see that it has the same Redis, queue and run"
-                    )
+                    words += f"; {self._nobody_works()}"
                 return ResultTimeout(words)
             except RedisUnavailable as error:
                 absence = error
@@ -151,6 +149,14 @@ class QueueOutcomes:
         )
         overdue.__cause__ = absence
         return overdue
+
+    def _nobody_works(self) -> str:
+        if is_in_memory(self._internals.source.redis):
+            return "the queue is in memory: call drain(), which runs what waits"
+        return (
+            f"no worker of queue '{self._internals.full_name}' is alive: start one, or"
+            " see that it has the same Redis, queue and run"
+        )
 
     def _living(self, now_ms: int) -> Flow[int]:
         """Count the workers of all shards."""
@@ -235,7 +241,7 @@ class QueueOutcomes:
         if found.place is None and envelope:
             note = read_note(keys, task_id, envelope, "progress")
             shown = yield from ask(note)
-            progress = None if shown is None else Progress.read(shown)
+            progress = Progress.read_or_none(shown)
         return TaskSnapshot(_state(found), progress, envelope)
 
     def wait_for_end(self, task_id: str, seconds: float) -> Flow[None]:

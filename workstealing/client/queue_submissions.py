@@ -126,7 +126,8 @@ class QueueSubmissions:
         names = None if ids is None else [checked_id(name) for name in ids]
         if names is not None and len(names) != len(payloads):
             raise ConfigurationError(
-                f"there are {len(names)} ids for {len(payloads)} tasks: give each one"
+                f"there are {len(names)} ids for {len(payloads)} tasks: give one for"
+                " each task"
             )
         carry = internals.carried
         carried = None if carry is None else carry.values()

@@ -30,6 +30,7 @@ from workstealing.tasks.unique import unique_key
 
 if TYPE_CHECKING:
     from workstealing.client.async_task_queue import AsyncTaskQueue
+    from workstealing.client.task import AsyncCoroutineTask, CoroutineTask
     from workstealing.client.task_queue import TaskQueue
     from workstealing.drivers.async_driver import AsyncDriver
     from workstealing.drivers.sync_driver import Driver
@@ -45,6 +46,8 @@ __all__ = (
 P = ParamSpec("P")
 R = TypeVar("R")
 Q = TypeVar("Q")
+T = TypeVar("T", bound=Task[..., Any])
+A = TypeVar("A", bound=AsyncTask[..., Any])
 
 _UNCHANGED: Any = object()
 
@@ -209,11 +212,11 @@ class Every(_AnyEvery["TaskQueue"]):
     """The decorator that `TaskQueue.every()` returns."""
 
     @overload
-    def __call__(self, function: Task[P, R], /) -> Task[P, R]: ...
+    def __call__(self, function: T, /) -> T: ...
     @overload
     def __call__(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> Task[P, R]: ...
+    ) -> CoroutineTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
     def __call__(self, function: Any, /) -> Any:
@@ -225,11 +228,11 @@ class AsyncEvery(_AnyEvery["AsyncTaskQueue"]):
     """The decorator that `AsyncTaskQueue.every()` returns."""
 
     @overload
-    def __call__(self, function: AsyncTask[P, R], /) -> AsyncTask[P, R]: ...
+    def __call__(self, function: A, /) -> A: ...
     @overload
     def __call__(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
+    ) -> AsyncCoroutineTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> AsyncTask[P, R]: ...
     def __call__(self, function: Any, /) -> Any:
@@ -247,7 +250,7 @@ def scheduled_task(
     """Return the definition of a schedule that submits a task with its arguments."""
     if not isinstance(task, Task | AsyncTask):
         raise ConfigurationError(
-            f"a schedule needs a task, such as @{queue.name}.task makes, not {task!r}"
+            f"a schedule needs a task, such as @queue.task makes, not {task!r}"
         )
     internals = internals_of(queue)
     if internals_of(task.queue).keys.prefix != internals.keys.prefix:

@@ -68,9 +68,7 @@ def state_of_schedule(row: ScheduleRow, signer: Signer | None) -> ScheduleState:
     return ScheduleState(
         name=row.name,
         task=f"{definition.task}@{definition.version}" if definition.task else "",
-        every=timedelta(milliseconds=definition.every_ms)
-        if definition.every_ms
-        else definition.cron,
+        every=definition.every,
         timezone=definition.timezone,
         missed=definition.missed,
         jitter=timedelta(milliseconds=definition.jitter_ms),

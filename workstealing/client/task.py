@@ -100,9 +100,10 @@ class _AnyTask(Generic[P, R]):
         """The version of the task, which says what its payload means."""
         return self._definition.version
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, in this process, without the queue."""
-        return self._definition.function(*args, **kwargs)
+        result: R = self._definition.function(*args, **kwargs)
+        return result
 
     def options(
         self: Self,
@@ -123,6 +124,8 @@ class _AnyTask(Generic[P, R]):
         **unknown: NoReturn,
     ) -> Self:
         """Return the same task with other options for its submission.
+
+        Options of an earlier `options()` are not kept.
 
         Args:
             id: a dedupe key: while the queue has a task with this id, it is not
@@ -314,6 +317,25 @@ class AsyncTask(_AnyTask[P, R]):
         return self._handles(AsyncTaskHandle, await self._internals.driver.run(flow))[0]
 
 
+if TYPE_CHECKING:
+    # For type checkers only: a direct call of an `async def` returns a coroutine, while
+    # the handle of a submission has the same result as that of a `def`.
+
+    class CoroutineTask(Task[P, R]):
+        """A task of a `TaskQueue` whose function is `async def`."""
+
+        def __call__(  # type: ignore[override]
+            self, *args: P.args, **kwargs: P.kwargs
+        ) -> Coroutine[Any, Any, R]: ...
+
+    class AsyncCoroutineTask(AsyncTask[P, R]):
+        """A task of an `AsyncTaskQueue` whose function is `async def`."""
+
+        def __call__(  # type: ignore[override]
+            self, *args: P.args, **kwargs: P.kwargs
+        ) -> Coroutine[Any, Any, R]: ...
+
+
 OnGiveUp: TypeAlias = (
     Callable[[ExecutionContext, str], Any]
     | Task[[str, str], Any]
@@ -328,7 +350,7 @@ class TaskDecorator(Protocol):
     @overload
     def __call__(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> Task[P, R]: ...
+    ) -> CoroutineTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
@@ -339,7 +361,7 @@ class AsyncTaskDecorator(Protocol):
     @overload
     def __call__(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
+    ) -> AsyncCoroutineTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> AsyncTask[P, R]: ...
 

@@ -56,10 +56,10 @@ _LONGEST_SECONDS = TIMEOUT_MAX / 2
 class _Wait:
     """How long a caller waits, and how much of that is left."""
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, time_ns: int) -> None:
         self.seconds = checked_seconds(timeout, "timeout")
         self._end = time.monotonic() + min(self.seconds, _LONGEST_SECONDS)
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = time_ns // 1_000_000
         self._begun_ms = now_ms
         self._end_ms = round(min(now_ms + self.seconds * 1000, LATEST_MS))
 
@@ -189,7 +189,8 @@ class TaskClient(_AnyClient):
             ResultTimeout: it did not end in time; the message says where it is.
             RedisUnavailable: the server cannot be reached.
         """
-        wait, run = _Wait(timeout), self._internals.driver.run
+        wait = _Wait(timeout, self._internals.time_ns())
+        run = self._internals.driver.run
         task_id = run(self._give(context, name, payload, version, wait))
         with self._received(context, task_id):
             result: R = run(self._answer(task_id, result_type, wait))
@@ -251,7 +252,8 @@ class AsyncTaskClient(_AnyClient):
 
         For arguments and errors see `TaskClient.call`.
         """
-        wait, run = _Wait(timeout), self._internals.driver.run
+        wait = _Wait(timeout, self._internals.time_ns())
+        run = self._internals.driver.run
         task_id = await run(self._give(context, name, payload, version, wait))
         async with self._received(context, task_id):
             result: R = await run(self._answer(task_id, result_type, wait))

@@ -17,7 +17,7 @@ from collections.abc import (
 )
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from workstealing._checks import checked_id, checked_queue_name
 from workstealing.client.bulk import BulkChanges, BulkResult, OnProgress, States
@@ -56,6 +56,9 @@ from workstealing.tasks.schedule import Missed
 from workstealing.tasks.signing import Keyring
 from workstealing.tasks.unique import Unique
 from workstealing.telemetry.observers import Observer
+
+if TYPE_CHECKING:
+    from workstealing.client.task import CoroutineTask
 
 __all__ = ("AnyTaskQueue", "TaskQueue")
 
@@ -188,7 +191,9 @@ class TaskQueue(AnyTaskQueue[Client, Driver]):
     _driver_source = staticmethod(driver_source)
 
     @overload
-    def task(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+    def task(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> CoroutineTask[P, R]: ...
     @overload
     def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
     @overload
@@ -400,12 +405,23 @@ class TaskQueue(AnyTaskQueue[Client, Driver]):
         return self._internals.driver.run(self._internals.controls.pauses())
 
     def replay(self, task_id: str) -> bool:
-        """Put a dead letter back into the queue, with a clean slate."""
+        """Put a dead letter back into the queue, with a clean slate.
+
+        Returns:
+            False if there is no such dead letter.
+
+        Raises:
+            NotUnique: another task has its unique key meanwhile.
+        """
         flow = self._internals.controls.end_letter(task_id, drop=False)
         return self._internals.driver.run(flow)
 
     def drop(self, task_id: str) -> bool:
-        """Delete a dead letter for good."""
+        """Delete a dead letter for good.
+
+        Returns:
+            False if there is no such dead letter.
+        """
         flow = self._internals.controls.end_letter(task_id, drop=True)
         return self._internals.driver.run(flow)
 

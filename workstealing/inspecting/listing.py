@@ -16,7 +16,6 @@ from workstealing.queue.pause_calls import Pauses, first_paused, read_pauses
 from workstealing.queue.steps import Flow, ask
 from workstealing.queue.task_output_calls import read_progress
 from workstealing.tasks.context import Progress
-from workstealing.tasks.json_values import NOT_JSON
 from workstealing.tasks.outcome import State
 from workstealing.tasks.previews import (
     one_line_reason,
@@ -203,13 +202,9 @@ def _progress_of(
         ]
         found = yield from ask(read_progress(keys, some))
         for (task_id, _), said in zip(some, found, strict=True):
-            if said is None:
-                continue
-            try:
-                told[task_id] = Progress.read(said)
-            except NOT_JSON:
-                # Any program that can write to Redis may have put it there.
-                continue
+            progress = Progress.read_or_none(said)
+            if progress is not None:
+                told[task_id] = progress
     return told
 
 

@@ -156,7 +156,7 @@ def locate(keys: QueueKeys, task_id: str) -> Flow[Located]:
     if begun_at_ms is not None:
         call = task_output_calls.read_note(keys, task_id, seen.envelope, "progress")
         shown = yield from ask(call)
-        progress = None if shown is None else Progress.read(shown)
+        progress = Progress.read_or_none(shown)
     return Located(seen, begun_at_ms, _place(seen, begun_at_ms), progress)
 
 

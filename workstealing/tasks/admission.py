@@ -46,6 +46,10 @@ class Admission:
     """Bytes of one payload; None where only this process submits."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.registry, Registry):
+            raise ConfigurationError(
+                f"registry must be a Registry, not {self.registry!r}"
+            )
         if self.policy is not None and not isinstance(self.policy, AccessPolicy):
             raise ConfigurationError(
                 f"policy must be an AccessPolicy, not {self.policy!r}"

@@ -7,9 +7,9 @@ goes back. A delivery that this process cannot run is `Unroutable` here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -28,7 +28,10 @@ __all__ = (
     "ValueOrError",
     "Verdict",
     "value_or_error",
+    "within_its_time",
 )
+
+T = TypeVar("T")
 
 ValueOrError: TypeAlias = tuple[Any, BaseException | None]
 """What was returned, or what was raised."""
@@ -109,6 +112,23 @@ class Attempt(msgspec.Struct, eq=False):
     def restart(self) -> Restart:
         """After what it is run again: as its caller and the task say together."""
         return stricter(self.envelope.restart, self.definition.restart)
+
+
+async def within_its_time(attempt: Attempt, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await the coroutine of an attempt; cancel it when its time limit is over."""
+    task, seconds = asyncio.current_task(), attempt.timeout
+    if task is None or seconds is None:
+        return await coroutine
+
+    def end() -> None:
+        attempt.is_interrupted = attempt.is_overdue = True
+        task.cancel()
+
+    limit = asyncio.get_running_loop().call_later(seconds, end)
+    try:
+        return await coroutine
+    finally:
+        limit.cancel()
 
 
 async def value_or_error(awaitable: Awaitable[Any]) -> ValueOrError:

@@ -26,12 +26,11 @@ class CarriedContext:
     """The variables that a queue carries, by name."""
 
     def __init__(self, variables: Iterable[ContextVar[Any]]) -> None:
-        self.variables = tuple(variables)
         self._by_name: dict[str, ContextVar[Any]] = {}
-        for variable in self.variables:
+        for variable in variables:
             if not isinstance(variable, ContextVar):
                 raise ConfigurationError(
-                    f"carry must be a list of ContextVars, and {variable!r} is none"
+                    f"carry must be a list of ContextVars, without {variable!r}"
                 )
             if variable.name in self._by_name:
                 raise ConfigurationError(

@@ -128,7 +128,9 @@ class ExecutionContext(_Whereabouts, kw_only=True, eq=False):
         """Show how far the task is; it is published a few times a second at most."""
         notes = self._control.notes
         if notes is not None:
-            notes.progress(Progress(done=done, total=total, note=note[:200]))
+            # JSON has no form for the numbers of NumPy, and text for a Decimal.
+            all_of_it = None if total is None else float(total)
+            notes.progress(Progress(done=float(done), total=all_of_it, note=note[:200]))
 
     @property
     def checkpoint(self) -> Any:
@@ -262,15 +264,27 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return _ENCODE(self)
 
     @staticmethod
-    def read(progress: bytes) -> Progress:
-        """Read what `encode` wrote."""
-        return _DECODE(progress)
+    def read_or_none(progress: bytes | None) -> Progress | None:
+        """Read what `encode` wrote; None if there is none, or nobody can read it.
+
+        Infinity and NaN cannot be read, and any program that can write to Redis may
+        have put something else there.
+        """
+        try:
+            return None if progress is None else _DECODE(progress)
+        except NOT_JSON:
+            return None
 
     def __str__(self) -> str:
-        words = f"{self.done:g}"
+        words = _in_digits(self.done)
         if self.total is not None:
-            words += f" of {self.total:g}"
+            words += f" of {_in_digits(self.total)}"
         return f"{words}, {self.note}" if self.note else words
+
+
+def _in_digits(number: float) -> str:
+    # `:g` alone would write a million as 1e+06.
+    return f"{number:.0f}" if float(number).is_integer() else f"{number:g}"
 
 
 def encode_checkpoint(value: Any) -> bytes:

@@ -271,7 +271,7 @@ def checked_upgrades(accepts: Any, version: int) -> Mapping[int, Upgrade]:
             )
         if not callable(upgrade):
             raise ConfigurationError(
-                f"what upgrades version {old} must be a function, not {upgrade!r}"
+                f"the upgrade from version {old} must be a function, not {upgrade!r}"
             )
     return MappingProxyType(dict(sorted(accepts.items())))
 

@@ -25,6 +25,7 @@ from workstealing.tasks.hooks import (
     NewResult,
     TaskCall,
 )
+from workstealing.tasks.reports import drop_our_frames
 from workstealing.tasks.runner import Complete, TaskRunner
 
 __all__ = ("HookedRunner",)
@@ -151,6 +152,7 @@ class _HookStory:
             value = yield None
         except BaseException as error:  # noqa: BLE001 - the runner judges it
             if not isinstance(error, self._passed_on):
+                drop_our_frames(error)
                 yield from self._call_hooks(entered, "failed", error)
             # Returned, because a generator cannot raise `StopIteration` as it is.
             return None, error

@@ -141,7 +141,7 @@ class MiddlewareStack(Iterable[Middleware]):
         """Add one, inside of those that are there."""
         if not isinstance(middleware, Middleware):
             raise ConfigurationError(
-                f"a middleware is an object of a subclass of Middleware, not"
+                f"a middleware must be an instance of a subclass of Middleware, not"
                 f" {middleware!r}"
             )
         with self._lock:

@@ -61,8 +61,8 @@ def check_key_argument(name: str, option: str, known: Sequence[str], task: str) 
     near = did_you_mean(name, known)
     meant = f". Did you mean '{near}'?" if near else ""
     raise ConfigurationError(
-        f"task '{task}': {option}= names the argument '{name}', which is none of its"
-        f" arguments: {', '.join(known) or 'it has none'}{meant}"
+        f"task '{task}': {option}= names the argument '{name}', which it does not have:"
+        f" it takes {', '.join(known) or 'none'}{meant}"
     )
 
 

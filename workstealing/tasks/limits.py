@@ -131,7 +131,7 @@ def checked_limit_key(key: Any) -> str:
     value = key.value if isinstance(key, Enum) else key
     if not isinstance(value, _PLAIN_KEYS):
         raise ConfigurationError(
-            "the key of a limit must be a text or a number, as its argument is, not"
+            "the key of a limit must be a string or a number, as its argument is, not"
             f" {type(value).__qualname__}"
         )
     return as_key(_key_text(value))
@@ -285,8 +285,8 @@ class _Values:
             value = value.value
         if value is not None and not isinstance(value, _PLAIN_KEYS):
             raise KeyFailed(
-                f"task '{self.signature.task}': the key of {option}= must be a text or"
-                f" a number, not {type(value).__qualname__}: give a function that"
+                f"task '{self.signature.task}': the key of {option}= must be a string"
+                f" or a number, not {type(value).__qualname__}: give a function that"
                 " returns one"
             )
         return value

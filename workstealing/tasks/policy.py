@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from workstealing._checks import checked_role, checked_roles
-from workstealing.errors import NotPermitted
+from workstealing.errors import ConfigurationError, NotPermitted
 
 __all__ = ("PUBLIC", "AccessPolicy", "checked_permission")
 
@@ -29,6 +29,10 @@ class AccessPolicy:
     __slots__ = ("_permissions",)
 
     def __init__(self, roles: Mapping[str, Collection[str]]) -> None:
+        if not isinstance(roles, Mapping):
+            raise ConfigurationError(
+                f"an AccessPolicy takes a dict, role to permissions, not {roles!r}"
+            )
         self._permissions = {
             checked_role(role): frozenset(
                 checked_roles(

@@ -7,6 +7,7 @@ dead letter with its reason. It carries the outcome as its caller will read it.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -36,12 +37,14 @@ from workstealing.tasks.outcome import (
 )
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, RetryAfter, Snooze
 
-__all__ = ("AttemptReports", "reason_of")
+__all__ = ("AttemptReports", "drop_our_frames", "reason_of")
 
 logger = BackgroundLogger(__name__)
 
 # If a worker ends more tasks than this between two counts, some are not counted.
 _MOST_ENDED = 100_000
+# Packages through which a task is called.
+_CALLERS = ("workstealing", "asyncio", "concurrent")
 
 
 class AttemptReports:
@@ -197,6 +200,7 @@ class AttemptReports:
 
     def raised(self, attempt: Attempt, error: BaseException) -> Report:
         """Report what a task raised: it is tried again, or given up."""
+        drop_our_frames(error)
         self._note_error(attempt, error)
         task, definition = attempt.task, attempt.definition
         if isinstance(error, Snooze) and attempt.restart == "always":
@@ -315,6 +319,22 @@ class AttemptReports:
 
 def _too_long(attempt: Attempt) -> TimeoutError:
     return TimeoutError(f"it ran for longer than {attempt.timeout:g} s")
+
+
+def drop_our_frames(error: BaseException) -> None:
+    """Let a traceback begin in the code of a user, not with those who called it.
+
+    All frames stay if that code was not reached: then the error is one of ours.
+    """
+    part = error.__traceback__
+    while part is not None:
+        package = str(part.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        if package not in _CALLERS:
+            if package not in sys.stdlib_module_names:
+                # Its class is the user's, and may have a method of that name.
+                BaseException.with_traceback(error, part)
+            return
+        part = part.tb_next
 
 
 def reason_of(error: BaseException) -> str:

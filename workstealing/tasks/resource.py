@@ -51,8 +51,8 @@ class _Injected:
         if name.startswith("__"):
             raise AttributeError(name)
         raise ConfigurationError(
-            f"a resource was used (.{name}) that nobody has filled in: workers do that;"
-            " if you call the function yourself, pass the resource as an argument"
+            f"a resource was used (.{name}) that no worker has filled in: if you call"
+            " the function yourself, pass the resource as an argument"
         )
 
     def __repr__(self) -> str:
@@ -83,7 +83,7 @@ def define_resource(function: Any) -> ResourceDefinition:
     if not is_async and not inspect.isgeneratorfunction(function):
         raise ConfigurationError(
             f"resource '{name}' must be a generator function, `def` or `async def`,"
-            " that yields once: what stands before `yield` opens it, what stands after"
+            " that yields once: the code before `yield` opens it, the code after it"
             " closes it"
         )
     for parameter in inspect.signature(function).parameters.values():

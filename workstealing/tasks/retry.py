@@ -45,13 +45,13 @@ class Retry(WorkStealingError):
         )
         self.reason = reason
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         when = "later" if self.after is None else f"in {self.after:g} s"
         return f"try again {when}" + (f": {self.reason}" if self.reason else "")
 
 
 class Snooze(WorkStealingError):
-    """Raised by a task that is to be run later: it is too early, nothing went wrong.
+    """Raised by a task to be run again later: it is too early, nothing went wrong.
 
     Unlike `Retry`, it counts neither as an attempt nor as one of the `retries=`. A task
     may snooze as often as it likes; the `deadline` of its caller ends that. One that is
@@ -72,7 +72,7 @@ class Snooze(WorkStealingError):
             return max(0.0, self.until.timestamp() - now)
         return self.until
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         if isinstance(self.until, datetime):
             when = f"until {self.until.isoformat(' ', 'seconds')}"
         else:
@@ -128,8 +128,10 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         checked_whole(self.retries, "retries", 0)
-        checked_seconds(self.initial_delay, "initial_delay")
-        checked_seconds(self.max_delay, "max_delay")
+        for name in ("initial_delay", "max_delay"):
+            # A timedelta becomes seconds.
+            seconds = checked_seconds(getattr(self, name), name)
+            object.__setattr__(self, name, seconds)
         if self.initial_delay > self.max_delay:
             raise ConfigurationError(
                 f"initial_delay ({self.initial_delay} s) must not be above max_delay"

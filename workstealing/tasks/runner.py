@@ -54,7 +54,7 @@ __all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
 
 logger = BackgroundLogger(__name__)
 
-# The verdicts of which listeners and hooks are notified.
+# The verdicts that listeners and hooks are told.
 _NOTIFIED = ("retry", "failed", "dead")
 
 Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]

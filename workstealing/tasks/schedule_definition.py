@@ -90,21 +90,27 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
         return read
 
     @property
+    def every(self) -> str | timedelta:
+        """Return the interval, or else the cron expression."""
+        return timedelta(milliseconds=self.every_ms) if self.every_ms else self.cron
+
+    @property
     def timing(self) -> Timing:
         """Return when it ticks."""
-        every = timedelta(milliseconds=self.every_ms) if self.every_ms else self.cron
-        return checked_timing(every, None if self.every_ms else self.timezone)
+        return checked_timing(self.every, None if self.every_ms else self.timezone)
 
     def envelope(self, due_ms: int, now_ms: int, *, is_signed: bool) -> Envelope:
         """Return the task that it submits; the times are the server's."""
         deadline_ms = self.deadline_ms
+        if deadline_ms is not None:
+            deadline_ms = min(due_ms + deadline_ms, LATEST_MS)
         return Envelope(
             v=1,
             name=self.task,
             version=self.version,
             priority=self.priority,
             at=now_ms,
-            deadline=None if deadline_ms is None else due_ms + deadline_ms,
+            deadline=deadline_ms,
             expires=max(now_ms, due_ms) + LIFETIME_MS if is_signed else None,
             principal=self.principal,
             roles=self.roles or (),
@@ -143,11 +149,9 @@ def changed_definition(
     """Return a definition with another timing, jitter, or rule for missed ticks."""
     fields: dict[str, Any] = {}
     if "every" in changes or "timezone" in changes:
-        zone = former.timezone if former.cron else None
-        if isinstance(every := changes.get("every", former.cron), str):
-            timing = checked_timing(every, changes.get("timezone", zone))
-        else:
-            timing = checked_timing(every, changes.get("timezone"))
+        every = changes.get("every", former.every)
+        kept = former.timezone if former.cron and isinstance(every, str) else None
+        timing = checked_timing(every, changes.get("timezone", kept))
         fields |= {
             "every_ms": timing.every_ms,
             "cron": timing.cron,

@@ -31,7 +31,7 @@ LIFETIME_MS = 7 * 86_400_000
 
 
 class Keyring:
-    """Secrets of which the first signs and all verify.
+    """Secrets: the first one signs, and all of them verify.
 
     To change a secret without a pause: first add the new one behind the old one,
     everywhere. Then put it first, everywhere. When what the old one signed has been

@@ -7,7 +7,6 @@ with the task they make its envelope, all but the payload.
 from __future__ import annotations
 
 import os
-import time
 from binascii import b2a_base64
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,8 +60,8 @@ class LogSink(Protocol):
 class ClientContext:
     """On whose behalf a task is called, and how.
 
-    Its principal and roles are what the worker judges by. Who they are is for the
-    program that calls to find out: a web application after a login, for example.
+    Workers decide by its principal and roles whether the task may run. It is up to the
+    calling program, such as a web application after a login, to know who that is.
     """
 
     principal: str = ""
@@ -157,13 +156,17 @@ class SubmitOptions:
             self._timeout_seconds()
         if self.fair_key is not None and not isinstance(self.fair_key, str):
             raise ConfigurationError(
-                f"fair_key of a submission is the key itself, a text, not"
+                f"fair_key= of options() is the key itself, a string, not"
                 f" {self.fair_key!r}"
             )
         if self.shard_key is not None:
             checked_id(self.shard_key, "shard_key")
         if self.fair_weight is not None:
             checked_weight(self.fair_weight)
+        if not isinstance(self.context, ClientContext):
+            raise ConfigurationError(
+                f"context must be a ClientContext, not {self.context!r}"
+            )
         for what, flag in (("again", self.again), ("log", self.log)):
             if not isinstance(flag, bool):
                 raise ConfigurationError(f"{what} must be True or False, not {flag!r}")
@@ -240,13 +243,13 @@ def envelope_without_payload(
     task: TaskInterface,
     options: SubmitOptions,
     *,
+    time_ns: Callable[[], int],
     is_signed: bool = False,
     carried: dict[str, str] | None = None,
-    time_ns: Callable[[], int] | None = None,
 ) -> Envelope:
     """Return what a submission says of a task; the payload is an empty object."""
     context = options.context
-    now_ms = (time_ns or time.time_ns)() // 1_000_000
+    now_ms = time_ns() // 1_000_000
     deadline_ms = options.deadline_ms
     if deadline_ms is None:
         deadline_ms = context.deadline_ms(now_ms)

@@ -67,7 +67,7 @@ class Unique:
         if self.debounce is not None:
             self._check_debounce()
         elif self.longest is not None:
-            raise ConfigurationError("longest= is about debounce=: give both")
+            raise ConfigurationError("longest= limits the wait of debounce=: give both")
         until: Any = self._otherwise(self.until, "started", "done")
         conflict = self._otherwise(self.on_conflict, "replace", "keep")
         if isinstance(until, str):

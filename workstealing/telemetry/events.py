@@ -124,8 +124,14 @@ class RateAdapted:
     why: str
 
 
-# In quotes: a host that only enlists need not import the events of tasks.
-Event: TypeAlias = (
-    "SliceEnded | SliceRefused | SetupFailed | BreakerOpened | BreakerClosed"
-    " | RateAdapted | QueueEvent"
+_SideWorkEvent: TypeAlias = (
+    SliceEnded
+    | SliceRefused
+    | SetupFailed
+    | BreakerOpened
+    | BreakerClosed
+    | RateAdapted
 )
+# In quotes: a host that only enlists need not import the events of tasks. In one pair
+# of them, or pyright takes it for an unknown type.
+Event: TypeAlias = "_SideWorkEvent | QueueEvent"

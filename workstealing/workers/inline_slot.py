@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from workstealing.queue.steps import RedisCommand
-from workstealing.tasks.attempt import Attempt, Ending
+from workstealing.tasks.attempt import Attempt, Ending, within_its_time
 from workstealing.workers.lifespan import Lifespan, LoopLifespan
 from workstealing.workers.redis_threads import Heartbeat
 from workstealing.workers.slots import SlotParts
@@ -144,7 +144,8 @@ class SlotEventLoop:
         loop = self._own_loop()
         coroutine = attempt.definition.function(**attempt.arguments)
         if attempt.timeout is not None:
-            coroutine = _limited(coroutine, attempt, attempt.timeout)
+            # The supervisor cannot interrupt an inline slot.
+            coroutine = within_its_time(attempt, coroutine)
         return self._run_to_its_end(loop, loop.create_task(coroutine))
 
     def complete(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -186,22 +187,3 @@ class SlotEventLoop:
                 loop.run_until_complete(self._life.close())
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
-
-
-async def _limited(coroutine: Any, attempt: Attempt, seconds: float) -> Any:
-    """Cancel a coroutine that has run for too long.
-
-    A supervisor cannot interrupt an inline slot; the event loop itself can.
-    """
-    task = asyncio.current_task()
-    assert task is not None
-
-    def end() -> None:
-        attempt.is_interrupted = attempt.is_overdue = True
-        task.cancel()
-
-    limit = asyncio.get_running_loop().call_later(seconds, end)
-    try:
-        return await coroutine
-    finally:
-        limit.cancel()

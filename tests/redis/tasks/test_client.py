@@ -455,19 +455,24 @@ def test_a_contract_without_an_implementation_does_not_run_here() -> None:
     assert answer == "fake a"
 
 
-def test_a_function_that_takes_too_long_here_is_interrupted() -> None:
+def test_a_task_that_takes_too_long_here_is_interrupted() -> None:
     registry = Registry()
-    contract = registry.contract("spin", Nothing)
+    spinning, sleeping = (registry.contract(n, Nothing) for n in ("spin", "sleep"))
 
-    @registry.implements(contract, timeout=0.05)
+    @registry.implements(spinning, timeout=0.05)
     def spin(_: Nothing) -> None:
         while True:
             sum(range(100))
 
+    @registry.implements(sleeping, timeout=0.05)
+    async def sleep(_: Nothing) -> None:
+        await asyncio.sleep(60)
+
     with Pool(1) as pool:
         client = TaskClient.local(registry, pool=pool)
-        with pytest.raises(TaskFailed, match="TimeoutError: it ran for longer"):
-            client.call(ANN, "spin", {}, type(None), 10)
+        for name in ("spin", "sleep"):
+            with pytest.raises(TaskFailed, match="TimeoutError: it ran for longer"):
+                client.call(ANN, name, {}, type(None), 10)
 
 
 @pytest.mark.parametrize("kind", [TaskClient, AsyncTaskClient])

@@ -10,6 +10,7 @@ import pytest
 
 from workstealing import (
     AsyncTaskQueue,
+    GroupHandle,
     TaskQueue,
     Worker,
     async_gather_results,
@@ -111,5 +112,9 @@ def test_what_cannot_be_gathered_is_refused(
     assert gather_results([]) == []
     with pytest.raises(ConfigurationError, match="of several queues"):
         gather_results([queue.handle("a"), make_queue().handle("b")])
+    members = GroupHandle[Any](internals_of(queue), "g", [], [])
+    for one in (members, "a", queue):
+        with pytest.raises(ConfigurationError, match="expected the handle of a task"):
+            gather_results([one])  # type: ignore[list-item]
     with pytest.raises(ConfigurationError, match="retention=0"):
         gather_results([make_queue(retention=0).handle("a")])

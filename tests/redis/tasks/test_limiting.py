@@ -272,5 +272,5 @@ def test_only_limits_with_keys_tell_how_much_a_key_uses(queue: TaskQueue) -> Non
     assert queue.limits("all", key="5")[0].keys == ()
     assert queue.limits("customer", key=5) == queue.limits("customer", key="5")
     assert queue.limits("customer", key=6)[0].keys[0].running == 0
-    with pytest.raises(ConfigurationError, match="must be a text or a number"):
+    with pytest.raises(ConfigurationError, match="must be a string or a number"):
         queue.limits("customer", key=[5])

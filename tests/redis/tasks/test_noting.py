@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from threading import enumerate as enumerate_threads
 from typing import Any
 
@@ -19,7 +22,7 @@ from workstealing.errors import ConfigurationError, TaskFailed
 from workstealing.inspecting import Inspector
 from workstealing.tasks.context import ExecutionContext
 from workstealing.tasks.outcome import State
-from workstealing.testing import Server, wait_until
+from workstealing.testing import MemoryQueue, Server, wait_until
 
 
 def test_a_log_is_kept_only_if_it_was_asked_for(
@@ -222,6 +225,33 @@ def test_progress_is_seen_while_the_task_runs(queue: TaskQueue, crew: Any) -> No
     going_on.append(True)
     handle.result(timeout=10)
     assert handle.state().progress is None
+
+
+@pytest.mark.parametrize(
+    ("done", "shown"),
+    [
+        (Decimal("2.5"), "(2.5 of 5000000)"),
+        (Fraction(1, 2), "(0.5 of 5000000)"),
+        (1_250_000, "(1250000 of 5000000)"),
+        (math.nan, "since"),
+        (math.inf, "since"),
+    ],
+)
+def test_progress_in_any_number_leaves_the_state_readable(
+    memory_queue: MemoryQueue, done: Any, shown: str
+) -> None:
+    states: list[str] = []
+
+    @memory_queue.task
+    def walk(ctx: ExecutionContext) -> None:
+        ctx.progress(done, 5_000_000)
+        states.append(str(memory_queue.handle(ctx.id).state()))
+
+    walk.submit()
+    memory_queue.drain(raises=True)
+
+    assert shown in states[0]
+    assert ("(" in states[0]) == math.isfinite(done)
 
 
 def test_frequent_progress_costs_little_and_the_last_is_always_shown(

@@ -5,12 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from redis import Redis
 
-from workstealing import TaskQueue, Worker
+from workstealing import (
+    ExecutionContext,
+    Middleware,
+    TaskCall,
+    TaskQueue,
+    Worker,
+    WorkerPool,
+)
+from workstealing._logs import flush_logs
 from workstealing.client import queue_outcomes
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
@@ -167,6 +175,73 @@ def test_a_task_that_raises_tells_its_error_and_where_it_happened(
     assert "ZeroDivisionError" in handle.state().reason
 
 
+class Tracing(Middleware):
+    """Notes where the traceback of an error begins that it is told."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def failed(
+        self, task: TaskCall, context: ExecutionContext, error: BaseException
+    ) -> None:
+        assert error.__traceback__ is not None
+        self.seen.append(error.__traceback__.tb_frame.f_code.co_name)
+
+
+@pytest.mark.parametrize("is_hooked", [False, True], ids=["plain", "hooked"])
+@pytest.mark.parametrize("kind", ["inline", "threads", "asyncio"])
+def test_a_traceback_begins_in_the_code_of_the_task(
+    make_queue: Callable[..., TaskQueue],
+    caplog: pytest.LogCaptureFixture,
+    kind: Literal["inline", "threads", "asyncio"],
+    is_hooked: bool,
+) -> None:
+    middleware = [Tracing()] if is_hooked else []
+    queue = make_queue(middleware=middleware)
+
+    @queue.task
+    def divide(number: int) -> float:
+        return 1 / number
+
+    @queue.task
+    async def divide_later(number: int) -> float:
+        return 1 / number
+
+    handles = [divide.submit(0), divide_later.submit(0)]
+    if kind == "inline":
+        drain(queue)
+    else:
+        pool = WorkerPool(queue, workers=1, kind=kind)
+        pool.start(until_empty=True)
+        assert pool.wait(20)
+
+    for handle, name in zip(handles, ("divide", "divide_later"), strict=True):
+        with pytest.raises(TaskFailed) as failure:
+            handle.result(timeout=5)
+        first = failure.value.traceback.splitlines()[1]
+        assert first.startswith(f'  File "{__file__}"')
+        assert first.endswith(f"in {name}")
+    for one in middleware:
+        assert sorted(one.seen) == ["divide", "divide_later"]
+    assert flush_logs()
+    assert caplog.text.count(f'most recent call last):\n  File "{__file__}"') == 2
+
+
+def test_an_error_that_the_task_did_not_raise_keeps_its_whole_traceback(
+    queue: TaskQueue,
+) -> None:
+    @queue.task
+    def answer() -> Any:
+        return object()
+
+    handle = answer.submit()
+    drain(queue)
+
+    with pytest.raises(TaskFailed, match="has no form in JSON") as failure:
+        handle.result(timeout=5)
+    assert "in encode_result" in failure.value.traceback
+
+
 @pytest.mark.parametrize("kind", [SystemExit, GeneratorExit])
 def test_a_task_that_raises_no_ordinary_error_fails_and_its_worker_goes_on(
     queue: TaskQueue, kind: type[BaseException]
@@ -241,8 +316,11 @@ def test_waiting_for_a_queue_ends_when_nothing_is_left(
     def one() -> int:
         return 1
 
-    one.submit_many([()] * 300)
-    with pytest.raises(ResultTimeout, match="still wait or run"):
+    one.submit()
+    with pytest.raises(ResultTimeout, match=r"1 task of queue .* still waits or runs"):
+        queue.wait(timeout=0)
+    one.submit_many([()] * 299)
+    with pytest.raises(ResultTimeout, match=r"300 tasks .* still wait or run"):
         queue.wait(timeout=0)
     crew.start(queue)
 

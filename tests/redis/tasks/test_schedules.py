@@ -254,6 +254,17 @@ def test_a_schedule_is_changed_without_a_deploy(make_queue: Make) -> None:
         handle.change(every="never")
 
 
+def test_an_interval_has_no_time_zone_to_change(queue: TaskQueue) -> None:
+    @queue.task
+    def note() -> None: ...
+
+    handle = queue.schedule(note, every=60, name="note")
+
+    with pytest.raises(ConfigurationError, match="timezone= is for cron"):
+        handle.change(timezone="Europe/Berlin")
+    assert handle.state().every == timedelta(seconds=60)
+
+
 def test_a_newer_release_decides_and_an_older_one_cannot_go_back(
     make_queue: Make,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -26,7 +27,7 @@ def noop() -> None: ...
 def told(context: ClientContext) -> dict[str, Any]:
     """What of a context stands in an envelope."""
     envelope = envelope_without_payload(
-        define(noop, "noop"), SubmitOptions(context=context)
+        define(noop, "noop"), SubmitOptions(context=context), time_ns=time.time_ns
     )
     fields: dict[str, Any] = json.loads(envelope.encode())
     for name in ("v", "name", "version", "at", "payload"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone, tzinfo
 
+import msgspec
 import pytest
 
 from workstealing.errors import ConfigurationError
-from workstealing.tasks.envelope import LATEST_MS
+from workstealing.tasks.envelope import LATEST_MS, Envelope
 from workstealing.tasks.outcome import State, TaskState
 from workstealing.tasks.output_capture import LogRecord
+from workstealing.tasks.schedule_definition import ScheduleDefinition
 from workstealing.tasks.submission import ClientContext, SubmitOptions
 
 EAST, WEST = timezone(timedelta(hours=14)), timezone(timedelta(hours=-14))
@@ -26,6 +28,16 @@ def test_a_record_beyond_the_calendar_is_told_in_milliseconds() -> None:
     record = LogRecord(time=LATEST_MS, sequence=1, message="hi")
 
     assert str(record).startswith(f"{LATEST_MS} ms after 1970 ")
+
+
+def test_a_task_of_a_schedule_may_expire_beyond_the_calendar() -> None:
+    definition = ScheduleDefinition(
+        v=1, task="t", version=1, deadline_ms=LATEST_MS, payload=msgspec.Raw(b"{}")
+    )
+
+    envelope = definition.envelope(1000, 0, is_signed=False)
+
+    assert Envelope.read(envelope.encode()).deadline == LATEST_MS
 
 
 @pytest.mark.parametrize("zone", [EAST, WEST])

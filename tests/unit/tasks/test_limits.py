@@ -57,7 +57,10 @@ async def later(customer: int, text: str, *, urgent: bool) -> str:
         ({"limit": 5}, "takes a Limit or a list of them"),
         ({"limit": Limit(concurrency=1, per="custmer")}, "Did you mean 'customer'"),
         ({"limit": [Limit(concurrency=1), Limit(concurrency=2)]}, "two limits named"),
-        ({"limit": Limit(concurrency=1, per=lambda one: one)}, "none of its arguments"),
+        (
+            {"limit": Limit(concurrency=1, per=lambda one: one)},
+            "which it does not have",
+        ),
         ({"fair_key": later}, "cannot be awaited"),
         ({"fair_key": "tenant"}, "names the argument 'tenant'"),
         ({"fair_key": 5}, "or a function, not 5"),

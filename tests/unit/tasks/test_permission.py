@@ -71,6 +71,7 @@ def test_a_policy_allows_exactly_the_union_of_the_roles(
         {"a,b": {"images.resize"}},
         {"x" * 101: {"images.resize"}},
         {7: {"images.resize"}},
+        ["editor"],
     ],
 )
 def test_wildcards_and_what_is_no_name_are_refused(roles: Any) -> None:

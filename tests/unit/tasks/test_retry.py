@@ -100,6 +100,15 @@ def test_a_retry_of_a_task_without_retries_says_why_it_is_given_up() -> None:
     )
 
 
+def test_the_delays_of_a_policy_may_be_timedeltas() -> None:
+    given: Any = {"initial_delay": timedelta(seconds=2), "max_delay": 300}
+
+    policy = RetryPolicy(3, **given)
+
+    assert policy == RetryPolicy(3, initial_delay=2.0, max_delay=300.0)
+    assert policy.verdict(ValueError(), 1, Half()) == RetryAfter(1.0)
+
+
 def test_a_retry_says_when_and_why() -> None:
     retry = Retry(after=timedelta(minutes=1), reason="rate limit")
 

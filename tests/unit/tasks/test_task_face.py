@@ -126,6 +126,15 @@ def test_a_time_without_its_zone_or_no_time_at_all_is_refused(when: Any) -> None
         task.options(at=when)
 
 
+def test_what_is_no_context_or_registry_is_refused_by_name() -> None:
+    task: Any = TaskQueue("q").task(resize)
+
+    with pytest.raises(ConfigurationError, match="context must be a ClientContext"):
+        task.options(context="ann")
+    with pytest.raises(ConfigurationError, match="registry must be a Registry"):
+        TaskQueue("q", registry={})  # type: ignore[arg-type]
+
+
 def test_a_delay_that_is_none_is_refused_before_the_arguments_are_looked_at() -> None:
     task: Any = TaskQueue("faces").task(resize)
 

@@ -108,7 +108,7 @@ def test_a_contract_says_how_its_task_is_unique() -> None:
         ({"debounce": 5, "until": "done"}, "debounce= means until='started' and"),
         ({"debounce": 5, "on_conflict": "keep"}, "debounce= means"),
         ({"debounce": 5, "longest": 4}, "longest=4 must not be shorter than debounce"),
-        ({"longest": 4}, "longest= is about debounce=: give both"),
+        ({"longest": 4}, "longest= limits the wait of debounce=: give both"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: Any, problem: str) -> None:
@@ -123,15 +123,15 @@ def test_what_makes_no_sense_is_refused(options: Any, problem: str) -> None:
     [
         (
             "custommer",
-            "which is none of its arguments: customer, month",
+            "which it does not have: it takes customer, month",
         ),
         (
             ["customer", "year"],
-            "names the argument 'year', which is none of its arguments",
+            "names the argument 'year', which it does not have",
         ),
         (
             lambda year: year,
-            "names the argument 'year', which is none of its arguments",
+            "names the argument 'year', which it does not have",
         ),
         (lambda customer, /: customer, "called with arguments by name"),
         (lambda *all_: all_, "called with arguments by name"),

@@ -18,6 +18,7 @@ from workstealing import (
     ExecutionContext,
     Inspector,
     Limit,
+    MemberResult,
     Recruiter,
     Resource,
     Snooze,
@@ -26,6 +27,7 @@ from workstealing import (
     Worker,
     WorkerPool,
     WorkStealer,
+    group,
 )
 from workstealing._logs import flush_logs
 from workstealing.errors import (
@@ -34,6 +36,7 @@ from workstealing.errors import (
     ResultTimeout,
     TaskNotFound,
 )
+from workstealing.tasks.envelope import Envelope
 from workstealing.telemetry import TasksStolen
 from workstealing.testing import (
     MemoryQueue,
@@ -41,6 +44,7 @@ from workstealing.testing import (
     WorkerDied,
     wait_until,
 )
+from workstealing.testing.submitted_tasks import moment_of
 
 HOUR = timedelta(hours=1)
 
@@ -238,6 +242,30 @@ def test_a_task_expires_by_the_moved_time(memory_queue: MemoryQueue) -> None:
     memory_queue.advance(61)
 
     assert [one.outcome for one in memory_queue.drain()] == ["expired"]
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+def test_chains_and_groups_expire_by_the_time_of_the_memory(days: int) -> None:
+    now = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(days=days)
+    with MemoryQueue(now=now) as queue:
+
+        @queue.task(expires=60)
+        def double(number: int) -> int:
+            return number * 2
+
+        @queue.task
+        def add_up(results: list[MemberResult[int]]) -> int:
+            return sum(one.result() for one in results)
+
+        in_time = (group(double.s(1), double.s(2)) | add_up.s()).submit()
+        queue.drain()
+        late = (double.s(1) | double.s()).submit()
+        queue.advance(61)
+        queue.drain()
+
+        assert {one.at for one in queue.submitted} == {now}
+        assert in_time.result(1) == 6
+        assert late.steps[0].state().state == "expired"
 
 
 def test_a_snooze_until_a_moment_is_by_the_moved_time(
@@ -573,7 +601,7 @@ def test_a_result_that_nobody_has_computed_says_where_the_task_is(
     @memory_queue.task
     def note() -> None: ...
 
-    with pytest.raises(ResultTimeout, match="it is waiting"):
+    with pytest.raises(ResultTimeout, match=r"it is waiting; .* call drain\(\)"):
         note.submit().result(0.01)
 
 
@@ -631,6 +659,28 @@ def test_a_task_client_calls_tasks_of_a_queue_in_memory(
     memory_queue.drain()
 
     assert handle.result(1) == 8
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+def test_a_call_expires_by_the_time_of_the_memory(
+    memory_queue: MemoryQueue, days: int
+) -> None:
+    memory_queue.travel_to(memory_queue.now + timedelta(days=days))
+
+    @memory_queue.task(name="double")
+    def double(number: int) -> int:
+        return number * 2
+
+    with pytest.raises(ResultTimeout):
+        TaskClient(memory_queue).call(
+            ClientContext(), "double", {"number": 4}, int, timeout=0.01
+        )
+
+    (submitted,) = memory_queue.submitted
+    deadline_ms = Envelope.read(submitted.envelope).deadline or 0
+    assert moment_of(deadline_ms * 1_000_000) == memory_queue.now + timedelta(
+        seconds=0.01
+    )
 
 
 def test_drain_inside_of_an_event_loop_says_what_to_do(
