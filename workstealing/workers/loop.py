@@ -26,6 +26,7 @@ from workstealing.drivers.connection import is_plain, timeout_of
 from workstealing.drivers.sync_driver import DedicatedDriver, Driver
 from workstealing.errors import PoolBroken, RedisError, ServerTooOld
 from workstealing.queue import worker_calls
+from workstealing.queue.keys import QueueKeys
 from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
@@ -443,19 +444,20 @@ class WorkerLoop:
         return True
 
     def _do_duties(self, driver: Driver, exchanged: Exchanged) -> int:
-        """Do what is due for the whole queue; return how many ticks were fired."""
+        """Record what ended, and do what is due; return how many ticks were fired."""
         self._exchanges.record_minutes(driver)
-        fired = 0
+        return self._do_duties_of(driver, self._identity.keys, exchanged)
+
+    def _do_duties_of(
+        self, driver: Driver, keys: QueueKeys, exchanged: Exchanged
+    ) -> int:
+        """Do what is due for a whole shard; return how many ticks were fired."""
+        identity, fired = self._identity, 0
         if exchanged.due_schedules:
             fired = driver.run(self._schedules.fire_due())
         if exchanged.is_overdue:
-            identity = self._identity
             flow = upkeep(
-                identity.keys,
-                identity.settings,
-                "worker",
-                self._schedules,
-                self._observers,
+                keys, identity.settings, "worker", self._schedules, self._observers
             )
             driver.run(flow)
             # Shards may have been added.
@@ -532,7 +534,15 @@ class WorkerLoop:
             self._slots,
             self._exchanges,
             self._handing_back,
-            Outposts(identity, in_flight, self._slots, self._lease, self.stats, clock),
+            Outposts(
+                identity,
+                in_flight,
+                self._slots,
+                self._lease,
+                self.stats,
+                clock,
+                self._do_duties_of,
+            ),
             ShardRounds(
                 identity, self._schedules, self._chance, clock, self._observers
             ),
