@@ -53,6 +53,8 @@ class ChildHandle:
     """The pool has told it to end, because it is surplus or is replaced."""
     is_killed: bool = False
     was_ready: bool = False
+    has_worked: bool = False
+    """It has imported its queue and opened its resources."""
     _sent: bytes = field(default=b"", init=False)
 
     @classmethod

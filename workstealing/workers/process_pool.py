@@ -236,8 +236,9 @@ class ProcessPool:
         with self._mutex:
             for child in tuple(self._children.values()):
                 child.was_ready |= bool(child.numbers[ChildNumber.READY])
-                if child.numbers[ChildNumber.IMPORTED]:
-                    self._deaths_in_a_row, self._has_worked = 0, True
+                if child.numbers[ChildNumber.IMPORTED] and not child.has_worked:
+                    child.has_worked = self._has_worked = True
+                    self._deaths_in_a_row = 0
                 if not child.process.is_alive():
                     self._remove(child)
                 elif child.is_stuck():
@@ -281,7 +282,7 @@ class ProcessPool:
     def _count_failed_start(self, problem: ResourceFailed) -> None:
         """Give up if none has ever started; else what is missing may come back."""
         self._deaths_in_a_row += 1
-        is_hopeless = not self._has_worked or self._deaths_in_a_row >= _HOPELESS
+        is_hopeless = not self._has_worked or self._is_hopeless()
         if is_hopeless and self._error is None:
             self._give_up(problem)
         self._pause()
@@ -291,7 +292,7 @@ class ProcessPool:
         if not child.is_killed:
             logger.warning("worker %s died (%s)", child.name, child.cause)
         self._deaths_in_a_row += 1
-        if self._deaths_in_a_row >= _HOPELESS:
+        if self._is_hopeless():
             broken = PoolBroken(
                 f"{_HOPELESS} processes in a row died before they got to work, the"
                 f" last with {child.cause}: see their output for the cause. A script"
@@ -305,6 +306,11 @@ class ProcessPool:
             if is_last or internals_of(queue).shards.are_several:
                 self._hand_back_for(child, queue)
 
+    def _is_hopeless(self) -> bool:
+        """Return whether starting another one is no use; not while others work."""
+        are_working = any(child.has_worked for child in self._children.values())
+        return self._deaths_in_a_row >= _HOPELESS and not are_working
+
     def _give_up(self, error: Exception) -> None:
         self._error = error
         logger.error("pool %s gives up: %s", self._pool, error)
@@ -312,6 +318,7 @@ class ProcessPool:
             other.send(STOP)
 
     def _pause(self) -> None:
+        """Start none for a while: the longer, the more in a row did not get to work."""
         pause = _FIRST_PAUSE * 2.0 ** min(self._deaths_in_a_row - 1, 10)
         self._not_before = time.monotonic() + min(_LONGEST_PAUSE, pause)
 
@@ -350,7 +357,12 @@ class ProcessPool:
             return
         for index in range(self._wanted):
             if index not in self._children and index not in self._ended_indexes:
-                self._children[index] = self._new_child(index)
+                try:
+                    self._children[index] = self._new_child(index)
+                except OSError:
+                    # Memory, processes or open files are used up; that may pass.
+                    self._not_before = time.monotonic() + _LONGEST_PAUSE
+                    raise
 
     def _new_child(self, index: int) -> ChildHandle:
         orders = ChildOrders(
