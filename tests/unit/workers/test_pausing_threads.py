@@ -13,6 +13,7 @@ import pytest
 from workstealing.errors import RedisUnavailable
 from workstealing.testing import wait_until
 from workstealing.workers import child_logs, lent_slot, redis_threads
+from workstealing.workers.async_slots import _SpareThreads
 from workstealing.workers.child_logs import LogReader
 from workstealing.workers.lent_slot import LentThread
 from workstealing.workers.redis_threads import WakeUpListener
@@ -36,6 +37,14 @@ class AwayDriver:
 
     def close(self) -> None:
         self.is_closed.set()
+
+
+def wait_for_the_end_of(name: str) -> None:
+    wait_until(
+        lambda: name not in {one.name for one in threading.enumerate()},
+        20,
+        "the thread to end",
+    )
 
 
 def event_that_is_cleared_too_late(meanwhile: Callable[[], None]) -> type[Event]:
@@ -110,6 +119,23 @@ def test_one_that_lends_a_slot_ends_if_the_last_loop_does_as_it_looks_for_tasks(
     assert not main.is_alive()
 
 
+def test_one_that_still_runs_a_task_when_its_pool_is_closed_ends_after_that() -> None:
+    began, may_end = Event(), Event()
+
+    def task() -> None:
+        began.set()
+        assert may_end.wait(20)
+
+    threads = _SpareThreads("left-behind")
+    threads.run(task)
+    assert began.wait(20)
+
+    threads.close()
+    may_end.set()
+
+    wait_for_the_end_of("left-behind")
+
+
 def test_one_that_reads_logs_ends_although_there_is_no_child(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -123,8 +149,4 @@ def test_one_that_reads_logs_ends_although_there_is_no_child(
 
     reader.stop()
 
-    wait_until(
-        lambda: "read-no-logs" not in {one.name for one in threading.enumerate()},
-        20,
-        "the thread to end",
-    )
+    wait_for_the_end_of("read-no-logs")
