@@ -115,7 +115,7 @@ class ChildHandle:
 
     @property
     def cause(self) -> str:
-        """By which signal, or with which exit code, it has ended."""
+        """The signal or the exit code with which it ended."""
         code = self.process.exitcode
         if code is None or code >= 0:
             return f"exit code {code}"
