@@ -220,7 +220,7 @@ def put_schedule(
     expected: bytes = b"",
     ticks_anew: bool = True,
 ) -> Call[Put]:
-    """Write a schedule of the run time, or change one if it is still as *expected*.
+    """Write a schedule at run time, or change one if it is still as *expected*.
 
     *expected* is its definition as the caller read it; empty for a new one.
     """
@@ -240,12 +240,12 @@ def put_schedule(
 
 
 def pause_schedule(keys: QueueKeys, name: str) -> Call[Paused]:
-    """Let a schedule rest."""
+    """Pause a schedule."""
     return _pause(keys, name, resume=False, tick=0)
 
 
 def resume_schedule(keys: QueueKeys, name: str, tick: int) -> Call[Paused]:
-    """Let a schedule go on, from a tick."""
+    """Resume a schedule, with this as its next tick."""
     return _pause(keys, name, resume=True, tick=tick)
 
 

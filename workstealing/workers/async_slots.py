@@ -288,6 +288,7 @@ class _SpareThreads:
     def __init__(self, name: str) -> None:
         self._name = name
         self._spare: list[SimpleQueue[Callable[[], None] | None]] = []
+        self._is_closed = False
 
     def run(self, work: Callable[[], None]) -> None:
         """Run a function, which must not raise, in a spare thread or a new one."""
@@ -301,7 +302,8 @@ class _SpareThreads:
         inbox.put(work)
 
     def close(self) -> None:
-        """End the spare threads."""
+        """End the spare threads, and the others when they have done their work."""
+        self._is_closed = True
         while self._spare:
             self._spare.pop().put(None)
 
@@ -309,6 +311,6 @@ class _SpareThreads:
         while (work := inbox.get()) is not None:
             work()
             del work
-            if len(self._spare) >= _MOST_SPARE:
+            if self._is_closed or len(self._spare) >= _MOST_SPARE:
                 return
             self._spare.append(inbox)

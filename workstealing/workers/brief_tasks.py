@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import Coroutine
 from math import inf
+from threading import Thread
 from typing import Any
 
 from workstealing._logs import BackgroundLogger
@@ -32,6 +33,7 @@ from workstealing.tasks.attempt import (
 )
 from workstealing.workers.inline_slot import SlotEventLoop
 from workstealing.workers.side_connection import SideConnection
+from workstealing.workers.spare_moment import is_in_event_loop
 from workstealing.workers.spare_worker import SpareWorker
 
 __all__ = ("AsyncBriefTasks", "BriefTasks")
@@ -89,7 +91,7 @@ class BriefTasks:
                 self._hand_back()
                 loop = self._loops.pop(os.getpid(), None)
                 if loop is not None:
-                    loop.close()
+                    _close_loop(loop)
         worker.close()
 
     def _hand_back(self) -> None:
@@ -213,6 +215,19 @@ def _settled(worker: SpareWorker, delivery: Delivery, reason: _NotTheTask) -> En
     if reason.request is not None:
         raise reason.request from None
     return None
+
+
+def _close_loop(loop: SlotEventLoop) -> None:
+    """Close an event loop, which has to run once more for that.
+
+    It cannot in a thread in which another one runs, such as that of an asyncio host.
+    """
+    if is_in_event_loop():
+        closing = Thread(target=loop.close, name="workstealing-brief-close")
+        closing.start()
+        closing.join()
+    else:
+        loop.close()
 
 
 def _tell_of_rest(error: RedisError) -> None:

@@ -53,6 +53,8 @@ class ChildHandle:
     """The pool has told it to end, because it is surplus or is replaced."""
     is_killed: bool = False
     was_ready: bool = False
+    has_worked: bool = False
+    """It has imported its queue and opened its resources."""
     _sent: bytes = field(default=b"", init=False)
 
     @classmethod
@@ -113,7 +115,7 @@ class ChildHandle:
 
     @property
     def cause(self) -> str:
-        """By which signal, or with which exit code, it has ended."""
+        """The signal or the exit code with which it ended."""
         code = self.process.exitcode
         if code is None or code >= 0:
             return f"exit code {code}"

@@ -52,7 +52,7 @@ class ExitCode(IntEnum):
     CUT_OFF = 11
     """It was told to end at once, and a task was ended with it."""
     GIVEN_UP = 12
-    """A task was over its time, or did not heed its cancellation."""
+    """A task exceeded its time limit, or ignored its cancellation."""
     NOT_OPENED = 13
     """A resource could not be opened; the pipe says which."""
 

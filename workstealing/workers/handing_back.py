@@ -2,7 +2,8 @@
 
 A task behind a long one goes back into the worker's own deque, where thieves reach it;
 one that this process does not know goes to a worker that does, or is parked; and a
-worker that takes no more tasks hands back all that it has not begun.
+worker that takes no more tasks hands back all that it has not begun. The parent of a
+child process that died hands back what it held.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workstealing._logs import BackgroundLogger
+from workstealing.client.queue_internals import internals_of
+from workstealing.client.task_queue import TaskQueue
 from workstealing.drivers.sync_driver import Driver
+from workstealing.errors import RedisError
 from workstealing.queue import worker_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.tasks.attempt import Delivery, Unroutable
 from workstealing.telemetry.task_events import TaskParked
 from workstealing.telemetry.task_observers import TaskObservers
-from workstealing.workers.identity import WorkerIdentity
+from workstealing.workers.identity import WorkerIdentity, identity_of
 from workstealing.workers.in_flight import InFlight
 
-__all__ = ("HandingBack", "hand_back_all")
+__all__ = ("HandingBack", "hand_back_all", "hand_back_for")
 
 logger = BackgroundLogger(__name__)
 
@@ -102,3 +106,37 @@ def hand_back_all(
         _, left = driver.call(
             worker_calls.leave(keys, worker, incarnation, final=final)
         )
+
+
+def hand_back_for(queue: TaskQueue, worker: str, killed: str | None) -> None:
+    """Hand back what a worker held that has died, in whichever shards that was.
+
+    Its death is counted, unless it was *killed*: then this is its incarnation.
+    """
+    for keys in internals_of(queue).shards.all:
+        try:
+            _hand_back_in(keys, queue, worker, killed)
+        except RedisError as error:
+            logger.warning(
+                "could not hand back the tasks of worker %s, which others take over"
+                " when its lease ends: %s",
+                worker,
+                error,
+            )
+
+
+def _hand_back_in(
+    keys: QueueKeys, queue: TaskQueue, worker: str, killed: str | None
+) -> None:
+    parts, incarnation = internals_of(queue), killed
+    if keys.shard and not parts.driver.call(worker_calls.is_known(keys, worker)):
+        return
+    if incarnation is None:
+        # Joining under a name takes over its tasks, and counts the death.
+        heir = identity_of(queue, worker)
+        incarnation = heir.incarnation
+        call = worker_calls.join(
+            keys, parts.settings, worker, incarnation, heir.description
+        )
+        parts.driver.call(call)
+    hand_back_all(parts.driver, keys, worker, incarnation, final=True)

@@ -127,7 +127,7 @@ class InFlight:
             self._changed.notify()
 
     def slot_is_busy(self) -> None:
-        """Count one less: it has something to do again, or is gone."""
+        """Count one fewer: it has something to do again, or is gone."""
         with self._mutex:
             self._idle -= 1
 
@@ -244,7 +244,7 @@ class InFlight:
             return min(self._idle, len(self._waiting))
 
     def take_reports(self) -> list[Report]:
-        """Take out what is to be delivered, on the way to an exchange."""
+        """Take out the reports that the next exchange delivers."""
         with self._mutex:
             # A slot that asks from now on may be too late for this exchange.
             self._is_asked_for = False

@@ -170,6 +170,10 @@ class SlotEventLoop:
                 # Unless it is its own, the task has stopped the loop that it needs.
                 if task.done() or loop.is_closed():
                     raise
+            finally:
+                # Its result may be large. One that was interrupted can be cancelled.
+                if task.done():
+                    self._task = None
 
     def cancel(self) -> bool:
         """Cancel the running task from another thread; return whether it could be."""

@@ -124,8 +124,11 @@ class LentThread:
             )
             self._loops.append(loop)
             loop.start()
-        while len(self._ended) < len(engines):
+        while True:
+            # Cleared before the look, so that a call between the two is not forgotten.
             self._called.clear()
+            if len(self._ended) == len(engines):
+                break
             if not any(slot.run_task() for slot in slots):
                 self._called.wait()
         if self._error is not None:

@@ -41,7 +41,7 @@ class Lifespan:
 
     Args:
         worker: the name that logs give to it.
-        definitions: what is to be opened, in order.
+        definitions: what to open, in this order.
     """
 
     def __init__(self, worker: str, definitions: Iterable[ResourceDefinition]) -> None:

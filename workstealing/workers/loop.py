@@ -26,6 +26,7 @@ from workstealing.drivers.connection import is_plain, timeout_of
 from workstealing.drivers.sync_driver import DedicatedDriver, Driver
 from workstealing.errors import PoolBroken, RedisError, ServerTooOld
 from workstealing.queue import worker_calls
+from workstealing.queue.keys import QueueKeys
 from workstealing.queue.steps import RedisCommand
 from workstealing.queue.upkeep_calls import unpark
 from workstealing.queue.worker_calls import Exchanged
@@ -443,19 +444,20 @@ class WorkerLoop:
         return True
 
     def _do_duties(self, driver: Driver, exchanged: Exchanged) -> int:
-        """Do what is due for the whole queue; return how many ticks were fired."""
+        """Record what ended, and do what is due; return how many ticks were fired."""
         self._exchanges.record_minutes(driver)
-        fired = 0
+        return self._do_duties_of(driver, self._identity.keys, exchanged)
+
+    def _do_duties_of(
+        self, driver: Driver, keys: QueueKeys, exchanged: Exchanged
+    ) -> int:
+        """Do what is due for a whole shard; return how many ticks were fired."""
+        identity, fired = self._identity, 0
         if exchanged.due_schedules:
             fired = driver.run(self._schedules.fire_due())
         if exchanged.is_overdue:
-            identity = self._identity
             flow = upkeep(
-                identity.keys,
-                identity.settings,
-                "worker",
-                self._schedules,
-                self._observers,
+                keys, identity.settings, "worker", self._schedules, self._observers
             )
             driver.run(flow)
             # Shards may have been added.
@@ -463,15 +465,29 @@ class WorkerLoop:
         return fired
 
     def _rest(self, exchanged: Exchanged) -> None:
-        if self._until_empty:
-            is_all = self._until_empty == "all"
-            left = exchanged.unfinished if is_all else exchanged.runnable
-            is_empty = left <= 0
-            if is_empty and self._identity.shards.are_several:
-                is_empty = self._driver.run(self._moves.rounds.are_empty(is_all=is_all))
-            if self._may_end(is_empty):
-                self.is_empty = True
-                return
+        """Wait for a wake-up, unless it ends because nothing is left."""
+        if self._until_empty and self._may_end(self._has_emptied_queue(exchanged)):
+            self.is_empty = True
+            return
+        self._do_side_work()
+        seconds = self._seconds_to_rest(exchanged)
+        self._rests_in_a_row += 1
+        waits_for = self._slots.rest(seconds)
+        if waits_for is None or self._phase is Phase.WORKING:
+            self._waits_for = waits_for
+        else:
+            # Wake-ups are for workers that take tasks.
+            self._sleep(min(seconds, _QUIET_REST))
+
+    def _has_emptied_queue(self, exchanged: Exchanged) -> bool:
+        """Return whether nothing is left, in any shard, that it should wait for."""
+        is_all = self._until_empty == "all"
+        left = exchanged.unfinished if is_all else exchanged.runnable
+        if left > 0 or not self._identity.shards.are_several:
+            return left <= 0
+        return self._driver.run(self._moves.rounds.are_empty(is_all=is_all))
+
+    def _do_side_work(self) -> None:
         try:
             self._idle()
         except KeyboardInterrupt:
@@ -480,13 +496,13 @@ class WorkerLoop:
             logger.error(
                 "side work of worker %s failed", self._identity.name, error=error
             )
-        seconds = self._rest_seconds
-        if self._identity.shards.are_several:
+
+    def _seconds_to_rest(self, exchanged: Exchanged) -> float:
+        """Return how long to wait for a wake-up after it has found nothing to do."""
+        identity, seconds = self._identity, self._rest_seconds
+        if identity.shards.are_several:
             seconds = min(seconds, self._moves.rounds.rest_seconds)
-        if (
-            worker_calls.choose_victim(exchanged.victims, self._identity.name)
-            is not None
-        ):
+        if worker_calls.choose_victim(exchanged.victims, identity.name) is not None:
             # Another thief was quicker, or this worker can run none of these tasks.
             pause = _THEFT_PAUSE * 2.0 ** min(self._rests_in_a_row, 10)
             seconds = min(seconds, _SHORT_REST, pause)
@@ -496,13 +512,7 @@ class WorkerLoop:
         elif not self._rests_in_a_row or self._phase is not Phase.WORKING:
             # A worker that takes no more tasks hands back what it is still given.
             seconds = min(seconds, _SHORT_REST)
-        self._rests_in_a_row += 1
-        waits_for = self._slots.rest(seconds)
-        if waits_for is None or self._phase is Phase.WORKING:
-            self._waits_for = waits_for
-        else:
-            # Wake-ups are for workers that take tasks.
-            self._sleep(min(seconds, _QUIET_REST))
+        return seconds
 
     def _goes_elsewhere(self, *, is_idle: bool) -> bool:
         """Go to another shard if that is worth it."""
@@ -532,7 +542,15 @@ class WorkerLoop:
             self._slots,
             self._exchanges,
             self._handing_back,
-            Outposts(identity, in_flight, self._slots, self._lease, self.stats, clock),
+            Outposts(
+                identity,
+                in_flight,
+                self._slots,
+                self._lease,
+                self.stats,
+                clock,
+                self._do_duties_of,
+            ),
             ShardRounds(
                 identity, self._schedules, self._chance, clock, self._observers
             ),

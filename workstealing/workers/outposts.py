@@ -2,12 +2,14 @@
 
 A pool with free slots does not wait for a long task to end before it looks for work
 elsewhere. It stays a member of the shard that the task is from, renews its lease there,
-hears of cancellations, delivers the report, and leaves. It takes no tasks there.
+hears of cancellations, delivers the report, and leaves. It takes no tasks there, but
+does its share of upkeep: it may be the only member.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workstealing._logs import BackgroundLogger
@@ -16,6 +18,7 @@ from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import RedisError
 from workstealing.queue import worker_calls
 from workstealing.queue.keys import QueueKeys
+from workstealing.queue.worker_calls import Exchanged
 from workstealing.tasks.attempt import Report
 from workstealing.tasks.context import control_of
 from workstealing.workers.handing_back import hand_back_all
@@ -43,6 +46,7 @@ class Outposts:
         lease: how often one is renewed.
         stats: what is counted.
         clock: when one was renewed.
+        do_duties: does what an exchange has found to be due for the whole shard.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Outposts:
         lease: Lease,
         stats: LoopStats,
         clock: Clock,
+        do_duties: Callable[[Driver, QueueKeys, Exchanged], object],
     ) -> None:
         self._identity = identity
         self._in_flight = in_flight
@@ -60,6 +65,7 @@ class Outposts:
         self._lease = lease
         self._stats = stats
         self._clock = clock
+        self._do_duties = do_duties
         self._all: dict[int, _Outpost] = {}
 
     def __bool__(self) -> bool:
@@ -89,13 +95,15 @@ class Outposts:
             self._in_flight.come_back(post.held, post.reports, doubts=post.is_unsure)
 
     def tend(self, driver: Driver) -> None:
-        """Deliver reports and renew leases, wherever that is due."""
+        """Deliver reports, renew leases and do upkeep, wherever that is due."""
         self._sort(self._in_flight.take_late())
         now = self._clock.monotonic()
         for post in tuple(self._all.values()):
             is_silent = now - post.renewed_at >= self._lease.renew_seconds
             if now >= post.not_before and (post.reports or is_silent):
-                self._exchange(driver, post)
+                exchanged = self._exchange(driver, post)
+                if exchanged is not None:
+                    self._do_upkeep(driver, post, exchanged)
 
     def leave(self, driver: Driver) -> None:
         """Deliver what is finished, and hand back what still runs."""
@@ -111,7 +119,8 @@ class Outposts:
                 if post.held.get(report.id) == report.token:
                     post.reports.append(report)
 
-    def _exchange(self, driver: Driver, post: _Outpost) -> None:
+    def _exchange(self, driver: Driver, post: _Outpost) -> Exchanged | None:
+        """Report and renew the lease; None if that failed or the lease was lost."""
         identity, now = self._identity, self._clock.monotonic()
         reports, post.reports = post.reports, []
         self._stats.exchanges += 1
@@ -144,7 +153,7 @@ class Outposts:
             )
             if now - post.renewed_at >= self._lease.seconds:
                 self._tell(post, is_lost=True)
-            return
+            return None
         post.is_unsure, post.renewed_at = False, now
         for report in reports:
             del post.held[report.id]
@@ -159,7 +168,7 @@ class Outposts:
             )
             self._tell(post, is_lost=True)
             self._forget(post)
-            return
+            return None
         self._stats.refused += len(exchanged.refused)
         if exchanged.cancelled:
             self._tell(post, cancelled=exchanged.cancelled)
@@ -169,6 +178,19 @@ class Outposts:
                 del post.held[task_id]
         if not post.held:
             self._go(driver, post)
+        return exchanged
+
+    def _do_upkeep(self, driver: Driver, post: _Outpost, exchanged: Exchanged) -> None:
+        """Do upkeep if the exchange has claimed it for this worker."""
+        try:
+            self._do_duties(driver, post.keys, exchanged)
+        except RedisError as error:
+            logger.debug(
+                "worker %s could not do the upkeep of shard %d: %r",
+                self._identity.name,
+                post.keys.shard,
+                error,
+            )
 
     def _go(self, driver: Driver, post: _Outpost) -> None:
         """Leave the shard for good; tasks that still run go back to the queue."""

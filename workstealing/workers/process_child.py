@@ -3,7 +3,7 @@
 It runs tasks in its main thread, also those of several queues: then the loop of each is
 in a thread of its own, and they share the one slot.
 
-A task that is over its time, or does not heed a cancellation, ends with the whole
+A task that exceeds its time limit, or ignores a cancellation, is ended with the whole
 process: the supervisor reports it, hands back the rest, and exits. The parent puts
 another process in its place.
 """

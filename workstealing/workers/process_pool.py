@@ -19,9 +19,7 @@ from typing import Any, Literal
 from workstealing._logs import BackgroundLogger, flush_logs
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
-from workstealing.errors import PoolBroken, RedisError, ResourceFailed
-from workstealing.queue import worker_calls
-from workstealing.queue.keys import QueueKeys
+from workstealing.errors import PoolBroken, ResourceFailed
 from workstealing.workers.child_handle import ChildHandle
 from workstealing.workers.child_logs import LogReader, parent_levels
 from workstealing.workers.child_protocol import (
@@ -32,12 +30,11 @@ from workstealing.workers.child_protocol import (
     ChildOrders,
     ExitCode,
 )
-from workstealing.workers.handing_back import hand_back_all
+from workstealing.workers.handing_back import hand_back_for
 from workstealing.workers.identity import (
     STOP_SECONDS,
     Phase,
     UntilEmpty,
-    identity_of,
     new_incarnation,
 )
 from workstealing.workers.queue_choice import LocatedChoice
@@ -236,8 +233,9 @@ class ProcessPool:
         with self._mutex:
             for child in tuple(self._children.values()):
                 child.was_ready |= bool(child.numbers[ChildNumber.READY])
-                if child.numbers[ChildNumber.IMPORTED]:
-                    self._deaths_in_a_row, self._has_worked = 0, True
+                if child.numbers[ChildNumber.IMPORTED] and not child.has_worked:
+                    child.has_worked = self._has_worked = True
+                    self._deaths_in_a_row = 0
                 if not child.process.is_alive():
                     self._remove(child)
                 elif child.is_stuck():
@@ -281,7 +279,7 @@ class ProcessPool:
     def _count_failed_start(self, problem: ResourceFailed) -> None:
         """Give up if none has ever started; else what is missing may come back."""
         self._deaths_in_a_row += 1
-        is_hopeless = not self._has_worked or self._deaths_in_a_row >= _HOPELESS
+        is_hopeless = not self._has_worked or self._is_hopeless()
         if is_hopeless and self._error is None:
             self._give_up(problem)
         self._pause()
@@ -291,7 +289,7 @@ class ProcessPool:
         if not child.is_killed:
             logger.warning("worker %s died (%s)", child.name, child.cause)
         self._deaths_in_a_row += 1
-        if self._deaths_in_a_row >= _HOPELESS:
+        if self._is_hopeless():
             broken = PoolBroken(
                 f"{_HOPELESS} processes in a row died before they got to work, the"
                 f" last with {child.cause}: see their output for the cause. A script"
@@ -303,7 +301,13 @@ class ProcessPool:
         for queue in self._queues:
             # The next of its name takes over what it held, unless it is elsewhere.
             if is_last or internals_of(queue).shards.are_several:
-                self._hand_back_for(child, queue)
+                killed = child.incarnation if child.is_killed else None
+                hand_back_for(queue, child.name, killed)
+
+    def _is_hopeless(self) -> bool:
+        """Return whether starting another one is no use; not while others work."""
+        are_working = any(child.has_worked for child in self._children.values())
+        return self._deaths_in_a_row >= _HOPELESS and not are_working
 
     def _give_up(self, error: Exception) -> None:
         self._error = error
@@ -312,45 +316,21 @@ class ProcessPool:
             other.send(STOP)
 
     def _pause(self) -> None:
+        """Start none for a while: the longer, the more in a row did not get to work."""
         pause = _FIRST_PAUSE * 2.0 ** min(self._deaths_in_a_row - 1, 10)
         self._not_before = time.monotonic() + min(_LONGEST_PAUSE, pause)
-
-    def _hand_back_for(self, child: ChildHandle, queue: TaskQueue) -> None:
-        """Hand back what a dead child held, wherever that was."""
-        for keys in internals_of(queue).shards.all:
-            self._hand_back_in(keys, child, queue)
-
-    def _hand_back_in(
-        self, keys: QueueKeys, child: ChildHandle, queue: TaskQueue
-    ) -> None:
-        parts, name = internals_of(queue), child.name
-        incarnation = child.incarnation
-        try:
-            if keys.shard and not parts.driver.call(worker_calls.is_known(keys, name)):
-                return
-            if not child.is_killed:
-                # Joining under a name takes over its tasks, and counts the death.
-                heir = identity_of(queue, name)
-                incarnation = heir.incarnation
-                call = worker_calls.join(
-                    keys, parts.settings, name, incarnation, heir.description
-                )
-                parts.driver.call(call)
-            hand_back_all(parts.driver, keys, name, incarnation, final=True)
-        except RedisError as error:
-            logger.warning(
-                "could not hand back the tasks of worker %s, which others take over"
-                " when its lease ends: %s",
-                name,
-                error,
-            )
 
     def _start_missing(self) -> None:
         if time.monotonic() < self._not_before:
             return
         for index in range(self._wanted):
             if index not in self._children and index not in self._ended_indexes:
-                self._children[index] = self._new_child(index)
+                try:
+                    self._children[index] = self._new_child(index)
+                except OSError:
+                    # Memory, processes or open files are used up; that may pass.
+                    self._not_before = time.monotonic() + _LONGEST_PAUSE
+                    raise
 
     def _new_child(self, index: int) -> ChildHandle:
         orders = ChildOrders(

@@ -71,10 +71,11 @@ class WakeUpListener:
     def _listen(self) -> None:
         while True:
             self._is_wanted.wait()
+            # Cleared before the look, so that a stop between the two is not forgotten.
+            self._is_wanted.clear()
             if self._is_over.is_set():
                 self._driver.close()
                 return
-            self._is_wanted.clear()
             key = self._bell()
             wait = RedisCommand(("BLPOP", key, self._seconds), bool, is_blocking=True)
             try:

@@ -19,7 +19,7 @@ from workstealing.recruiting.slice import time_left
 from workstealing.tasks.definition import TaskDefinition
 from workstealing.workers.learnt_times import LearntTimes
 
-__all__ = ("MOST_BYTES", "SpareMoment", "runnable")
+__all__ = ("MOST_BYTES", "SpareMoment", "is_in_event_loop", "runnable")
 
 # With so many, the round trip that they share costs little for each.
 _MOST_TASKS = 20
@@ -131,7 +131,7 @@ def runnable(
     coroutine functions too in a thread that has no running event loop.
     """
     takes_functions = not is_async
-    takes_coroutines = is_async or not _is_in_event_loop()
+    takes_coroutines = is_async or not is_in_event_loop()
     return [
         one
         for one in definitions
@@ -139,7 +139,8 @@ def runnable(
     ]
 
 
-def _is_in_event_loop() -> bool:
+def is_in_event_loop() -> bool:
+    """Return whether an event loop runs in this thread, so that no other can."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,8 +1,8 @@
 """Watches over one worker from a thread that waits for nobody.
 
-Time limits: a task that is over its time, or does not heed a cancellation, is made to
-stop. If it does not stop either it is given up after some seconds, and its slot is
-replaced; what it would still report is refused. Its thread is not forgotten: it is
+Time limits: a task that exceeds its time limit, or ignores a cancellation, is
+interrupted. If that does not stop it, it is given up after some seconds, and its slot
+is replaced; what it still reports is refused. Its thread is not forgotten: it is
 interrupted as soon as that is safe, or such threads would add up.
 
 The silence of Redis: when the lease must be assumed lost, running tasks learn of it. A

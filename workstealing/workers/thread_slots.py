@@ -46,7 +46,8 @@ class ThreadSlots(ResizableSlots["ThreadSlot"]):
         lifespan = self._parts.lifespan
         seconds = _CLOSE_SECONDS * (1 if lifespan is None else 4)
         for slot in self.scale(0):
-            if slot.attempt is None:
+            # At a limit of threads, some were never started.
+            if slot.attempt is None and slot.thread.is_alive():
                 slot.thread.join(seconds)
 
     def _new_slot(self) -> ThreadSlot:

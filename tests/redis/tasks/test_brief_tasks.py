@@ -521,6 +521,21 @@ async def test_an_asyncio_host_runs_coroutines(
     twin.close()
 
 
+async def test_an_asyncio_host_may_close_a_job_that_ran_coroutines_in_a_thread(
+    queue: TaskQueue,
+) -> None:
+    @queue.task(name="double", brief=True)
+    async def double(number: int) -> int:
+        await asyncio.sleep(0)
+        return 2 * number
+
+    handle, spare = double.submit(4), BriefTasks(queue)
+
+    assert await asyncio.to_thread(spare.recruited) is Duty.RECRUITED
+    assert await asyncio.to_thread(handle.result, 5) == 8
+    spare.close()
+
+
 async def test_a_cancelled_asyncio_host_hands_back_its_task(
     async_queue: AsyncTaskQueue,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from workstealing.tasks.attempt import Attempt, Delivery, Ending, Report, Unrout
 from workstealing.testing import ManualClock
 from workstealing.workers.batching import Batching
 from workstealing.workers.in_flight import InFlight
-from workstealing.workers.inline_slot import InlineSlot
+from workstealing.workers.inline_slot import InlineSlot, SlotEventLoop
 from workstealing.workers.slots import SlotParts
 
 
@@ -105,6 +106,23 @@ def test_it_learns_how_much_to_take() -> None:
     scene.slot.work()
 
     assert (scene.in_flight.room(), scene.in_flight.keep()) == (4, 32)
+
+
+def test_a_coroutine_that_has_ended_is_neither_kept_nor_cancelled() -> None:
+    class Result:
+        pass
+
+    async def task() -> Result:
+        return Result()
+
+    loop = SlotEventLoop()
+    result = loop.complete(task())
+    alive = weakref.ref(result)
+    del result
+
+    assert alive() is None
+    assert not loop.cancel()
+    loop.close()
 
 
 def test_an_interrupt_that_is_meant_for_the_worker_ends_the_work() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from workstealing.client.shards import Shards
 from workstealing.errors import RedisUnavailable
+from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
 from workstealing.queue.worker_calls import Exchanged
@@ -25,8 +26,10 @@ HUNG_SECONDS = 5.0
 AWAY = RedisUnavailable("nobody answers")
 
 
-def exchanged(*cancelled: str, refused: tuple[str, ...] = ()) -> Exchanged:
-    return Exchanged((), refused, cancelled, (), 0, is_overdue=False, delayed=0)
+def exchanged(
+    *cancelled: str, refused: tuple[str, ...] = (), is_overdue: bool = False
+) -> Exchanged:
+    return Exchanged((), refused, cancelled, (), 0, is_overdue=is_overdue, delayed=0)
 
 
 class Scene:
@@ -53,8 +56,16 @@ class Scene:
         self.attempts: list[Any] = []
         lease = Lease(15.0, self.clock)
         slots: Any = self
+        self.duties: list[tuple[int, Exchanged]] = []
+        self.is_away_for_duties = False
         self.outposts = Outposts(
-            identity, self.in_flight, slots, lease, self.stats, self.clock
+            identity,
+            self.in_flight,
+            slots,
+            lease,
+            self.stats,
+            self.clock,
+            self.do_duties,
         )
 
     def leave_behind(self, shard: int, *ids: str) -> list[Delivery]:
@@ -101,6 +112,14 @@ class Scene:
             self.clock.advance(HUNG_SECONDS)
             raise answer
         return answer
+
+    # The loop.
+
+    def do_duties(self, driver: Any, keys: QueueKeys, exchanged: Exchanged) -> None:
+        assert driver is self
+        self.duties.append((keys.shard, exchanged))
+        if self.is_away_for_duties:
+            raise AWAY
 
     # The slots.
 
@@ -223,6 +242,28 @@ def test_a_task_whose_lease_is_lost_there_is_told(answers: list[Any]) -> None:
     is_told = answers == [None]
     assert scene.stats.lost_leases == is_told
     assert scene.outposts.has(1) == (not is_told)
+
+
+def test_upkeep_that_it_was_chosen_for_there_is_done_there() -> None:
+    scene = Scene()
+    scene.leave_behind(1, "a")
+    scene.answers[1] = [exchanged(is_overdue=True)]
+
+    scene.clock.advance(1.0)
+    scene.tend()
+
+    assert scene.duties == [(1, exchanged(is_overdue=True))]
+
+
+def test_upkeep_that_fails_there_keeps_no_lease_from_being_renewed() -> None:
+    scene = Scene()
+    scene.leave_behind(1, "a")
+    scene.leave_behind(2, "b")
+    scene.is_away_for_duties = True
+
+    for _ in range(2):
+        scene.clock.advance(1.0)
+        assert scene.tend() == [("exchange", 1), ("exchange", 2)]
 
 
 def test_of_a_shard_that_it_comes_back_to_it_holds_what_it_left() -> None:

@@ -216,7 +216,7 @@ if want > 0 and next(is_fitting) and not (is_odd and is_queue_paused()) then
   if is_odd and promote(now, most_promoted) > 0 then becomes_odd() end
   local has_lines = is_there(placed)
   if has_lines then renew_rates(now, most_promoted) end
-  -- As of workers, one in sixteen begins with low tasks, and one with normal ones; lines and
+  -- As with workers, one in sixteen begins with low tasks, and one with normal ones; lines and
   -- inboxes take turns. The millisecond is as good as a draw.
   local lines_come_first = has_lines and math.floor(now / 16) % 2 == 0
   for _, n in ipairs(({{3, 1, 2}, {2, 1, 3}})[now % 16 + 1] or {1, 2, 3}) do

@@ -1,8 +1,8 @@
 --- needs: clock, forget_schedule, wake_workers
 -- Make the schedules of a process's code known. The newest release decides:
 -- * An older release than the newest that has declared changes nothing.
--- * A schedule is written if it is new, or if its code is other than what was declared
---   last; a change by an operator stays until then.
+-- * A schedule is written if it is new, or if its code differs from what was declared last;
+--   until then, a change by an operator stays.
 -- * One of an older release that this release does not have is removed, unless it is to be
 --   kept. It comes back, with its tick, if another process of this release has it.
 -- * One that an operator removed stays away until a newer release declares it.

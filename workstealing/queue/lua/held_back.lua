@@ -13,9 +13,9 @@
 -- KEY control     hash  token, sequence, turns
 -- ARG id  str
 --
--- Reply: tasks ahead of it in its line, -1 if it is not there; the first limit key of
--- the line that has no room, empty if all have some; how many may run or begin; running, and ms until one more
--- may begin, -1 if it is no rate.
+-- Reply: tasks ahead of it in its line, -1 if it is not there; the first limit key of the line
+-- that has no room, empty if all have some; how many may run or begin; how many run; ms until one
+-- more may begin, -1 if it is no rate.
 
 local place = redis.call('HGET', priorities, id)
 local line = line_in(place)

@@ -1,5 +1,5 @@
 --- needs: clock, first_write
--- Renew the lease of a process that runs a brief task for long, as long as it has any task.
+-- Renew the lease of a process in which a brief task takes long, while it has any task.
 --
 -- KEY workers     zset  worker -> end of its lease
 -- KEY running     hash  id -> begun at; of this worker
@@ -7,7 +7,7 @@
 -- ARG worker    str
 -- ARG lease_ms  int
 --
--- Reply: the tasks that it has, and others do not; those of them that it is asked to stop.
+-- Reply: the tasks that are still its own; those of them that it is asked to stop.
 
 local held, to_stop = redis.call('HKEYS', running), {}
 -- Without a lease, it was taken for dead, and what is left here is on its way to others.

@@ -11,7 +11,7 @@
 -- ARG name    str  of one schedule; empty: a page
 --
 -- Reply: now, the next cursor (0: there are no more); then of each: name, definition, next
--- tick, firings, declared, paused since. What there is not is empty.
+-- tick, firings, declared, paused since; an empty string for each that is missing.
 
 local following, found = '0', {}
 if name == '' then

@@ -1,5 +1,5 @@
 --- needs: wake_workers
--- Write a schedule that came at run time, or change one.
+-- Write a schedule that was made at run time, or change one.
 --
 -- KEY schedules           hash  schedule -> definition
 -- KEY ticks               zset  schedule -> its next tick
@@ -9,7 +9,7 @@
 -- KEY bell                list  wake-ups for idle workers
 -- ARG name        str
 -- ARG definition  str
--- ARG expected    str  what it is made of; empty: a schedule at run time
+-- ARG expected    str  the definition that is changed; empty: a schedule at run time
 -- ARG tick        int  its next tick, if it is new or ticks at other times
 -- ARG ticks_anew  flag  it ticks at other times than what is expected
 --

@@ -1,8 +1,8 @@
 --- needs: clock, hand_over, known_limits, wake_workers, wake_for_delayed
 -- Put up to a thousand steps of a chain or a group into the queue: those that wait for others
 -- where they wait, the others as ordinary tasks. A group that has more members comes in several
--- calls, of which the first has the steps after it. Until the last one is in, the group is
--- given up if the next call does not come in time. An id that is known is left as it is.
+-- calls; the first one has the steps after the group. If the next call does not come in time,
+-- the group is given up. An id that is known is left as it is.
 --
 -- KEY task         hash  id -> envelope
 -- KEY done         hash  id -> outcome

@@ -1,4 +1,4 @@
--- Return both ends of a long text: what a list shows stands there.
+-- Return only both ends of a long text: what lists show of it is there.
 local function both_ends(text)
   --- uses: most
   local tail = 512

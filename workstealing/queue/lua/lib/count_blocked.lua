@@ -1,6 +1,6 @@
--- Count the tasks that limits hold back: those of blocked lines. A line is left out whose rate
--- has room by now: it waits only for a worker to look. Of many lines some are counted, so the
--- number may be too small.
+-- Count the tasks that limits hold back: those of blocked lines. A line whose rate has room by
+-- now is left out: it only waits for a worker to look. If there are many lines, only some are
+-- counted, so the number may be too small.
 local function count_blocked(at, most)
   --- uses: lines, blocked, turns, refills
   local is_any_due = redis.call('ZCOUNT', refills, '-inf', at) > 0

@@ -1,6 +1,6 @@
 --- needs: limit_in_the_way, unblocked_lines
--- Count the tasks of lines of which a limit has no room now. Of many lines some are looked at,
--- so the number may be too small.
+-- Count the tasks whose line has a limit that has no room now. If there are many lines, only
+-- some are looked at, so the number may be too small.
 local function count_held_back(at, most)
   --- uses: lines, blocked, turns, refills
   local number = redis.call('ZCARD', lines)

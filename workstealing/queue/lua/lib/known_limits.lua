@@ -1,6 +1,6 @@
 --- needs: unblock, wake_workers
 -- Write down the numbers of limits in ARGV[first] and after, name and numbers each. What an
--- operator has set stays in force. Lines that wait for numbers which are gone get their turn,
+-- operator has set stays in force. Lines that were blocked by the former numbers get their turn
 -- from the next worker that looks: there may be more of them than one script should move.
 local function know_limits(first)
   --- uses: limits, refills

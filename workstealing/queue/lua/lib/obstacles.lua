@@ -22,8 +22,8 @@ local function drop_cancelled(list)
   end
 end
 
--- Move tasks whose name is paused from the front of a list to their lines, up to 500, and no more
--- than may be read.
+-- Put tasks at the front of a list aside if their name is paused: up to 500, and no more than may
+-- be read.
 local function set_paused_aside(list, is_own)
   --- uses: task, lock
   local ids = redis.call('LRANGE', list, 0, 499)
@@ -51,8 +51,8 @@ local function set_paused_aside(list, is_own)
   looks_left = looks_left - 4
 end
 
--- How many tasks may be taken of some of which one is a suspect, given its position: either
--- the suspect, or the tasks before it.
+-- How many tasks may be taken from the front of a list, given the position of the first suspect
+-- in it: the tasks before it, or the suspect alone.
 local function number_before(suspect)
   if suspect == 1 and (#tasks > 0 or holds_young()) then return 0 end
   return math.max(1, suspect - 1)

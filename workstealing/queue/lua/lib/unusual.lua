@@ -1,6 +1,6 @@
--- Keys that are there only if something out of the ordinary has happened: a delay, a
--- failure, a theft, a death, a cancellation, a parked task, a unique one, a limit, a pause, a chain or group. One
--- look at all of them spares the common exchange a look at each. Code that is about to write
+-- Keys that are there only if something out of the ordinary has happened: a delay, a failure, a
+-- theft, a death, a cancellation, a parked task, a unique one, a limit, a pause, a chain or group.
+-- One look at all of them spares the common exchange a look at each. Code that is about to write
 -- one of them says so with becomes_odd. Priorities, schedules and inboxes that are urgent or low
 -- are rare too, but alone they make nothing odd.
 --- uses: later, dead, history, cancelling, parked, cancelled, paused, priorities, unique_of
