@@ -30,7 +30,7 @@ class CarriedContext:
         for variable in variables:
             if not isinstance(variable, ContextVar):
                 raise ConfigurationError(
-                    f"carry must be a list of ContextVars, without {variable!r}"
+                    f"carry must be a list of ContextVars, and {variable!r} is not one"
                 )
             if variable.name in self._by_name:
                 raise ConfigurationError(
