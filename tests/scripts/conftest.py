@@ -249,7 +249,7 @@ class ScriptedQueue:
         named = Counter(ended_ids(state))
         named.subtract({i: int(n) for i, n in state.get("purged", {}).items()})
         assert min(named.values(), default=0) >= 0, "what is purged is left over"
-        ended = set((+named).elements()) | set(state.get("outbox", ()))
+        ended = set((+named).elements())
         assert max(named.values(), default=0) <= 1, "an outcome expires once"
         dead = set(state.get("dead", ()))
         assert set(state.get("done", ())) == ended | dead
@@ -344,7 +344,7 @@ _OF_TASKS = (
     "paused_tasks",
 )
 _SORTED = (
-    *("outbox", "later", "dead", "workers", "loads", "unique_windows", "ticks"),
+    *("later", "dead", "workers", "loads", "unique_windows", "ticks"),
     *("aside", "lines", "ready", "blocked", "rates", "refills", "group_times"),
 )
 _READERS: dict[str, Callable[[Any, str], Any]] = {

@@ -84,36 +84,6 @@ def test_purging_from_the_oldest_leaves_nothing_behind(queue: Any) -> None:
     assert not {"done", "outcome_times", "purged"} & set(queue.check())
 
 
-def test_outcomes_of_a_former_release_are_known_and_expire(queue: Any) -> None:
-    queue.join("w")
-    end(queue, "done", "new")
-    now = queue.client.time()[0] * 1000
-    for name, at in {"old": 1, "kept": now + 60_000, "purged": now + 60_000}.items():
-        queue.client.hset(queue.keys.done, name, "outcome")
-        queue.client.zadd(queue.keys.outbox, {name: at})
-    assert queue.submit("old", "kept", "new").known == {0, 1, 2}
-    assert queue.do(counts(queue.keys)).outcomes == 4
-    assert queue.do(forget(queue.keys, ["purged"])) == 1
-
-    assert queue.do(expire(queue.keys, queue.settings, most=10)) == 1
-    assert sorted(queue.check()["done"]) == ["kept", "new"]
-
-
-def test_of_too_many_outcomes_those_of_a_former_release_go_first(
-    make_queue: Callable[..., Any],
-) -> None:
-    queue = make_queue(outcomes=3)
-    queue.join("w")
-    end(queue, "done", "a", "b")
-    now = queue.client.time()[0] * 1000
-    for name in ("old", "older"):
-        queue.client.hset(queue.keys.done, name, "outcome")
-        queue.client.zadd(queue.keys.outbox, {name: now + 60_000 + len(name)})
-
-    assert queue.do(expire(queue.keys, queue.settings, most=10)) == 1
-    assert sorted(queue.check()["done"]) == ["a", "b", "older"]
-
-
 def test_dead_letters_do_not_count_as_outcomes(make_queue: Callable[..., Any]) -> None:
     queue = make_queue(outcomes=2)
     queue.join("w")

@@ -198,11 +198,9 @@ class BulkChanges:
         if chosen.states & UNFINISHED:
             yield from self._walk_unfinished(chosen, act, seen.pauses)
         if chosen.states & DEAD_LETTERS:
-            yield from self._walk_ranked(chosen, act, keys.dead, seen.now_ms)
+            yield from self._walk_letters(chosen, act, seen.now_ms)
         if chosen.states & ENDED:
             yield from self._walk_outcomes(chosen, act, seen.now_ms)
-            # Earlier releases kept their outcomes in this sorted set.
-            yield from self._walk_ranked(chosen, act, keys.outbox, seen.now_ms)
 
     def _walk_unfinished(
         self, chosen: _Selection, act: _Act, pauses: Pauses
@@ -249,19 +247,14 @@ class BulkChanges:
                 yield from self._look(chosen, act, times, began_ms)
             after = page[-1].written
 
-    def _walk_ranked(
-        self, chosen: _Selection, act: _Act, key: str, began_ms: int
-    ) -> Flow[None]:
-        """Walk through a sorted set; ranks move up when members are removed."""
+    def _walk_letters(self, chosen: _Selection, act: _Act, began_ms: int) -> Flow[None]:
+        """Walk through the dead letters; ranks move up when some are removed."""
         first = 0
         while True:
-            call = listing_calls.ranked(key, most=CHUNK, first=first)
-            times = dict((yield from ask(call)))
-            if key == self._keys.dead:
-                # A replayed task may be given up again: it must not be changed twice.
-                times = {name: at for name, at in times.items() if at <= began_ms}
-            else:
-                times = dict.fromkeys(times, 0)
+            call = listing_calls.ranked(self._keys.dead, most=CHUNK, first=first)
+            page = yield from ask(call)
+            # A replayed task may be given up again: it must not be changed twice.
+            times = {name: at for name, at in page if at <= began_ms}
             if not times:
                 return
             first += len(times) - (yield from self._look(chosen, act, times, began_ms))

@@ -105,11 +105,6 @@ def latest_ended(
         if len(found) >= most or len(page) < size:
             break
         after = page[-1].written
-    if len(found) < most:
-        former = listing_calls.ranked(keys.outbox, most=most - len(found), latest=True)
-        ids = [task_id for task_id, _ in (yield from ask(former))]
-        tasks = yield from summaries(keys, ids, most=preview)
-        found.update({one.id: one for one in tasks if has_ended(one)} | found)
     return list(found.values())[:most]
 
 

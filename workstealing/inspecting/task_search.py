@@ -199,11 +199,7 @@ def _containers(
     if state == "dead":
         return [TaskContainer("dead", keys.dead, "falling")]
     if state == "done":
-        return [
-            TaskContainer("ended", keys.outcome_times, "ended"),
-            # What releases before this one have written is older.
-            TaskContainer("outbox", keys.outbox, "falling"),
-        ]
+        return [TaskContainer("ended", keys.outcome_times, "ended")]
     if state == "paused":
         return [TaskContainer("aside", keys.aside, "rising")]
     if state == "assigned":

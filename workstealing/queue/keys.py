@@ -33,7 +33,6 @@ class QueueKeys:
         self.lock = f"{prefix}lock"
         self.done = f"{prefix}done"
         self.outcome_times = f"{prefix}outcome_times"
-        self.outbox = f"{prefix}outbox"
         self.purged = f"{prefix}purged"
         self.later = f"{prefix}later"
         self.dead = f"{prefix}dead"

@@ -93,7 +93,8 @@ async def test_any_envelope_and_outcome_is_shown(
     await async_redis_client.delete(keys.inboxes[1])
     await async_redis_client.rpush(keys.inboxes[1], "odd")
     await async_redis_client.hset(keys.done, "over", stored)
-    await async_redis_client.zadd(keys.outbox, {"over": 1e15})
+    await async_redis_client.delete(keys.outcome_times)
+    await async_redis_client.rpush(keys.outcome_times, "over 1000000000000000")
     await async_redis_client.hset(keys.done, "odd", stored)
     await async_redis_client.zadd(keys.dead, {"odd": 1.8e12})
     where = f"queue={queue.name}"

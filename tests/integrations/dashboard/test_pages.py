@@ -529,12 +529,11 @@ async def _spoil_upkeep(redis: Redis, queue: AsyncTaskQueue) -> None:
 
 
 async def _spoil_ids(redis: Redis, queue: AsyncTaskQueue) -> None:
-    for key in (
-        internals_of(queue).keys.dead,
-        internals_of(queue).keys.later,
-        internals_of(queue).keys.outbox,
-    ):
+    for key in (internals_of(queue).keys.dead, internals_of(queue).keys.later):
         await redis.zadd(key, {b"\xff\xfe": 1e12})
+    await redis.rpush(
+        internals_of(queue).keys.outcome_times, b"\xff\xfe", b"\xff\xfe 1e12"
+    )
     await redis.hset(internals_of(queue).keys.task, b"\xff\xfe", b"\xff")
     await redis.rpush(internals_of(queue).keys.inboxes[0], b"\xff\xfe")
 

@@ -70,7 +70,8 @@ def test_any_outcome_is_told_or_refused(
     queue = TaskQueue(key_prefix, redis_client)
     keys = internals_of(queue).keys
     redis_client.hset(keys.done, "odd", stored)
-    redis_client.zadd(keys.outbox, {"odd": 1e15})
+    redis_client.delete(keys.outcome_times)
+    redis_client.rpush(keys.outcome_times, "odd 1000000000000000")
     handle, inspector = queue.handle("odd"), Inspector(queue)
 
     for look in (handle.state, lambda: handle.result(timeout=1), handle.cancel):

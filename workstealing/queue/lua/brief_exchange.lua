@@ -11,7 +11,6 @@
 -- KEY lock            hash  id -> worker#token
 -- KEY done            hash  id -> outcome
 -- KEY outcome_times   list  id and when its outcome expires, in the order of their ends
--- KEY outbox          zset  id -> when its outcome expires; of former releases
 -- KEY purged          hash  id -> how often outcome_times names it that was forgotten
 -- KEY later           zset  id -> when it is due
 -- KEY dead            zset  id -> when it was given up

@@ -5,7 +5,6 @@
 --
 -- KEY done            hash  id -> outcome
 -- KEY outcome_times   list  id and when its outcome expires, in the order of their ends
--- KEY outbox          zset  id -> when its outcome expires; of former releases
 -- KEY purged          hash  id -> how often outcome_times names it that was forgotten
 -- KEY dead            zset  id -> when it was given up
 -- KEY task            hash  id -> envelope
@@ -41,11 +40,6 @@
 local now = now_ms()
 local is_any_followed = redis.call('EXISTS', followers) == 1
 local forgotten = expire_outcomes(now, most_outcomes, most, is_any_followed)
-local former = redis.call('ZRANGE', outbox, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
-if #former > 0 then
-  redis.call('ZREM', outbox, unpack(former))
-  forgotten = forgotten + forget_outcomes(former, now, is_any_followed, true)
-end
 expire_windows(now, most)
 local old = redis.call('ZRANGE', dead, '-inf', now - dead_retention_ms, 'BYSCORE', 'LIMIT', 0, most)
 if #old == 0 then

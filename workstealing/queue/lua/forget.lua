@@ -5,7 +5,6 @@
 -- KEY done           hash  id -> outcome
 -- KEY dead           zset  id -> when it was given up
 -- KEY outcome_times  list  id and when its outcome expires, in the order of their ends
--- KEY outbox         zset  id -> when its outcome expires; of former releases
 -- KEY purged         hash  id -> how often outcome_times names it that was forgotten
 -- KEY followers      hash  id -> what waits for its end, or needs its outcome
 -- KEY task           hash  id -> envelope

@@ -2,7 +2,6 @@
 -- Find when an outcome expires, among the latest.
 --
 -- KEY outcome_times  list  id and when its outcome expires, in the order of their ends
--- KEY outbox         zset  id -> when its outcome expires; of former releases
 -- ARG id  str
 --
 -- Reply: ms, or -1 if it is not found.
@@ -19,4 +18,4 @@ for first = step, most, step do
   end
   if #times < step then break end
 end
-return tonumber(redis.call('ZSCORE', outbox, id) or -1)
+return -1

@@ -14,7 +14,6 @@
 -- KEY turns[3]          zset  line -> its turn; urgent, normal, low
 -- KEY refills           zset  limit key, or a limit after a tab -> when it has room
 -- KEY outcome_times     list  id and when its outcome expires, in the order of their ends
--- KEY outbox            zset  id -> when its outcome expires; of former releases
 -- KEY dead              zset  id -> when it was given up
 -- KEY unique_windows    zset  unique key -> when its window ends
 -- KEY rates             zset  limit key -> when its bucket is full
@@ -57,7 +56,7 @@ local has_old = (oldest or math.huge) <= now and 1 or 0
 -- One look at all keys that a queue at rest does not have.
 if redis.call('EXISTS', loads, parked_abilities, later, ticks, inboxes[1], inboxes[2], inboxes[3],
     paused, turns[1], turns[2], turns[3], refills, dead, unique_windows, rates, group_times,
-    lock, permit_holders, outbox) == 0 then
+    lock, permit_holders) == 0 then
   return {now, dead_workers, {}, {}, {}, duties, -1, {}, 0, has_old, 0}
 end
 local rich = redis.call('ZRANGE', loads, '+inf', 2, 'BYSCORE', 'REV', 'LIMIT', 0, most)
@@ -82,7 +81,7 @@ end
 for _, inbox in ipairs(inboxes) do waiting = waiting + redis.call('LLEN', inbox) end
 for _, key in ipairs(turns) do waiting = waiting + redis.call('ZCARD', key) end
 if not is_queue_paused then wake_workers(waiting) end
-if redis.call('EXISTS', dead, unique_windows, rates, group_times, outbox) > 0 then has_old = 1 end
+if redis.call('EXISTS', dead, unique_windows, rates, group_times) > 0 then has_old = 1 end
 return {now, dead_workers, rich, living, wanted, duties,
   due_at and math.max(0, due_at - now) or -1, resuming,
   redis.call('ZCOUNT', ticks, '-inf', now), has_old, redis.call('EXISTS', lock, permit_holders)}

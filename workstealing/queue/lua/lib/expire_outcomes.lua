@@ -3,28 +3,14 @@
 -- Forget outcomes whose time is over, and the oldest above the number that is kept; but none
 -- that a step still needs, if any may.
 
-local function forget_outcomes(ids, now, is_any_followed, has_biographies)
-  --- uses: done, biographies
-  if is_any_followed then ids = keep_needed(ids, now) end
-  if #ids > 0 then redis.call('HDEL', done, unpack(ids)) end
-  if #ids > 0 and has_biographies then redis.call('HDEL', biographies, unpack(ids)) end
-  return #ids
-end
-
 local function expire_outcomes(now, kept, most, is_any_followed)
-  --- uses: done, dead, outbox, outcome_times, purged, biographies
+  --- uses: done, dead, outcome_times, purged, biographies
   local _, first = read_outcome_time(redis.call('LINDEX', outcome_times, 0))
   local excess = 0
   if not first or first > now then
     excess = redis.call('HLEN', done) - kept
     if excess > 0 then excess = excess - redis.call('ZCARD', dead) end
     if excess <= 0 then return 0 end
-    local former = redis.call('ZRANGE', outbox, 0, math.min(excess, most) - 1)
-    -- Releases before this one had a sorted set; what is in it is older.
-    if #former > 0 then
-      redis.call('ZREM', outbox, unpack(former))
-      return forget_outcomes(former, now, is_any_followed, true)
-    end
   end
   -- A key that is named twice counts twice: one command tells of both.
   local there = redis.call('EXISTS', purged, biographies, biographies)
@@ -42,8 +28,11 @@ local function expire_outcomes(now, kept, most, is_any_followed)
     if #over > 0 then
       redis.call('LPOP', outcome_times, #over)
       if is_any_purged then over = without_purged(over) end
+      if is_any_followed and #over > 0 then over = keep_needed(over, now) end
       if #over > 0 then
-        forgotten = forgotten + forget_outcomes(over, now, is_any_followed, has_biographies)
+        redis.call('HDEL', done, unpack(over))
+        if has_biographies then redis.call('HDEL', biographies, unpack(over)) end
+        forgotten = forgotten + #over
       end
     end
   until is_last or looked_at >= most

@@ -1,11 +1,10 @@
 --- needs: outcome_times, purged
 -- Forget an outcome before its time.
 local function purge_outcome(id)
-  --- uses: done, outbox, purged, biographies
+  --- uses: done, purged, biographies
   redis.call('HDEL', done, id)
   redis.call('HDEL', biographies, id)
-  -- Releases before this one had a sorted set.
-  if redis.call('ZREM', outbox, id) == 0 then redis.call('HINCRBY', purged, id, 1) end
+  redis.call('HINCRBY', purged, id, 1)
 end
 
 -- Remove what is left over at the front, where that costs nothing.
