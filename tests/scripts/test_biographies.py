@@ -10,7 +10,7 @@ from tests.scripts.conftest import ScriptedQueue
 from workstealing.queue.inspection_calls import Trace, trace
 from workstealing.queue.pause_calls import pause, resume
 from workstealing.queue.producer_calls import cancel, forget, replay, submit
-from workstealing.queue.upkeep_calls import expire, reassign, reconcile, unpark
+from workstealing.queue.upkeep_calls import expire, reassign, unpark
 from workstealing.queue.worker_calls import leave, park, steal
 from workstealing.tasks.attempt import Report
 
@@ -100,7 +100,7 @@ def test_nothing_is_kept_of_an_ordinary_task(queue: Any) -> None:
     assert not {"history", "biographies"} & queue.state().keys()
 
 
-@pytest.mark.parametrize("how", ["expired", "forgotten", "too many", "without"])
+@pytest.mark.parametrize("how", ["expired", "forgotten", "too many"])
 def test_it_goes_with_the_outcome(stolen: Any, how: str) -> None:
     (task,) = stolen.take("w", 1)
     stolen.report("w", "done", task)
@@ -108,10 +108,6 @@ def test_it_goes_with_the_outcome(stolen: Any, how: str) -> None:
 
     if how == "forgotten":
         stolen.do(forget(stolen.keys, [task.id]))
-    elif how == "without":
-        # As a former release does, which knows nothing of it.
-        stolen.client.delete(stolen.keys.done, stolen.keys.outcome_times)
-        stolen.do(reconcile(stolen.keys, page=100))
     else:
         if how == "expired":
             stolen.set_outcome_times({task.id: 1})
@@ -264,31 +260,6 @@ def test_a_thousand_attempts_take_no_more_memory_than_twenty(alone: Any) -> None
 
     assert len(found.events) == 12
     assert sum(map(len, found.events)) < 12 * 20
-
-
-def test_a_history_of_a_former_release_is_read_and_gains_events(queue: Any) -> None:
-    queue.join("w")
-    submitted(queue, "a")
-    former = b'1:0:2\n{"state":"failed"}'
-    queue.client.hset(queue.keys.history, "a", former)
-
-    assert seen(queue, "a").events == ()
-    assert seen(queue, "a").steals == 2
-    (task,) = queue.take("w")
-    assert task.attempt == 2
-    assert letters(queue, "a") == "nt"
-    assert seen(queue, "a").failures == (b'{"state":"failed"}',)
-
-
-def test_events_that_a_former_release_took_for_a_failure_are_left_out(
-    queue: Any,
-) -> None:
-    submitted(queue, "a")
-    mangled = b'2:0:1\n{"state":"failed"}\n:s1800000000000 w v'
-    queue.client.hset(queue.keys.history, "a", mangled)
-
-    assert seen(queue, "a").failures == (b'{"state":"failed"}',)
-    assert seen(queue, "a").events == ()
 
 
 def test_a_dead_letter_that_is_replayed_has_a_clean_slate(queue: Any) -> None:

@@ -115,9 +115,6 @@ def biography_of(
     known = [read for read in map(_read, events) if read is not None]
     is_cut = any(one.letter == "~" for one in known)
     known = [one for one in known if one.letter != "~"]
-    if not known:
-        # A former release noted no events, but kept the last failures.
-        known = [one for failure in reversed(failures) for one in _attempt(failure)]
     known = _with_errors(known, failures)
     if not any(one.letter == "n" for one in known) and submitted_ms:
         due = [_Event("q", due_ms)] if due_ms else []
@@ -143,12 +140,6 @@ def _read(text: str) -> _Event | None:
     at_ms = number(first[1:])
     is_known = first[:1] in _PLACES and at_ms is not None
     return _Event(first[0], at_ms or 0, worker, victim) if is_known else None
-
-
-def _attempt(failed: FailedAttempt) -> tuple[_Event, _Event]:
-    began_ms = failed.at_ms - failed.took_ms
-    taken = _Event("t", began_ms, failed.worker)
-    return taken, _Event("f", failed.at_ms, failed.worker)
 
 
 def _with_errors(

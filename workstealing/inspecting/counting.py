@@ -32,7 +32,6 @@ __all__ = ("RateMeter", "Rates", "SomeWorkers", "read_stat")
 
 # Stored beside the times of duties without being one.
 _NOT_DUTIES = (
-    "biography_cursor",
     "claimed",
     "cursor",
     "doubted",

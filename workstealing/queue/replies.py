@@ -82,8 +82,7 @@ def tallies(value: Any) -> tuple[int, int, int]:
 
 def failures(value: Any) -> tuple[bytes, ...]:
     """Return the outcomes of the last failed attempts, from the `history` of a task."""
-    # A former release that adds one takes the events for another.
-    return tuple(line for line in raw(value).split(b"\n")[1:] if line[:1] == b"{")
+    return tuple(raw(value).split(b"\n")[1:])
 
 
 def events(value: Any) -> tuple[str, ...]:

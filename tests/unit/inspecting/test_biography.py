@@ -93,16 +93,6 @@ def test_a_task_that_is_cancelled_before_it_is_due_did_not_wait_longer() -> None
     )
 
 
-def test_without_events_the_envelope_and_the_last_failures_tell() -> None:
-    failures = [FailedAttempt(1, "w", 3000, 1000, "ValueError: no", "")]
-    life = told(submitted_ms=1000, failures=failures, until_ms=4000)
-
-    assert str(life) == (
-        "waited 1 s in the inbox; ran 1 s in w; failed: ValueError; waited 1 s for the"
-        " next attempt so far. That is 3 s in all."
-    )
-
-
 def test_of_an_ordinary_task_that_has_ended_only_its_run_is_known() -> None:
     life = told(taken_ms=1000, worker="w", until_ms=1200, ending="done", took_ms=200)
 

@@ -20,8 +20,6 @@
 -- KEY permits         hash  limit key -> how many tasks hold a permit
 -- KEY permit_holders  hash  id -> limit keys that it holds permits of
 -- KEY refills         zset  limit key, or a limit after a tab -> when it has room
--- KEY biographies     hash  id -> events of a task that has ended, as in history
--- KEY done            hash  id -> outcome
 -- ARG size  int  locks looked at, about
 --
 -- Reply: number of tasks given back.
@@ -59,19 +57,10 @@ if redis.call('HLEN', permits) <= most_counted
     end
   end
 end
--- A former release forgets an outcome and not its biography.
-local lives = redis.call('HSCAN', biographies,
-  redis.call('HGET', upkeep, 'biography_cursor') or '0', 'COUNT', size)
-for i = 1, #lives[2], 2 do
-  if redis.call('HEXISTS', done, lives[2][i]) == 0 then
-    redis.call('HDEL', biographies, lives[2][i])
-  end
-end
 -- Otherwise, an entry behind all others would never be looked at.
 for priority = 0, 2 do
   repair_turns(priority, redis.call('ZRANGE', turns[priority + 1], -size, -1, 'WITHSCORES'))
 end
-first_write('HSET', upkeep, 'cursor', page[1], 'permit_cursor', holders[1],
-  'biography_cursor', lives[1])
+first_write('HSET', upkeep, 'cursor', page[1], 'permit_cursor', holders[1])
 if returned + unblocked > 0 then wake_workers(returned + unblocked) end
 return returned
