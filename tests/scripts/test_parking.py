@@ -84,8 +84,6 @@ def test_one_that_was_cancelled_and_parked_anew_waits_for_what_it_needs_now(
     park_all(queue, "v", "x@1")
     call = cancel(queue.keys, queue.settings, "a", "", b"cancelled", needs="x@1")
     assert queue.do(call) == "cancelled"
-    # As an earlier release left it.
-    queue.client.zadd(queue.keys.parked_for("x@1"), {"a": 1})
     queue.submit("a")
     park_all(queue, "v", "y@1")
 

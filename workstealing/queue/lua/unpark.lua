@@ -36,9 +36,7 @@ local latest = redis.call('ZPOPMAX', parked_for, most)
 local returned, now = 0, now_ms()
 for n = 1, #latest, 2 do
   local id = latest[n]
-  -- It may have been cancelled meanwhile, and come again to wait for something else.
-  if redis.call('HGET', parked, id) == ability then
-    redis.call('HDEL', parked, id)
+  if redis.call('HDEL', parked, id) == 1 then
     if give_back(id) then
       note_events({id}, {event('p', tonumber(latest[n + 1])), event('b', now)})
     end
