@@ -113,7 +113,7 @@ def test_what_a_host_never_heard_of_goes_back(queue: Any) -> None:
 
 def test_what_somebody_died_with_is_taken_alone(queue: Any) -> None:
     put(queue, *"abc")
-    queue.client.hset(queue.keys.history, "b", "0:1:0")
+    queue.client.hset(queue.keys.history, "b", "0:1:0:")
 
     first = queue.do(exchanging(queue)).tasks
     second = queue.do(exchanging(queue, reports=reported("done", *first))).tasks
@@ -151,7 +151,7 @@ def test_those_that_were_too_long_are_forgotten_when_they_are_many(queue: Any) -
 
 def test_what_somebody_died_with_is_left_to_workers(queue: Any) -> None:
     put(queue, *"abc")
-    queue.client.hset(queue.keys.history, "b", "0:1:0")
+    queue.client.hset(queue.keys.history, "b", "0:1:0:")
     queue.join("w.0", abilities=["x@1"])
 
     assert taken(queue) == ["a", "c"]

@@ -120,7 +120,7 @@ def test_a_worker_that_never_joined_gets_nothing(queue: Any) -> None:
 def test_a_suspect_is_taken_alone(queue: Any) -> None:
     queue.join("w")
     queue.submit("a", "b", "bad", "c")
-    queue.client.hset(queue.keys.history, "bad", "0:1:0")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0:")
 
     assert taken_in_turns(queue, "w") == [["a", "b"], ["bad"], ["c"]]
 
@@ -128,7 +128,7 @@ def test_a_suspect_is_taken_alone(queue: Any) -> None:
 def test_a_suspect_waits_until_its_worker_holds_nothing_else(queue: Any) -> None:
     queue.join("w")
     queue.submit("a", "bad")
-    queue.client.hset(queue.keys.history, "bad", "0:1:0")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0:")
     held = queue.take("w", 1)
 
     assert queue.take("w", 1) == ()
@@ -139,7 +139,7 @@ def test_a_suspect_waits_until_its_worker_holds_nothing_else(queue: Any) -> None
 def test_nothing_is_taken_beside_a_suspect(queue: Any) -> None:
     queue.join("w")
     queue.submit("bad", "a")
-    queue.client.hset(queue.keys.history, "bad", "0:1:0")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0:")
     held = queue.take("w", 1)
 
     assert queue.take("w", 1) == ()
@@ -152,7 +152,7 @@ def test_what_runs_long_neither_waits_for_a_suspect_nor_keeps_it_waiting(
 ) -> None:
     queue.join("w")
     queue.submit("long", "bad", "a")
-    queue.client.hset(queue.keys.history, "bad", "0:1:0")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0:")
     queue.take("w", 1)
     queue.client.hset(queue.keys.running("w"), "long", "1")
 
@@ -175,7 +175,7 @@ def test_what_is_urgent_stays_where_everybody_looks_first(queue: Any) -> None:
 def test_a_suspect_behind_cancelled_tasks_is_found(queue: Any) -> None:
     queue.join("w")
     queue.submit("gone", "bad", "c")
-    queue.client.hset(queue.keys.history, "bad", "0:1:0")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0:")
     queue.do(cancel(queue.keys, queue.settings, "gone", "", b"cancelled"))
 
     assert ids(queue.take("w")) == ["bad"]
@@ -186,8 +186,8 @@ def test_an_urgent_suspect_does_not_stop_the_rest_for_ever(queue: Any) -> None:
     queue.join("w")
     queue.submit("bad", "worse", priority=0)
     queue.submit("a", "b")
-    queue.client.hset(queue.keys.history, "bad", "0:1:0")
-    queue.client.hset(queue.keys.history, "worse", "1:2:0")
+    queue.client.hset(queue.keys.history, "bad", "0:1:0:")
+    queue.client.hset(queue.keys.history, "worse", "1:2:0:")
 
     assert taken_in_turns(queue, "w") == [["bad"], ["worse"], ["a", "b"]]
 

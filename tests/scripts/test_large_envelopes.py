@@ -105,7 +105,7 @@ def test_a_worker_is_woken_for_what_an_exchange_has_left(queue: Any) -> None:
 def test_a_suspect_among_large_tasks_stays_alone(queue: Any) -> None:
     queue.join("w")
     put(queue, *names(20))
-    queue.client.hset(queue.keys.history, "10", "0:1:0")
+    queue.client.hset(queue.keys.history, "10", "0:1:0:")
 
     turns = []
     while tasks := queue.take("w"):

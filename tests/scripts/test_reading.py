@@ -90,7 +90,7 @@ def ended(queue: Any) -> bytes:
 
 
 def given_up(queue: Any) -> bytes:
-    queue.client.hset(queue.keys.history, "a", "0:2:0")
+    queue.client.hset(queue.keys.history, "a", "0:2:0:")
     queue.take("w")
     queue.end_lease("w")
     queue.do(reassign(queue.keys, queue.settings, "w", most=9))

@@ -234,7 +234,7 @@ def test_the_tasks_of_the_dead_are_seen_by_whoever_rescues_them(
     ghost = Ghost(observed.observed, redis_client)
     bad, *_ = observed.plain.submit_many([(n,) for n in range(3)])
     ghost.take(want=1, keep=2)
-    redis_client.hset(internals_of(observed.observed).keys.history, bad.id, "0:2:0")
+    redis_client.hset(internals_of(observed.observed).keys.history, bad.id, "0:2:0:")
     ghost.die()
 
     pools(observed.observed, 1, kind).start()

@@ -722,7 +722,7 @@ def test_what_a_process_died_with_is_left_to_workers_if_there_are_any(
     handle = fatal.submit()
     internals = internals_of(queue)
     keys, client = internals.keys, redis_client
-    client.hset(keys.history, handle.id, "0:1:0")
+    client.hset(keys.history, handle.id, "0:1:0:")
     client.hset(keys.members, "some.0", "1|{}")
     recruiter = recruiter_of(make_spare(queue))
     assert recruiter.enlist() is Duty.DISMISSED

@@ -42,7 +42,7 @@ local function keep_biographies(ids, outcomes, now)
       local id = ids[n]
       gone[#gone + 1] = id
       local attempts, deaths, steals, _, events = read_history(text)
-      if has_outcome[id] and events ~= '' then
+      if has_outcome[id] then
         events = add_events(events, {event('e', now)})
         kept[#kept + 1] = id
         kept[#kept + 1] = write_history(attempts, deaths, steals, '', events)

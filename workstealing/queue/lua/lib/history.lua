@@ -9,14 +9,13 @@
 --   p parked   r its name was resumed   c asked to stop
 local function read_history(text)
   local attempts, deaths, steals, events, failures =
-    string.match(text or '', '^(%d+):(%d+):(%d+):?([^\n]*)(.*)$')
+    string.match(text or '', '^(%d+):(%d+):(%d+):([^\n]*)(.*)$')
   return tonumber(attempts or 0), tonumber(deaths or 0), tonumber(steals or 0), failures or '',
     events or ''
 end
 
 local function write_history(attempts, deaths, steals, failures, events)
-  local tallies = attempts .. ':' .. deaths .. ':' .. steals
-  return tallies .. (events == '' and '' or ':' .. events) .. failures
+  return attempts .. ':' .. deaths .. ':' .. steals .. ':' .. events .. failures
 end
 
 local function event(letter, ms, ...)
