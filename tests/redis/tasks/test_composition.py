@@ -451,7 +451,7 @@ def test_mistakes_are_refused_before_anything_is_submitted(
         (lambda: (tasks.add.s(1, 2) | other.double.s()).submit(), "of one queue"),
         (lambda: anything(tasks.double.s()), "begins with a step"),
         (lambda: anything(tasks.add.s(1, 2), 3), "not 3"),
-        (lambda: group(tasks.double.s()), "all of their arguments"),  # type: ignore[call-overload]
+        (lambda: group(tasks.double.s()), "all of its arguments"),  # type: ignore[call-overload]
         (lambda: tasks.add.options(id="x").s(1, 2), "options\\(id=…\\)"),
         (lambda: unique.s(1), "unique="),
         (lambda: group([tasks.tidy.s()] * 100_001).submit(), "100,000 members"),

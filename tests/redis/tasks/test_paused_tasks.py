@@ -88,7 +88,7 @@ def test_who_waits_is_told_that_it_is_paused(make_queue: Make) -> None:
 
     with pytest.raises(ResultTimeout, match=r"paused since .*: task echo is paused"):
         handle.result(timeout=0.05)
-    with pytest.raises(ResultTimeout, match=r"1 tasks .*; task echo is paused since"):
+    with pytest.raises(ResultTimeout, match=r"1 task .*; task echo is paused since"):
         queue.wait(timeout=0.05)
 
 
