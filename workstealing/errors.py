@@ -364,7 +364,10 @@ class ScheduleNotFound(WorkStealingError):
 
 
 class TaskFailed(WorkStealingError):
-    """The task raised and is not tried again; it is kept as a dead letter."""
+    """The task raised and is not tried again; it is kept as a dead letter.
+
+    `traceback` is the text of where it raised, on its worker.
+    """
 
     def __init__(
         self, task_id: str, error: str, message: str, traceback: str = ""
@@ -375,7 +378,7 @@ class TaskFailed(WorkStealingError):
 
     def _text(self) -> str:
         error = f"{self.error}: {self.message}" if self.message else self.error
-        return f"task {self.task_id} failed with {error} (see .traceback)"
+        return f"task {self.task_id} failed with {error}"
 
 
 class TaskDead(WorkStealingError):

@@ -86,6 +86,7 @@ class Exchanges:
         self._under_way: _PendingExchange | None = None
         self._pauses = Pauses()
         self._logged_at = -math.inf
+        self._is_away = False
         self._is_member = False
         self.is_unreplicated = False
         """Whether replicas lack what it reported, so that it takes nothing more."""
@@ -151,12 +152,18 @@ class Exchanges:
         if self._minutes is not None:
             self._minutes.record(driver, is_last=is_last)
 
+    def note_recovery(self) -> None:
+        """Log that Redis carries out calls again, if it was logged that it did not."""
+        if self._is_away:
+            self._is_away = False
+            logger.info("worker %s reaches Redis again", self._identity.name)
+
     def count_failure(self, sentence: str, error: RedisError) -> None:
         """Count a call that Redis did not carry out, and log some of them."""
         self._stats.failures += 1
         now = self._clock.monotonic()
         if now - self._logged_at >= _LOG_SECONDS:
-            self._logged_at = now
+            self._logged_at, self._is_away = now, True
             logger.warning(sentence, self._identity.name, error)
 
     def _prepare(

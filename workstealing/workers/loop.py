@@ -179,7 +179,9 @@ class WorkerLoop:
                 if self._is_hand_back_due():
                     self._handing_back.all_waiting(self._driver, final=False)
                 self._turn()
-                self._failures_in_a_row = 0
+                if self._failures_in_a_row:
+                    self._failures_in_a_row = 0
+                    self._exchanges.note_recovery()
                 self._is_roused = False
             except ServerTooOld:
                 raise

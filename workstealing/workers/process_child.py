@@ -291,6 +291,7 @@ class _ChildWorker:
         last.start()
         last.join(_LAST_SECONDS)
         self._flush()
+        self._write()
         self._numbers[ChildNumber.ENDED] = 1.0
         os._exit(code)
 

@@ -111,6 +111,7 @@ class ProcessPool:
         self._ended_indexes: set[int] = set()
         self._to_reload: deque[int] = deque()
         self._departed = _Departed()
+        self._is_reloading = False
         self._deaths_in_a_row = 0
         self._not_before = 0.0
         self._phase = Phase.WORKING
@@ -149,6 +150,7 @@ class ProcessPool:
         with self._mutex:
             self._to_reload = deque(sorted(self._children))
 
+            self._is_reloading = True
     def quiet(self) -> None:
         """Take no more tasks, hand back waiting ones; each process ends when idle."""
         self._phase = max(self._phase, Phase.QUIET)
@@ -348,17 +350,22 @@ class ProcessPool:
 
     def _reload_next(self) -> None:
         """Replace the next one, when all that were replaced before are at work."""
-        if not self._to_reload:
+        if not self._is_reloading:
             return
         are_ready = all(
             child.was_ready and not child.is_leaving
             for child in self._children.values()
         )
-        if are_ready and len(self._children) >= self._wanted:
-            child = self._children.get(self._to_reload.popleft())
-            if child is not None:
-                child.is_leaving = True
-                child.send(STOP)
+        if not are_ready or len(self._children) < self._wanted:
+            return
+        if not self._to_reload:
+            self._is_reloading = False
+            logger.info("pool %s has replaced its processes", self._pool)
+            return
+        child = self._children.get(self._to_reload.popleft())
+        if child is not None:
+            child.is_leaving = True
+            child.send(STOP)
 
     def _send_all(self, order: bytes) -> None:
         with self._mutex:

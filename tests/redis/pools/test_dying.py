@@ -343,12 +343,16 @@ def test_a_child_that_holds_the_interpreter_beyond_its_limit_is_killed(
 
 
 def test_a_reload_replaces_one_process_after_the_other(
-    make_app: Callable[..., Any], pools: Pools, tmp_path: Path
+    make_app: Callable[..., Any],
+    pools: Pools,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     app = make_app(
         more="VERSION = 'old'\n@queue.task(name='version')\n"
         "def version() -> str:\n    return VERSION\n"
     )
+    caplog.set_level("INFO", "workstealing")
     pool = pools(app.queue, 3, "processes", name="mill")
     pool.start()
     wait_until(lambda: len(app.queue.counts().leases) == 3, 30, "three to join")
@@ -368,6 +372,8 @@ def test_a_reload_replaces_one_process_after_the_other(
         )
 
     wait_until(are_new, 40, "all to be replaced")
+    said = "pool mill has replaced its processes"
+    wait_until(lambda: said in caplog.text, 20, "somebody to say so")
     assert fewest >= 2
     assert app.version.submit().result(timeout=20) == "renewed"
     assert pool.stats().replaced == 0

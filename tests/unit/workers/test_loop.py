@@ -326,6 +326,22 @@ def test_however_long_redis_is_away_a_worker_is_back_within_five_seconds() -> No
 
     scene.loop.run()
 
+def test_who_reads_that_redis_is_away_reads_that_it_is_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    away = RedisUnavailable("nobody is there")
+    scene = Scene(away, away, exchanged(), exchanged())
+
+    with caplog.at_level("INFO"):
+        scene.loop.run()
+
+    assert flush_logs()
+    assert [line.split(",")[0] for line in caplog.messages if "Redis" in line] == [
+        "worker w.0 cannot reach Redis",
+        "worker w.0 reaches Redis again",
+    ]
+
+
     assert len(scene.slept) == 12
     # What is left of them is for the reply.
     assert 3 < max(scene.slept) < 5
