@@ -10,7 +10,7 @@ from workstealing.queue import listing_calls
 from workstealing.queue.inspection_calls import begun_at
 from workstealing.queue.producer_calls import cancel, replay
 from workstealing.queue.upkeep_calls import reassign
-from workstealing.queue.worker_calls import begin, leave
+from workstealing.queue.worker_calls import Departure, begin, leave
 from workstealing.tasks.attempt import Delivery
 from workstealing.tasks.outcome import outcome_unknown
 
@@ -66,7 +66,10 @@ def test_when_its_worker_dies_its_outcome_is_unknown(queue: Any) -> None:
     call = reassigning(queue, "v")
 
     rescued = queue.do(call)
-    assert (rescued.returned, [one for one, _ in rescued.given_up]) == (2, ["begun"])
+    assert (rescued.returned, rescued.taken) == (2, ("taken",))
+    (lost,) = rescued.given_up
+    assert lost.id == "begun"
+    assert lost.reason.startswith("outcome unknown: its worker died while it ran")
     assert queue.again(call).returned == 0
     state = queue.check()
     assert state["done"] == {"begun": UNKNOWN}
@@ -95,8 +98,11 @@ def test_when_its_worker_leaves_it_behind_its_outcome_is_unknown(queue: Any) -> 
     queue.do(begin(queue.keys, "v", begun))
     call = leave(queue.keys, "v", "1", final=True)
 
-    assert queue.do(call) == (2, 0)
-    assert queue.again(call) == (0, 0)
+    departure = queue.do(call)
+    assert (departure.returned, departure.left) == (2, 0)
+    why = "outcome unknown: its worker was stopped while it ran"
+    assert [(one.id, one.reason) for one in departure.given_up] == [("begun", why)]
+    assert queue.again(call) == Departure(0, 0)
     assert queue.check()["done"] == {"begun": outcome_unknown(left=True).decode()}
     assert queue.waiting() == ["taken"]
 

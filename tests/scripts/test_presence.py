@@ -7,7 +7,7 @@ from typing import Any
 
 from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.producer_calls import cancel
-from workstealing.queue.worker_calls import join, leave
+from workstealing.queue.worker_calls import Departure, join, leave
 from workstealing.tasks.attempt import Report
 
 
@@ -71,7 +71,7 @@ def test_a_former_incarnation_cannot_report_or_leave(queue: Any) -> None:
 
     report = [Report("a", old.token, "done", b"late")]
     assert queue.do(queue.exchanging("v", incarnation="1", reports=report)) is None
-    assert queue.do(leave(queue.keys, "v", "1", final=True)) == (0, 0)
+    assert queue.do(leave(queue.keys, "v", "1", final=True)) == Departure(0, 0)
 
     assert queue.state() == before
     report = [Report("a", new.token, "done", b"fine")]
@@ -114,11 +114,11 @@ def test_who_leaves_hands_back_all_in_order(queue: Any) -> None:
     queue.take("v", 2, keep=3)
     call = leave(queue.keys, "v", "1", final=True)
 
-    assert queue.do(call) == (5, 0)
+    assert queue.do(call) == Departure(5, 0)
     assert queue.waiting() == list("abcdefgh")
     assert queue.state()["workers"] == ["w"]
     assert queue.state()["history"] == dict.fromkeys("abcde", "0:0:0")
-    assert queue.again(call) == (0, 0)
+    assert queue.again(call) == Departure(0, 0)
 
 
 def test_who_stays_hands_back_only_what_waits(queue: Any) -> None:
@@ -127,8 +127,8 @@ def test_who_stays_hands_back_only_what_waits(queue: Any) -> None:
     taken = queue.take("v", 2, keep=3)
     call = leave(queue.keys, "v", "1", final=False)
 
-    assert queue.do(call) == (3, 0)
-    assert queue.again(call) == (0, 0)
+    assert queue.do(call) == Departure(3, 0)
+    assert queue.again(call) == Departure(0, 0)
     assert queue.waiting() == list("cdefgh")
     assert queue.report("v", "done", *taken).refused == ()
 
@@ -141,11 +141,11 @@ def test_much_is_handed_back_in_parts(queue: Any) -> None:
     waited = queue.waiting()
 
     replies = []
-    while not replies or replies[-1][1]:
+    while not replies or replies[-1].left:
         replies.append(queue.do(leave(queue.keys, "v", "1", most=400, final=True)))
         queue.check()
 
-    assert replies == [(400, 700), (400, 300), (300, 0)]
+    assert replies == [Departure(400, 700), Departure(400, 300), Departure(300, 0)]
     handed_back = queue.waiting()[: -len(waited)]
     assert handed_back == [f"{number:04}" for number in range(1100)]
 

@@ -50,6 +50,7 @@ from workstealing.queue.upkeep_calls import (
     unpark,
 )
 from workstealing.queue.worker_calls import (
+    Departure,
     Exchanged,
     begin,
     find_capable,
@@ -605,7 +606,7 @@ class QueueMachine(RuleBasedStateMachine):
         )
         assert self.perform(call) is None
         leaving = leave(queue.keys, ghost.name, ghost.incarnation, final=True)
-        assert self.perform(leaving) == (0, 0)
+        assert self.perform(leaving) == Departure(0, 0)
         tasks = list(ghost.held.values())
         assert self.perform(release(queue.keys, ghost.name, tasks)) == 0
         assert self.state == before
@@ -710,11 +711,13 @@ class QueueMachine(RuleBasedStateMachine):
         before = self.waiting()
         had = dict(self.state.get(f"running:{name}", {}))
         begun_steps = self.begun_steps
-        back, left = self.perform(call)
+        departure = self.perform(call)
+        back, left = departure.returned, departure.left
         gone = had.keys() - self.state.get(f"running:{name}", {}).keys()
         begun = [task_id for task_id in gone if had[task_id].startswith("!")]
         for task_id in begun:
             self.end(task_id, "dead", LEFT.decode())
+        assert sorted(one.id for one in departure.given_up) == sorted(begun)
         begun_steps = self.begun_steps - begun_steps
         assert len(self.waiting()) == len(before) + back - len(begun) + begun_steps
         assert self.in_order(before, self.waiting())

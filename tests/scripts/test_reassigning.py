@@ -19,7 +19,7 @@ from workstealing.queue.upkeep_calls import (
     record_duties,
     survey,
 )
-from workstealing.queue.worker_calls import Rescued, join, steal
+from workstealing.queue.worker_calls import GivenUp, Rescued, join, steal
 from workstealing.tasks.outcome import outcome_of_deaths
 from workstealing.tasks.submission import SubmitOptions, envelope_without_payload
 
@@ -43,7 +43,8 @@ def test_the_tasks_of_the_dead_wait_again_in_order(queue: Any) -> None:
     queue.end_lease("v.0")
     call = reassigning(queue, "v.0")
 
-    assert queue.do(call) == Rescued(5)
+    rescued = queue.do(call)
+    assert (rescued.returned, sorted(rescued.taken)) == (5, ["a", "b"])
     assert queue.waiting() == list("abcdefgh")
     state = queue.state()
     assert state["workers"] == ["w.0"]
@@ -308,5 +309,7 @@ def test_who_rescues_learns_what_was_given_up(queue: Any, secret: str | None) ->
 
     call = join(queue.keys, queue.settings, "v", "4", {"abilities": []})
 
-    assert queue.do(call) == Rescued(1, (("bad", "images.resize"),))
+    reason = "its worker died 3 times, or was silent for longer than its lease"
+    lost = GivenUp("bad", "images.resize", reason)
+    assert queue.do(call) == Rescued(1, (), (lost,))
     assert queue.do(call) == Rescued(0)

@@ -98,10 +98,10 @@ class SharedState:
         self.loads([worker])
         moved, left = 0, 1
         while left:
-            number, left = self._do(
+            departure = self._do(
                 leave(self._keys, worker, _INCARNATION, most=_BATCH, final=True)
             )
-            moved += number
+            moved, left = moved + departure.returned, departure.left
         self._spread()
         return moved
 

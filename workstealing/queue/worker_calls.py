@@ -19,6 +19,7 @@ from workstealing.queue.pause_calls import Pauses
 from workstealing.queue.replies import (
     deliveries,
     deque_lengths,
+    raw,
     shown,
     text,
     texts,
@@ -26,10 +27,16 @@ from workstealing.queue.replies import (
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Argument, Call, RedisCommand
 from workstealing.tasks.attempt import Delivery, Report
-from workstealing.tasks.outcome import outcome_of_deaths, outcome_unknown
+from workstealing.tasks.outcome import (
+    TaskOutcome,
+    outcome_of_deaths,
+    outcome_unknown,
+)
 
 __all__ = (
+    "Departure",
     "Exchanged",
+    "GivenUp",
     "Rescued",
     "begin",
     "choose_victim",
@@ -94,20 +101,54 @@ class Exchanged:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A task that a script made a dead letter, as nobody is to run it again."""
+
+    id: str
+    task: str
+    """Its name; empty if its envelope cannot be read."""
+    reason: str
+
+    @staticmethod
+    def read(flat: Any) -> tuple[GivenUp, ...]:
+        """Read what scripts tell: id, name, outcome, …"""
+        ids, names = texts(flat[::3]), map(shown, flat[1::3])
+        reasons = (TaskOutcome.read(raw(one)).reason for one in flat[2::3])
+        return tuple(map(GivenUp, ids, names, reasons))
+
+
+@dataclass(frozen=True, slots=True)
 class Rescued:
     """What has become of the tasks of a worker that died."""
 
     returned: int
     """How many went back to the queue or were given up; -1 if it lives."""
-    given_up: tuple[tuple[str, str], ...] = ()
-    """Those that were given up: id and name of the task, or empty."""
+    taken: tuple[str, ...] = ()
+    """Ids of those that it had taken, one of which it may have been running."""
+    given_up: tuple[GivenUp, ...] = ()
 
     @staticmethod
     def read(reply: Any) -> Rescued:
-        """Read the reply of a script: the number, then id, name, id, name, …"""
-        returned, *flat = reply
-        ids, names = texts(flat[::2]), map(shown, flat[1::2])
-        return Rescued(int(returned), tuple(zip(ids, names, strict=True)))
+        """Read the reply of a script."""
+        returned, taken, lost = reply
+        return Rescued(int(returned), texts(taken), GivenUp.read(lost))
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """What has become of the tasks of a worker that leaves."""
+
+    returned: int
+    """How many were handed back or given up."""
+    left: int
+    """How many it still has, for the next call."""
+    given_up: tuple[GivenUp, ...] = ()
+
+    @staticmethod
+    def read(reply: Any) -> Departure:
+        """Read the reply of a script."""
+        returned, left, lost = reply
+        return Departure(int(returned), int(left), GivenUp.read(lost))
 
 
 def join(
@@ -334,8 +375,8 @@ def park(keys: QueueKeys, worker: str, task: Delivery, ability: str) -> Call[boo
 
 def leave(
     keys: QueueKeys, worker: str, incarnation: str, *, most: int = 500, final: bool
-) -> Call[tuple[int, int]]:
-    """Hand back the tasks of a worker; return how many, and how many are left.
+) -> Call[Departure]:
+    """Hand back the tasks of a worker.
 
     If not *final*, it hands back only the tasks in its deque, and stays. A task that
     was begun and must not run twice is given up.
@@ -351,7 +392,7 @@ def leave(
             final=int(final),
             unknown=outcome_unknown(left=True),
         ),
-        lambda reply: (int(reply[0]), int(reply[1])),
+        Departure.read,
     )
 
 

@@ -21,6 +21,7 @@ from workstealing.chance import Chance
 from workstealing.errors import (
     BadSignature,
     RedisError,
+    PayloadInvalid,
     ResultInvalid,
     StopWork,
     WorkStealingError,
@@ -37,9 +38,16 @@ from workstealing.tasks.outcome import (
 )
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, RetryAfter, Snooze
 
-__all__ = ("AttemptReports", "drop_our_frames", "reason_of")
+__all__ = ("WHAT_TO_DO", "AttemptReports", "drop_our_frames", "reason_of")
 
 logger = BackgroundLogger(__name__)
+
+WHAT_TO_DO = (
+    "it is a dead letter: `workstealing queue replay` runs it, `drop` removes it"
+)
+"""Ends each log line of a task that was given up, but for those with a traceback."""
+
+_NEW_VERSION = " (a task whose parameters change needs a new `version=`)"
 
 # If a worker ends more tasks than this between two counts, some are not counted.
 _MOST_ENDED = 100_000
@@ -118,6 +126,7 @@ class AttemptReports:
             delivery,
             "dead",
             self._time_ns(),
+            WHAT_TO_DO,
             state="dead",
             reason=f"unexpected {kind} while running the task or reporting its error",
         )
@@ -149,7 +158,19 @@ class AttemptReports:
         if isinstance(error, BadSignature):
             verdict = "forged"
             # Nothing in a forged envelope can be trusted, so none of it is logged.
-            logger.warning("task %s is refused: %s", delivery.id, error.problem)
+            logger.error(
+                "task %s is refused: %s; %s", delivery.id, error.problem, WHAT_TO_DO
+            )
+        else:
+            envelope = Envelope.read_or_none(delivery.envelope)
+            logger.error(
+                "task %s (%s) was not run: %s%s; %s",
+                delivery.id,
+                "unknown" if envelope is None else envelope.ability,
+                reason_of(error),
+                _NEW_VERSION if isinstance(error, PayloadInvalid) else "",
+                WHAT_TO_DO,
+            )
         return self._report(
             delivery,
             verdict,
@@ -293,14 +314,25 @@ class AttemptReports:
     def _unknown(self, attempt: Attempt) -> Report:
         why = "it was stopped while it ran"
         if attempt.is_overdue:
-            why = str(_too_long(attempt))
-        control_of(attempt.context).given_up = f"{OUTCOME_UNKNOWN}: {why}"
+            error = _too_long(attempt, where)
+            why = str(error)
+        reason = f"{OUTCOME_UNKNOWN}: {why}"
+        logger.error(
+            "task %s (%s) was given up (%s); %s",
+            attempt.task.id,
+            attempt.definition.ability,
+            reason,
+            WHAT_TO_DO,
+            error=error,
+        )
+        control_of(attempt.context).given_up = reason
         return self._report(
             attempt.task,
             "dead",
             attempt.began_ns,
             state="dead",
-            reason=f"{OUTCOME_UNKNOWN}: {why}",
+            reason=reason,
+            error=None if error is None else ErrorReport.of(error),
         )
 
     def _report(

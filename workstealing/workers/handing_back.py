@@ -22,6 +22,7 @@ from workstealing.telemetry.task_events import TaskParked
 from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.identity import WorkerIdentity, identity_of
 from workstealing.workers.in_flight import InFlight
+from workstealing.workers.upkeep import tell_given_up, tell_rescued
 
 __all__ = ("HandingBack", "hand_back_all", "hand_back_for")
 
@@ -52,7 +53,12 @@ class HandingBack:
         identity = self._identity
         self.release(driver, self._in_flight.release_all())
         hand_back_all(
-            driver, identity.keys, identity.name, identity.incarnation, final=final
+            driver,
+            identity.keys,
+            identity.name,
+            identity.incarnation,
+            final=final,
+            observers=self._observers,
         )
 
     def release(self, driver: Driver, deliveries: Sequence[Delivery]) -> None:
@@ -95,17 +101,26 @@ class HandingBack:
 
 
 def hand_back_all(
-    driver: Driver, keys: QueueKeys, worker: str, incarnation: str, *, final: bool
+    driver: Driver,
+    keys: QueueKeys,
+    worker: str,
+    incarnation: str,
+    *,
+    final: bool,
+    observers: TaskObservers | None = None,
 ) -> None:
     """Hand back the tasks in a worker's deque; if *final*, running ones, and leave.
 
-    One call hands back some hundred tasks, so this calls until none is left.
+    One call hands back some hundred tasks, so this calls until none is left. A running
+    task that must not run twice is given up, which the log and *observers* are told.
     """
     left = 1
     while left:
-        _, left = driver.call(
-            worker_calls.leave(keys, worker, incarnation, final=final)
-        )
+        call = worker_calls.leave(keys, worker, incarnation, final=final)
+        departure = driver.call(call)
+        if departure.given_up:
+            tell_given_up(observers, worker, departure.given_up)
+        left = departure.left
 
 
 def hand_back_for(queue: TaskQueue, worker: str, killed: str | None) -> None:
@@ -138,5 +153,13 @@ def _hand_back_in(
         call = worker_calls.join(
             keys, parts.settings, worker, incarnation, heir.description
         )
-        parts.driver.call(call)
-    hand_back_all(parts.driver, keys, worker, incarnation, final=True)
+        rescued = parts.driver.call(call)
+        tell_rescued(parts.observers, worker, rescued, "none takes its place")
+    hand_back_all(
+        parts.driver,
+        keys,
+        worker,
+        incarnation,
+        final=True,
+        observers=parts.observers,
+    )

@@ -43,8 +43,8 @@ from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.outposts import Outposts
 from workstealing.workers.shard_moves import ShardMoves
 from workstealing.workers.shard_rounds import ShardRounds
-from workstealing.workers.slots import Slots
-from workstealing.workers.upkeep import emit_rescued, upkeep
+from workstealing.workers.slots import Slots, abandon_running
+from workstealing.workers.upkeep import tell_rescued, upkeep
 from workstealing.workers.worker_stats import LoopStats
 
 __all__ = (
@@ -317,8 +317,7 @@ class WorkerLoop:
                 identity.description,
             )
         )
-        if self._observers is not None:
-            emit_rescued(self._observers, identity.name, rescued)
+        tell_rescued(self._observers, identity.name, rescued, "another took its name")
         abilities: Sequence[str] = identity.abilities
         comes_and_goes = identity.shards.are_several and self._has_prepared
         if comes_and_goes:

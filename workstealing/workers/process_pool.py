@@ -110,8 +110,8 @@ class ProcessPool:
         self._wanted = 0
         self._ended_indexes: set[int] = set()
         self._to_reload: deque[int] = deque()
-        self._departed = _Departed()
         self._is_reloading = False
+        self._departed = _Departed()
         self._deaths_in_a_row = 0
         self._not_before = 0.0
         self._phase = Phase.WORKING
@@ -149,8 +149,8 @@ class ProcessPool:
         """Replace them one by one, so that the new ones import the code again."""
         with self._mutex:
             self._to_reload = deque(sorted(self._children))
-
             self._is_reloading = True
+
     def quiet(self) -> None:
         """Take no more tasks, hand back waiting ones; each process ends when idle."""
         self._phase = max(self._phase, Phase.QUIET)

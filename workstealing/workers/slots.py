@@ -143,7 +143,7 @@ def tell_lease_lost(slots: Slots) -> None:
 def log_cut_off(attempt: Attempt) -> None:
     """Say which task a stop has interrupted."""
     logger.warning(
-        "task %s (%s) was interrupted by the stop and goes back to the queue",
+        "task %s (%s) was interrupted by the stop and %s",
         attempt.task.id,
         attempt.definition.ability,
     )
@@ -159,6 +159,9 @@ def log_late_end(task: Delivery) -> None:
 class ResizableSlot(Slot, Protocol):
     """A slot that can be added and removed while the others work."""
 
+        "must not run twice: it is given up"
+        if attempt.runs_once
+        else "goes back to the queue",
     is_leaving: bool
     """Set from outside: end after the current task."""
     is_gone: bool

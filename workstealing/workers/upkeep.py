@@ -9,6 +9,7 @@ recruiter.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from workstealing._checks import checked_queue_name
@@ -23,8 +24,9 @@ from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Flow, ask
 from workstealing.queue.upkeep_calls import Survey
-from workstealing.queue.worker_calls import Rescued, steal
+from workstealing.queue.worker_calls import GivenUp, Rescued, steal
 from workstealing.recruiting.job import Duty
+from workstealing.tasks.reports import WHAT_TO_DO
 from workstealing.telemetry.task_events import (
     TaskGivenUp,
     TasksReassigned,
@@ -33,11 +35,19 @@ from workstealing.telemetry.task_events import (
 from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.side_connection import SideConnection
 
-__all__ = ("AsyncWorkStealer", "WorkStealer", "emit_rescued", "upkeep")
+__all__ = (
+    "AsyncWorkStealer",
+    "WorkStealer",
+    "tell_given_up",
+    "tell_rescued",
+    "upkeep",
+)
 
 logger = BackgroundLogger(__name__)
 
 _BATCH = 200
+# Ids in one line of the log.
+_MOST_NAMED = 20
 _PAGE = 100
 _EXPIRE_EVERY_MS = 5_000
 # Whatever a survey says: it does not count outcomes, of which fewer may be kept by now.
@@ -165,14 +175,45 @@ def upkeep(
     return Duty.RECRUITED if any(done.values()) else Duty.DISMISSED
 
 
-def emit_rescued(observers: TaskObservers, worker: str, rescued: Rescued) -> None:
-    """Tell observers what has become of the tasks of a worker that died."""
-    queue, emit = observers.queue, observers.emit
-    if rescued.returned > 0:
-        emit(TasksReassigned(queue, worker, rescued.returned))
-    for task_id, name in rescued.given_up:
-        reason = "too many of its workers died, or one did and it must not run twice"
-        emit(TaskGivenUp(queue, name, task_id, worker, reason))
+def tell_rescued(
+    observers: TaskObservers | None, worker: str, rescued: Rescued, why: str
+) -> None:
+    """Tell the log and observers what has become of the tasks of a worker that died."""
+    if rescued.returned <= 0:
+        return
+    named = ", ".join(rescued.taken[:_MOST_NAMED])
+    others = len(rescued.taken) - _MOST_NAMED
+    logger.warning(
+        "worker %s died: %s; %d of its tasks go to others, and %d are given up%s",
+        worker,
+        why,
+        rescued.returned - len(rescued.given_up),
+        len(rescued.given_up),
+        (f"; it may have been running {named}" if named else "")
+        + (f" or one of {others} more" if others > 0 else ""),
+    )
+    if observers is not None:
+        event = TasksReassigned(observers.queue, worker, rescued.returned)
+        observers.emit(event)
+    tell_given_up(observers, worker, rescued.given_up)
+
+
+def tell_given_up(
+    observers: TaskObservers | None, worker: str, given_up: Iterable[GivenUp]
+) -> None:
+    """Tell the log and observers which tasks of a worker nobody is to run again."""
+    for one in given_up:
+        logger.error(
+            "task %s (%s) was given up (%s); %s",
+            one.id,
+            one.task or "unknown",
+            one.reason,
+            WHAT_TO_DO,
+        )
+        if observers is not None:
+            observers.emit(
+                TaskGivenUp(observers.queue, one.task, one.id, worker, one.reason)
+            )
 
 
 def _reassign(
@@ -186,16 +227,7 @@ def _reassign(
         call = upkeep_calls.reassign(keys, settings, worker, most=_BATCH)
         rescued = yield from ask(call)
         returned += max(0, rescued.returned)
-        if rescued.returned > 0 or rescued.given_up:
-            logger.warning(
-                "worker %s died: its lease has ended; %d of its tasks go to others, and"
-                " %d are given up",
-                worker,
-                max(0, rescued.returned),
-                len(rescued.given_up),
-            )
-        if observers is not None:
-            emit_rescued(observers, worker, rescued)
+        tell_rescued(observers, worker, rescued, "its lease has ended")
     return returned
 
 

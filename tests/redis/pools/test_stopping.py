@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from workstealing._logs import flush_logs
 from workstealing.tasks.outcome import State
 from workstealing.testing import wait_until
 from workstealing.workers.worker_pool import WorkerPool
@@ -102,7 +103,7 @@ def test_a_hot_stop_of_an_idle_pool_cuts_nothing_off(
 
 @each_kind
 def test_a_task_that_must_not_run_twice_is_not_handed_back(
-    app: Any, pools: Pools, see: Any, kind: Any
+    app: Any, pools: Pools, see: Any, kind: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     handle = app.once.submit(1)
     pool = pools(app.queue, 1, kind)
@@ -114,6 +115,12 @@ def test_a_task_that_must_not_run_twice_is_not_handed_back(
     state = handle.state()
     assert state.state is State.DEAD
     assert "unknown" in str(state)
+    assert flush_logs()
+    lines = [r for r in caplog.records if handle.id in r.getMessage()]
+    assert any("must not run twice: it is" in line.getMessage() for line in lines)
+    assert not any("goes back" in line.getMessage() for line in lines)
+    (error,) = [r for r in lines if "given up (outcome unknown" in r.getMessage()]
+    assert error.levelname == "ERROR"
 
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])

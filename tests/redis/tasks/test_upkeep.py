@@ -22,6 +22,7 @@ from workstealing import (
     WorkStealer,
     connect,
 )
+from workstealing._logs import flush_logs
 from workstealing.client.queue_internals import internals_of
 from workstealing.drivers.address import target_of
 from workstealing.errors import RedisUnavailable
@@ -133,11 +134,11 @@ async def test_the_asyncio_face_does_the_same(
 
 
 def test_a_task_whose_workers_keep_dying_is_given_up_and_says_so(
-    make_queue: Callable[..., TaskQueue],
+    make_queue: Callable[..., TaskQueue], caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = make_queue(lease=0.02)
 
-    @queue.task
+    @queue.task(name="deadly")
     def deadly() -> None: ...
 
     handle, job = deadly.submit(), WorkStealer(queue)
@@ -149,6 +150,13 @@ def test_a_task_whose_workers_keep_dying_is_given_up_and_says_so(
     state = handle.state()
     assert state.state is State.DEAD
     assert "died 3 times" in state.reason
+    assert flush_logs()
+    assert caplog.text.count(f"it may have been running {handle.id}") == 2
+    (error,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert error.name == "workstealing.workers.upkeep"
+    said = error.getMessage()
+    assert f"task {handle.id} (deadly) was given up (its worker died 3 times" in said
+    assert "`workstealing queue replay`" in said
     assert queue.replay(handle.id)
 
 

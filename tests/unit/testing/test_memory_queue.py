@@ -755,7 +755,7 @@ def test_whoever_reads_logs_learns_that_a_worker_has_died(
     memory_queue: MemoryQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = memory_queue.task(name="echo")(lambda text: text)
-    task.submit("hello")
+    task_id = task.submit("hello").id
     memory_queue.crash(at="begin")
 
     memory_queue.drain(until="all")
@@ -763,3 +763,4 @@ def test_whoever_reads_logs_learns_that_a_worker_has_died(
     assert flush_logs()
     (said,) = (text for text in caplog.messages if "its lease has ended" in text)
     assert "1 of its tasks go to others, and 0 are given up" in said
+    assert f"it may have been running {task_id}" in said

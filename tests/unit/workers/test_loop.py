@@ -20,7 +20,12 @@ from workstealing.errors import (
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call, RedisCommand
-from workstealing.queue.worker_calls import Exchanged, choose_victim
+from workstealing.queue.worker_calls import (
+    Departure,
+    Exchanged,
+    Rescued,
+    choose_victim,
+)
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
@@ -120,7 +125,8 @@ class Scene:
             if isinstance(answer, BaseException):
                 raise answer
             return answer
-        return {"leave": (0, 0), "steal": 0, "unpark": 0}.get(name, True)
+        usual = {"join": Rescued(0), "leave": Departure(0, 0), "steal": 0, "unpark": 0}
+        return usual.get(name, True)
 
     def run(self, flow: Any) -> Any:
         if flow.__name__ not in ("settle", "known"):
@@ -320,12 +326,6 @@ def test_pauses_grow_while_redis_is_away_and_begin_anew_when_it_answers() -> Non
     assert scene.slept == pytest.approx([0.075, 0.15, 0.3, 0.075])
 
 
-def test_however_long_redis_is_away_a_worker_is_back_within_five_seconds() -> None:
-    away = [RedisUnavailable("nobody is there")] * 12
-    scene = Scene(*away, exchanged(), jitter=0.999)
-
-    scene.loop.run()
-
 def test_who_reads_that_redis_is_away_reads_that_it_is_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -341,6 +341,12 @@ def test_who_reads_that_redis_is_away_reads_that_it_is_back(
         "worker w.0 reaches Redis again",
     ]
 
+
+def test_however_long_redis_is_away_a_worker_is_back_within_five_seconds() -> None:
+    away = [RedisUnavailable("nobody is there")] * 12
+    scene = Scene(*away, exchanged(), jitter=0.999)
+
+    scene.loop.run()
 
     assert len(scene.slept) == 12
     # What is left of them is for the reply.
@@ -701,7 +707,7 @@ def test_who_leaves_a_shard_that_is_away_reports_to_others_where_it_has_tasks(
             parting.append((call.script.name, shard))
             if shard == 1:
                 raise RedisUnavailable("its node is away")
-            return exchanged() if call.script.name == "exchange" else (0, 0)
+            return exchanged() if call.script.name == "exchange" else Departure(0, 0)
         return answered(call)
 
     scene.work, scene.call = work, call  # type: ignore[method-assign, assignment]

@@ -11,7 +11,7 @@ from workstealing.errors import RedisUnavailable
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
-from workstealing.queue.worker_calls import Exchanged
+from workstealing.queue.worker_calls import Departure, Exchanged
 from workstealing.tasks.attempt import Delivery, Report
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock
@@ -104,7 +104,7 @@ class Scene:
         self.calls.append((name, shard))
         self.arguments.append(call.arguments)
         if name == "leave":
-            return (0, 0)
+            return Departure(0, 0)
         answers = self.answers.get(shard)
         answer = answers.pop(0) if answers else exchanged()
         if isinstance(answer, BaseException):

@@ -13,7 +13,7 @@ from workstealing.errors import NotReplicated, PoolBroken, RedisUnavailable
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.queue.steps import Call
-from workstealing.queue.worker_calls import Exchanged
+from workstealing.queue.worker_calls import Departure, Exchanged, Rescued
 from workstealing.tasks.attempt import Delivery, Report, Unroutable
 from workstealing.tasks.context import ExecutionContext
 from workstealing.testing import ManualClock, ScriptedChance
@@ -102,9 +102,12 @@ class Redis:
         if call.script.name != "exchange":
             assert not self.sent, "nobody speaks before the reply is read"
             self.said.append(call.script.name)
-            return {"leave": (0, 0), "unpark": 0, "find_capable": ""}.get(
-                call.script.name, 0
-            )
+            usual = {
+                "join": Rescued(0),
+                "leave": Departure(0, 0),
+                "find_capable": "",
+            }
+            return usual.get(call.script.name, 0)
         if self.sent:
             assert self.sent.pop() is call, "the reply that is on its way is read first"
             self.said.append("read")

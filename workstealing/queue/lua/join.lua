@@ -46,16 +46,17 @@
 -- ARG exhausted    str  outcome of a task that saw as many
 -- ARG unknown      str  outcome of a task that must not be run twice
 --
--- Reply: running tasks given back; then those of them that were given up: id, name, …
+-- Reply: running tasks given back or given up; ids of those that went back; those that were
+-- given up: id, name, outcome, …
 
 local member = incarnation .. '|' .. description
 local former = redis.call('HGET', members, worker)
 first_write('ZADD', workers, now + lease_ms, worker)
-if former == member then return {0} end
-local returned, lost = 0, {}
+if former == member then return {0, {}, {}} end
+local returned, back, lost = 0, {}, {}
 if former then
   count_abilities(former, -1)
-  returned, lost = return_running(math.huge, unknown, most_deaths, exhausted)
+  returned, back, lost = return_running(math.huge, unknown, most_deaths, exhausted)
 end
 local new = count_abilities(member, 1)
 redis.call('HSET', members, worker, member)
@@ -70,5 +71,4 @@ if #new > 0 then
       'new', table.concat(new, '\n', 1, math.min(#new, 20)), 'release', release)
   end
 end
-table.insert(lost, 1, returned)
-return lost
+return {returned, back, lost}

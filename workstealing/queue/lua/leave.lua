@@ -45,11 +45,16 @@
 -- ARG final        flag  if not, it stays a member and goes on with what it runs
 -- ARG unknown      str   outcome of a task that must not be run twice
 --
--- Reply: tasks handed back or given up, tasks left.
+-- Reply: tasks handed back or given up; tasks left; those that were given up: id, name,
+-- outcome, …
 
-if not is_member() then return {0, 0} end
+if not is_member() then return {0, 0, {}} end
 local returned = return_waiting(deque, most)
-if final then returned = returned + return_running(most - returned, unknown) end
+local lost = {}
+if final then
+  local taken, _, given_up = return_running(most - returned, unknown)
+  returned, lost = returned + taken, given_up
+end
 if returned > 0 then wake_workers(returned) end
 
 local left = redis.call('LLEN', deque)
@@ -62,4 +67,4 @@ if final then
     if redis.call('EXISTS', later, refills, ticks) > 0 then wake_workers(1) end
   end
 end
-return {returned, left}
+return {returned, left, lost}

@@ -45,13 +45,13 @@
 -- ARG exhausted    str  outcome of a task that saw as many
 -- ARG unknown      str  outcome of a task that must not be run twice
 --
--- Reply: -1 if the worker lives, else tasks given back; then those of them that were given
--- up: id, name, id, name, …
+-- Reply: -1 if the worker lives, else tasks given back or given up; ids of those that it had
+-- taken and that went back; those that were given up: id, name, outcome, …
 
 local lease_end = tonumber(redis.call('ZSCORE', workers, worker))
-if lease_end and lease_end > now then return {-1} end
+if lease_end and lease_end > now then return {-1, {}, {}} end
 local returned = return_waiting(deque, most, true, lease_end)
-local running_returned, lost =
+local running_returned, back, lost =
   return_running(most - returned, unknown, most_deaths, exhausted, lease_end)
 returned = returned + running_returned
 if returned > 0 then
@@ -61,5 +61,4 @@ end
 local load = redis.call('LLEN', deque)
 record_load(worker, load)
 if load + redis.call('HLEN', running) == 0 then remove_worker() end
-table.insert(lost, 1, returned)
-return lost
+return {returned, back, lost}

@@ -40,15 +40,17 @@ end
 
 -- Return the tasks that it has taken. If it died, a task that has seen *most_deaths* is
 -- given up with the outcome *exhausted*; nil if it did not die. The results are their
--- number, and those that were given up: id, name, id, name, …
+-- number; the ids of those that went back; and of those that were given up: id, name,
+-- outcome, …
 local function return_running(most, unknown, most_deaths, exhausted, lease_end)
   --- uses: lock, running, task
-  local held, returned, lost = redis.call('HGETALL', running), 0, {}
+  local held, returned, back, lost = redis.call('HGETALL', running), 0, {}, {}
   local parting = parting_events(most_deaths, lease_end)
   local function give_up_as(id, why)
     give_up({id, why})
     lost[#lost + 1] = id
     lost[#lost + 1] = envelope_name(redis.call('HGET', task, id) or '') or ''
+    lost[#lost + 1] = why
   end
   for n = #held - 1, 1, -2 do
     if returned >= most then break end
@@ -63,9 +65,10 @@ local function return_running(most, unknown, most_deaths, exhausted, lease_end)
         give_up_as(id, exhausted)
       else
         give_back(id)
+        back[#back + 1] = id
       end
       returned = returned + 1
     end
   end
-  return returned, lost
+  return returned, back, lost
 end
