@@ -176,6 +176,8 @@ class AttemptControl:
     stderr: Any = None
     given_up: str | None = None
     """Why this attempt was the last, if the task was given up with it."""
+    is_abandoned = False
+    """It was reported or handed back while it runs: how it ends has no effect."""
     is_notified = False
     """Listeners and hooks of its end have been called, or are being called."""
     story: Any = None

@@ -213,7 +213,8 @@ class TaskRunner:
         except BaseException as error:  # noqa: BLE001 - it is the task's own
             report = self.ending_of(attempt, error)
         else:
-            report = self.reports.returned(attempt, value)
+            is_over = control.is_abandoned
+            report = None if is_over else self.reports.returned(attempt, value)
         finally:
             leave(token)
         if self._is_forked:
@@ -250,7 +251,8 @@ class TaskRunner:
         except BaseException as error:  # noqa: BLE001 - it is the task's own
             report = self.ending_of(attempt, error)
         else:
-            report = self.reports.returned(attempt, value)
+            is_over = control.is_abandoned
+            report = None if is_over else self.reports.returned(attempt, value)
         finally:
             leave(token)
         end_if_forked(self._pid)
@@ -352,13 +354,43 @@ class TaskRunner:
         """Called with the error that an attempt ends with; for runners with hooks."""
 
     def notify_end(self, attempt: Attempt, report: Report | None) -> None:
+        if control_of(attempt.context).is_abandoned:
+            return None
         """Call the listeners of an attempt that ended with its process."""
         self.notify_report(attempt, report)
 
     def notify_report(self, attempt: Attempt, report: Report | None) -> None:
         """Call the listeners of an attempt whose own thread cannot do so in time."""
         if _claims_notice(report, attempt):
-            self.notify(attempt, report, asyncio.run)
+            self.notify(attempt, report, complete)
+        if control_of(attempt.context).has_notes:
+            self._output.settle(attempt, report)
+
+    def _notify_refused(
+        self, delivery: Delivery, report: Report, complete: Complete = asyncio.run
+    ) -> None:
+        """Call the listeners of a task that is a dead letter before it began.
+
+        Not if it is unknown, not genuine or not permitted: then its sender must not be
+        able to have them called.
+        """
+        if report.verdict != "dead":
+            return
+        now_ns, admission = self._time_ns(), self._admission
+        try:
+            envelope = admission.verified_envelope(
+                delivery.id, delivery.envelope, now_ns // 1_000_000
+            )
+            definition = admission.registry.find(envelope.name, envelope.version)
+            admission.permit(definition, envelope)
+        except WorkStealingError:
+            return
+        context = self._context_of(delivery, envelope)
+        attempt = Attempt(delivery, envelope, definition, {}, context, now_ns)
+        outcome = TaskOutcome.read(report.outcome)
+        control_of(context).given_up = outcome.reason
+        self.note_error(attempt, outcome.problem(delivery.id) or StopWork())
+        self.notify_report(attempt, report, complete)
 
     def _opened(self, definition: TaskDefinition) -> dict[str, Any]:
         if self._resources is None:

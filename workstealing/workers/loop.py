@@ -278,6 +278,7 @@ class WorkerLoop:
 
     def _leave_shard(self, driver: Driver) -> None:
         try:
+            abandon_running(self._slots)
             self._exchanges.exchange(driver, want=0, keep=0)
             self._handing_back.all_waiting(driver, final=True)
             self._exchanges.record_minutes(driver, is_last=True)
@@ -317,7 +318,9 @@ class WorkerLoop:
                 identity.description,
             )
         )
-        tell_rescued(self._observers, identity.name, rescued, "another took its name")
+        if rescued.returned > 0:
+            why = "another took its name"
+            tell_rescued(self._observers, identity.name, rescued, why)
         abilities: Sequence[str] = identity.abilities
         comes_and_goes = identity.shards.are_several and self._has_prepared
         if comes_and_goes:

@@ -19,6 +19,7 @@ from workstealing.client.task_queue import TaskQueue
 from workstealing.clock import Clock
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.tasks.attempt import Attempt
+from workstealing.tasks.context import control_of
 from workstealing.workers.engine import WorkerEngine
 from workstealing.workers.identity import Phase, UntilEmpty
 from workstealing.workers.slots import AnySlots, Slot, SlotParts, log_cut_off
@@ -254,14 +255,15 @@ class SlotPool:
         if not engine.in_flight.finish(attempt.task, report, 0.0):
             return
         # In a thread of its own: hooks may block, and the supervisor must not.
+        control_of(attempt.context).is_abandoned = True
         notify = engine.runner.notify_report
         Thread(target=notify, args=(attempt, report), daemon=True).start()
         self._zombies += 1
         with self._mutex:
             engine.slots.replace(slot)
         logger.error(
-            "task %s (%s) cannot be stopped: its slot was replaced, and whatever it"
-            " still reports is refused",
+            "task %s (%s) cannot be stopped: it runs on, another slot takes its place,"
+            " and how it ends has no effect",
             attempt.task.id,
             attempt.definition.ability,
         )

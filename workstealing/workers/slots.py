@@ -36,6 +36,7 @@ __all__ = (
     "SlotParts",
     "Slots",
     "log_cut_off",
+    "abandon_running",
     "log_late_end",
     "tell_lease_lost",
 )
@@ -145,6 +146,13 @@ def log_cut_off(attempt: Attempt) -> None:
     logger.warning(
         "task %s (%s) was interrupted by the stop and %s",
         attempt.task.id,
+def abandon_running(slots: Slots) -> None:
+    """Have running tasks report nothing more: their worker hands them back now."""
+    for slot in slots.all():
+        if (attempt := slot.attempt) is not None:
+            control_of(attempt.context).is_abandoned = True
+
+
         attempt.definition.ability,
     )
 
