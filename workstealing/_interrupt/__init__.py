@@ -46,6 +46,7 @@ from workstealing._interrupt.interruptible import (
     Interruptible,
     can_interrupt,
     deliver_until_ended,
+    frames_of_thread,
 )
 
-__all__ = ("Interruptible", "can_interrupt", "deliver_until_ended")
+__all__ = ("Interruptible", "can_interrupt", "deliver_until_ended", "frames_of_thread")

@@ -30,7 +30,12 @@ from workstealing._interrupt.safe_places import CallStack
 from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import StopWork
 
-__all__ = ("Interruptible", "can_interrupt", "deliver_until_ended")
+__all__ = (
+    "Interruptible",
+    "can_interrupt",
+    "deliver_until_ended",
+    "frames_of_thread",
+)
 
 T = TypeVar("T")
 
@@ -148,6 +153,11 @@ class Interruptible:
                     if self._was_logging:
                         _release_logging_locks()
         return value
+
+    @property
+    def thread(self) -> int | None:
+        """The identifier of the thread in which it runs; None before it begins."""
+        return self._ident or None
 
     def interrupt(self, exception: type[BaseException] = StopWork) -> bool:
         """Raise the exception in the call, as soon as that is safe.
@@ -275,6 +285,17 @@ _lasti = attrgetter("f_lasti")
 # code, which lets other threads in. Nothing is sent when it is about to.
 _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 _FEW_OBJECTS = 64
+
+
+def frames_of_thread(ident: int) -> list[FrameType]:
+    """Return the frames of another thread, innermost first; none if it has ended."""
+    with _no_collection():
+        frame = _current_frames().get(ident)
+    frames: list[FrameType] = []
+    while frame is not None:
+        frames.append(frame)
+        frame = _caller(frame)
+    return frames
 
 
 def _frames_down_to(code: CodeType, ident: int) -> list[FrameType] | None:

@@ -17,6 +17,8 @@ _FRAME = re.compile(r'^ *File "([^"]*)", line (\d+), in (.*)$')
 _OURS = re.compile(
     r"[/\\]workstealing[/\\](?:tasks|workers|client|drivers|pool|_interrupt)\b"
 )
+# The standard library's, but not what is installed beside it.
+_STANDARD = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\](?!(?:site|dist)-packages[/\\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,15 @@ def parts_of_traceback(traceback: str) -> list[TracebackPart]:
 
 
 def where_raised(traceback: str) -> str:
-    """Return the last line of somebody else's code: `shop.py:64 in transcode`."""
+    """Return the last line of somebody else's code: `shop.py:64 in transcode`.
+
+    A line of the standard library is named only if there is no other: many tasks wait
+    in the same `asyncio.sleep()`.
+    """
     frames = [found for line in traceback.split("\n") if (found := _FRAME.match(line))]
     theirs = [frame for frame in frames if not _OURS.search(frame[1])]
-    for frame in reversed(theirs or frames):
+    own = [frame for frame in theirs if not _STANDARD.search(frame[1])]
+    for frame in reversed(own or theirs or frames):
         file = re.split(r"[/\\]", frame[1])[-1]
         return f"{file}:{frame[2]} in {frame[3]}"
     return ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import TracebackType
 from typing import Any
 
 from workstealing.errors import (
@@ -94,9 +95,11 @@ class ObservedRunner(TaskRunner):
         finally:
             self._leave(run)
 
-    def stopped(self, attempt: Attempt, reason: str) -> Report | None:
+    def stopped(
+        self, attempt: Attempt, reason: str, where: TracebackType | None = None
+    ) -> Report | None:
         """Report and emit that an attempt was stopped, even if it still runs."""
-        report = super().stopped(attempt, reason)
+        report = super().stopped(attempt, reason, where)
         run = self._observed.get(id(attempt))
         if run is not None:
             run.end(report)

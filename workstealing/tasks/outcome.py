@@ -135,7 +135,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def as_state(self) -> TaskState:
         """Return it as the answer to "where is my task?"."""
         reason = self.reason
-        if self.error is not None:
+        if self.error is not None and (self.state == "failed" or not reason):
             reason = f"{self.error.type}: {self.error.message}"
         ended = self.ended or None
         return TaskState(State(self.state), self.worker, ended, reason, self.attempt)

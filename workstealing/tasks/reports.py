@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -20,8 +21,8 @@ from workstealing._logs import BackgroundLogger
 from workstealing.chance import Chance
 from workstealing.errors import (
     BadSignature,
-    RedisError,
     PayloadInvalid,
+    RedisError,
     ResultInvalid,
     StopWork,
     WorkStealingError,
@@ -95,18 +96,23 @@ class AttemptReports:
             delivery, "cancelled", now_ns, state="cancelled", reason=reason
         )
 
-    def stopped(self, attempt: Attempt, reason: str) -> Report | None:
-        """Report an attempt that was stopped; None if another worker has the task."""
+    def stopped(
+        self, attempt: Attempt, reason: str, where: TracebackType | None = None
+    ) -> Report | None:
+        """Report an attempt that was stopped; None if another worker has the task.
+
+        If its time limit was over, the report says *where* it was.
+        """
         task, context = attempt.task, attempt.context
         is_cancelled_in_run = context.cancelled and not attempt.is_overdue
         if attempt.runs_once and (context.lease_lost or not is_cancelled_in_run):
             # Even after the lease was lost: if no other worker has the task yet, it
             # would run again.
-            return self._unknown(attempt)
+            return self._unknown(attempt, where)
         if context.lease_lost:
             return None
         if attempt.is_overdue:
-            return self.raised(attempt, _too_long(attempt))
+            return self.raised(attempt, _too_long(attempt, where))
         if not context.cancelled and not attempt.is_interrupted:
             # Nobody asked it to stop: if handed back, it would stop again and again.
             return self.raised(attempt, StopWork(reason))
@@ -118,15 +124,15 @@ class AttemptReports:
         """Report a task that failed in the code around it, for an unexpected reason."""
         kind = type(error).__name__
         logger.error(
-            "task %s failed outside its own code; its slot continues",
+            "task %s failed outside its own code, and its slot continues; %s",
             delivery.id,
+            WHAT_TO_DO,
             error=error,
         )
         return self._report(
             delivery,
             "dead",
             self._time_ns(),
-            WHAT_TO_DO,
             state="dead",
             reason=f"unexpected {kind} while running the task or reporting its error",
         )
@@ -311,8 +317,8 @@ class AttemptReports:
             task=attempt.definition.ability,
         )
 
-    def _unknown(self, attempt: Attempt) -> Report:
-        why = "it was stopped while it ran"
+    def _unknown(self, attempt: Attempt, where: TracebackType | None) -> Report:
+        why, error = "it was stopped while it ran", None
         if attempt.is_overdue:
             error = _too_long(attempt, where)
             why = str(error)
@@ -349,8 +355,11 @@ class AttemptReports:
         return Report(delivery.id, delivery.token, verdict, outcome.encode())
 
 
-def _too_long(attempt: Attempt) -> TimeoutError:
-    return TimeoutError(f"it ran for longer than {attempt.timeout:g} s")
+def _too_long(attempt: Attempt, where: TracebackType | None) -> TimeoutError:
+    error = TimeoutError(f"it ran for longer than {attempt.timeout:g} s")
+    error.__traceback__ = where
+    drop_our_frames(error)
+    return error
 
 
 def drop_our_frames(error: BaseException) -> None:

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import msgspec
@@ -338,16 +339,18 @@ class TaskRunner:
         """Report a task that was cancelled before it was begun."""
         return self.reports.cancelled(delivery, reason)
 
-    def stopped(self, attempt: Attempt, reason: str) -> Report | None:
+    def stopped(
+        self, attempt: Attempt, reason: str, where: TracebackType | None = None
+    ) -> Report | None:
         """Report an attempt that was stopped; None if another worker has the task."""
-        return self.reports.stopped(attempt, reason)
+        return self.reports.stopped(attempt, reason, where)
 
     def ending_of(self, attempt: Attempt, error: BaseException) -> Report | None:
         """Report an attempt that raised; None if another worker has the task."""
         if isinstance(error, StopWork):
             return self.stopped(attempt, str(error))
         if attempt.is_interrupted and isinstance(error, asyncio.CancelledError):
-            return self.stopped(attempt, "it was told to stop")
+            return self.stopped(attempt, "it was told to stop", _cancelled_at(error))
         return self.reports.raised(attempt, error)
 
     def note_error(self, attempt: Attempt, error: BaseException) -> None:
@@ -457,3 +460,11 @@ def _claims_notice(report: Report | None, attempt: Attempt) -> TypeGuard[Report]
         return False
     control.is_notified = True
     return True
+def _cancelled_at(error: asyncio.CancelledError) -> TracebackType | None:
+    """Return where a coroutine was cancelled."""
+    # Up to Python 3.10, each task that awaits it raises another one.
+    while isinstance(error.__context__, asyncio.CancelledError):
+        error = error.__context__
+    return error.__traceback__
+
+

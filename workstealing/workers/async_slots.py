@@ -9,6 +9,7 @@ from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
+from types import TracebackType
 from typing import Any
 
 from workstealing._interrupt import Interruptible
@@ -29,6 +30,7 @@ from workstealing.workers.slots import (
     SlotParts,
     log_late_end,
 )
+from workstealing.workers.stuck_stacks import stack_of
 
 __all__ = ("AsyncSlot", "AsyncSlots")
 
@@ -163,6 +165,16 @@ class AsyncSlot:
         """Retry an interrupt that was not safe before; True if none is pending."""
         running = self._running
         return not isinstance(running, Interruptible) or running.deliver()
+
+    def where(self, attempt: Attempt) -> TracebackType | None:
+        """Return where an attempt is that is about to be given up, if that is seen."""
+        running = self._running
+        if isinstance(running, Interruptible):
+            return stack_of(attempt, running.thread)
+        # Both event loops, asyncio's and uvloop's, know the thread they run in.
+        thread = getattr(self._loop, "_thread_id", None)
+        coroutine = running.get_coro() if isinstance(running, asyncio.Task) else None
+        return stack_of(attempt, thread, coroutine)
 
     async def _run(self) -> None:
         in_flight, monotonic = self._in_flight, self._clock.monotonic

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Coroutine
+from threading import main_thread
+from types import TracebackType
 from typing import Any
 
 from workstealing.queue.steps import RedisCommand
@@ -12,6 +14,7 @@ from workstealing.tasks.attempt import Attempt, Ending, within_its_time
 from workstealing.workers.lifespan import Lifespan, LoopLifespan
 from workstealing.workers.redis_threads import Heartbeat
 from workstealing.workers.slots import SlotParts
+from workstealing.workers.stuck_stacks import stack_of
 
 __all__ = ("InlineSlot", "SlotEventLoop")
 
@@ -61,6 +64,10 @@ class InlineSlot:
     def retry_interrupt(self) -> bool:
         """Return True: an inline task is stopped at once or not at all."""
         return True
+
+    def where(self, attempt: Attempt) -> TracebackType | None:
+        """Return where an attempt is with which its process ends."""
+        return stack_of(attempt, main_thread().ident, self._event_loop.coroutine)
 
     def wake(self, number: int) -> None:
         """Do nothing: the next `work()` begins what there is."""
@@ -174,6 +181,11 @@ class SlotEventLoop:
                 # Its result may be large. One that was interrupted can be cancelled.
                 if task.done():
                     self._task = None
+
+    @property
+    def coroutine(self) -> Any:
+        """The coroutine that runs there, if any."""
+        return None if self._task is None else self._task.get_coro()
 
     def cancel(self) -> bool:
         """Cancel the running task from another thread; return whether it could be."""

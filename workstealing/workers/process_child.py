@@ -278,7 +278,8 @@ class _ChildWorker:
             if code is ExitCode.CUT_OFF:
                 log_cut_off(attempt)
             delivery = attempt.task
-            ending = engine.runner.stopped(attempt, "its process was ended")
+            where = engine.slots.where(attempt) if attempt.is_overdue else None
+            ending = engine.runner.stopped(attempt, "its process was ended", where)
         if self._lent is None:
             engine.loop.abandon(delivery, ending)
         else:
@@ -290,8 +291,8 @@ class _ChildWorker:
         )
         last.start()
         last.join(_LAST_SECONDS)
-        self._flush()
         self._write()
+        self._flush()
         self._numbers[ChildNumber.ENDED] = 1.0
         os._exit(code)
 

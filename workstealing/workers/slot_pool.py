@@ -251,11 +251,12 @@ class SlotPool:
 
     def _give_up(self, place: int, slot: Slot, attempt: Attempt) -> None:
         engine = self._engines[place]
-        report = engine.runner.stopped(attempt, "it could not be stopped")
+        where = slot.where(attempt) if attempt.is_overdue else None
+        report = engine.runner.stopped(attempt, "it could not be stopped", where)
         if not engine.in_flight.finish(attempt.task, report, 0.0):
             return
-        # In a thread of its own: hooks may block, and the supervisor must not.
         control_of(attempt.context).is_abandoned = True
+        # In a thread of its own: hooks may block, and the supervisor must not.
         notify = engine.runner.notify_report
         Thread(target=notify, args=(attempt, report), daemon=True).start()
         self._zombies += 1

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Condition
+from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from workstealing._logs import BackgroundLogger
@@ -35,8 +36,8 @@ __all__ = (
     "SlotClosed",
     "SlotParts",
     "Slots",
-    "log_cut_off",
     "abandon_running",
+    "log_cut_off",
     "log_late_end",
     "tell_lease_lost",
 )
@@ -58,6 +59,10 @@ class Slot(Protocol):
 
     def retry_interrupt(self) -> bool:
         """Retry an interrupt that was not safe before; True if none is pending."""
+        ...
+
+    def where(self, attempt: Attempt) -> TracebackType | None:
+        """Return where an attempt is that is about to be given up, if that is seen."""
         ...
 
 
@@ -141,11 +146,6 @@ def tell_lease_lost(slots: Slots) -> None:
             control_of(attempt.context).is_lease_lost = True
 
 
-def log_cut_off(attempt: Attempt) -> None:
-    """Say which task a stop has interrupted."""
-    logger.warning(
-        "task %s (%s) was interrupted by the stop and %s",
-        attempt.task.id,
 def abandon_running(slots: Slots) -> None:
     """Have running tasks report nothing more: their worker hands them back now."""
     for slot in slots.all():
@@ -153,7 +153,15 @@ def abandon_running(slots: Slots) -> None:
             control_of(attempt.context).is_abandoned = True
 
 
+def log_cut_off(attempt: Attempt) -> None:
+    """Say which task a stop has interrupted."""
+    logger.warning(
+        "task %s (%s) was interrupted by the stop and %s",
+        attempt.task.id,
         attempt.definition.ability,
+        "must not run twice: it is given up"
+        if attempt.runs_once
+        else "goes back to the queue",
     )
 
 
@@ -167,9 +175,6 @@ def log_late_end(task: Delivery) -> None:
 class ResizableSlot(Slot, Protocol):
     """A slot that can be added and removed while the others work."""
 
-        "must not run twice: it is given up"
-        if attempt.runs_once
-        else "goes back to the queue",
     is_leaving: bool
     """Set from outside: end after the current task."""
     is_gone: bool

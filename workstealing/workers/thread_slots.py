@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event, Thread
+from types import TracebackType
 from typing import Any
 
 from workstealing._interrupt import Interruptible
 from workstealing.tasks.attempt import Attempt, Delivery, Ending
 from workstealing.workers.inline_slot import SlotEventLoop
 from workstealing.workers.slots import ResizableSlots, SlotParts, log_late_end
+from workstealing.workers.stuck_stacks import stack_of
 
 __all__ = ("ThreadSlot", "ThreadSlots")
 
@@ -124,6 +126,10 @@ class ThreadSlot:
         """Retry an interrupt that was not safe before; True if none is pending."""
         scope = self._scope
         return scope is None or scope.deliver()
+
+    def where(self, attempt: Attempt) -> TracebackType | None:
+        """Return where an attempt is that is about to be given up, if that is seen."""
+        return stack_of(attempt, self.thread.ident, self._event_loop.coroutine)
 
     def _run(self) -> None:
         in_flight, monotonic = self._in_flight, self._clock.monotonic

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from workstealing.errors import TaskCancelled, TaskFailed
+from workstealing.inspecting.tracebacks import where_raised
 from workstealing.testing import wait_until
 from workstealing.workers import supervisor
 from workstealing.workers.worker_pool import WorkerPool
@@ -26,8 +27,9 @@ def test_a_task_that_runs_too_long_is_ended_and_its_neighbours_go_on(
     pool.start()
     too_long = getattr(app, task).submit()
 
-    with pytest.raises(TaskFailed, match=r"ran for longer than 0\.3 s"):
+    with pytest.raises(TaskFailed, match=r"ran for longer than 0\.3 s") as caught:
         too_long.result(timeout=20)
+    assert where_raised(caught.value.traceback).endswith(f"in {task}")
 
     assert app.add.submit(1, 2).result(timeout=20) == 3
     stats = pool.stats()
@@ -74,12 +76,16 @@ def test_a_slot_whose_task_cannot_be_stopped_is_replaced_and_its_outcome_refused
         deaf.result(timeout=10)
     assert app.add.submit(1, 2).result(timeout=10) == 3
     assert (pool.stats().zombies, pool.stats().workers) == (1, 1)
-    assert "cannot be stopped: its slot was replaced" in caplog.text
+    assert "cannot be stopped: it runs on, another slot takes" in caplog.text
 
     see.wake()
     wait_until(lambda: "ended after it was given up" in caplog.text, 10, "its end")
-    with pytest.raises(TaskFailed):
+    with pytest.raises(TaskFailed) as caught:
         deaf.result(timeout=1)
+    assert " in deaf\n" in caught.value.traceback
+    lines = [record.getMessage() for record in caplog.records]
+    assert sum("failed permanently" in line for line in lines) == 1
+    assert not any(deaf.id in line and "done in" in line for line in lines)
     assert app.queue.counts().stats.get("done", 0) == 1
 
 
@@ -90,8 +96,9 @@ def test_a_process_whose_task_cannot_be_stopped_ends_with_it(
     pool.start()
     first = app.who.submit().result(timeout=20)
 
-    with pytest.raises(TaskFailed, match=r"ran for longer than 0\.3 s"):
+    with pytest.raises(TaskFailed, match=r"ran for longer than 0\.3 s") as caught:
         app.deaf.submit().result(timeout=20)
+    assert " in deaf\n" in caught.value.traceback
 
     assert app.who.submit().result(timeout=20) != first
     assert app.queue.counts().stats.get("dead", 0) == 1

@@ -30,3 +30,17 @@ def test_an_error_was_raised_where_the_last_line_of_other_code_is() -> None:
     ours = "\n".join(TRACE.split("\n")[:3])
     assert where_raised(ours) == "runner.py:190 in run"
     assert where_raised("no traceback") == ""
+
+
+def test_the_standard_library_is_not_where_if_somebody_called_it() -> None:
+    shop, library, installed = (
+        f'  File "{file}", line 7, in wait\n'
+        for file in (
+            "/app/shop.py",
+            "/usr/lib/python3.12/asyncio/tasks.py",
+            "/venv/lib/python3.12/site-packages/pool.py",
+        )
+    )
+    assert where_raised(shop + library) == "shop.py:7 in wait"
+    assert where_raised(shop + installed + library) == "pool.py:7 in wait"
+    assert where_raised(library) == "tasks.py:7 in wait"
