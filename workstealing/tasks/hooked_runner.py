@@ -91,10 +91,15 @@ class HookedRunner(TaskRunner):
             _perform(stopped, None, asyncio.run)
         super().notify_end(attempt, report)
 
-    def notify_report(self, attempt: Attempt, report: Report | None) -> None:
-        """Call the listeners of an attempt whose own thread cannot do so in time."""
+    def notify_report(
+        self,
+        attempt: Attempt,
+        report: Report | None,
+        complete: Complete = asyncio.run,
+    ) -> None:
+        """Call the listeners of an attempt that cannot do so itself, or not in time."""
         with self._carried.set_to(attempt.envelope.context):
-            super().notify_report(attempt, report)
+            super().notify_report(attempt, report, complete)
 
     def note_error(self, attempt: Attempt, error: BaseException) -> None:
         """Keep the error that an attempt ends with, for its hooks."""
@@ -206,10 +211,13 @@ class _HookStory:
 
 
 def _arguments(attempt: Attempt) -> dict[str, Any]:
-    """Return what the caller gave: neither the context nor resources."""
-    signature = attempt.definition.signature
+    """Return what the caller gave: neither the context nor resources.
+
+    A task that was refused has none.
+    """
+    signature, given = attempt.definition.signature, attempt.arguments
     names = signature.parameters if signature.whole is None else (signature.whole,)
-    return {name: attempt.arguments[name] for name in names}
+    return {name: given[name] for name in names} if given else {}
 
 
 def _perform(

@@ -46,9 +46,9 @@ from workstealing.tasks.context import (
     leave,
 )
 from workstealing.tasks.definition import TaskDefinition
-from workstealing.tasks.envelope import After
+from workstealing.tasks.envelope import After, Envelope
 from workstealing.tasks.member_result import with_argument
-from workstealing.tasks.outcome import MAX_RESULT
+from workstealing.tasks.outcome import MAX_RESULT, TaskOutcome
 from workstealing.tasks.reports import AttemptReports, reason_of
 
 __all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
@@ -159,6 +159,8 @@ class TaskRunner:
                 attempt = self._feed(attempt)
                 if isinstance(attempt, Attempt):
                     return self.run(attempt, call, complete)
+            if isinstance(attempt, Report):
+                self._notify_refused(delivery, attempt, complete)
             return attempt
         except self._reraised:
             raise
@@ -177,6 +179,8 @@ class TaskRunner:
                 attempt = await asyncio.to_thread(self._feed, attempt)
                 if isinstance(attempt, Attempt):
                     return await self.run_async(attempt, call)
+            if isinstance(attempt, Report):
+                await asyncio.to_thread(self._notify_refused, delivery, attempt)
             return attempt
         except asyncio.CancelledError:
             raise
@@ -268,15 +272,12 @@ class TaskRunner:
         began_ns = self._time_ns()
         now_ms = began_ns // 1_000_000
         admission = self._admission
-        deadline = None
         try:
             envelope = admission.verified_envelope(
                 delivery.id, delivery.envelope, now_ms
             )
-            if envelope.deadline:
-                if envelope.deadline <= now_ms:
-                    return self.reports.expired(delivery, envelope, began_ns)
-                deadline = utc_time(envelope.deadline) or LAST_MOMENT
+            if envelope.deadline and envelope.deadline <= now_ms:
+                return self.reports.expired(delivery, envelope, began_ns)
             definition = admission.registry.find(envelope.name, envelope.version)
             if admission.policy is not None:
                 admission.permit(definition, envelope)
@@ -297,7 +298,17 @@ class TaskRunner:
             raise
         except BaseException as error:  # noqa: BLE001 - classes of a payload raise all
             return self.reports.refused(delivery, error, began_ns)
-        context = ExecutionContext(
+        context = self._context_of(delivery, envelope)
+        parameter = signature.context_parameter
+        if parameter is not None:
+            arguments[parameter] = context
+        return Attempt(delivery, envelope, definition, arguments, context, began_ns)
+
+    def _context_of(self, delivery: Delivery, envelope: Envelope) -> ExecutionContext:
+        deadline = None
+        if envelope.deadline:
+            deadline = utc_time(envelope.deadline) or LAST_MOMENT
+        return ExecutionContext(
             delivery.id,
             envelope.name,
             envelope.version,
@@ -308,10 +319,6 @@ class TaskRunner:
             roles=envelope.roles,
             deadline=deadline,
         )
-        parameter = signature.context_parameter
-        if parameter is not None:
-            arguments[parameter] = context
-        return Attempt(delivery, envelope, definition, arguments, context, began_ns)
 
     def _find_itself_forked(self) -> None:
         self._is_forked = True
@@ -347,8 +354,10 @@ class TaskRunner:
 
     def ending_of(self, attempt: Attempt, error: BaseException) -> Report | None:
         """Report an attempt that raised; None if another worker has the task."""
+        if control_of(attempt.context).is_abandoned:
+            return None
         if isinstance(error, StopWork):
-            return self.stopped(attempt, str(error))
+            return self.stopped(attempt, str(error), error.__traceback__)
         if attempt.is_interrupted and isinstance(error, asyncio.CancelledError):
             return self.stopped(attempt, "it was told to stop", _cancelled_at(error))
         return self.reports.raised(attempt, error)
@@ -357,13 +366,16 @@ class TaskRunner:
         """Called with the error that an attempt ends with; for runners with hooks."""
 
     def notify_end(self, attempt: Attempt, report: Report | None) -> None:
-        if control_of(attempt.context).is_abandoned:
-            return None
         """Call the listeners of an attempt that ended with its process."""
         self.notify_report(attempt, report)
 
-    def notify_report(self, attempt: Attempt, report: Report | None) -> None:
-        """Call the listeners of an attempt whose own thread cannot do so in time."""
+    def notify_report(
+        self,
+        attempt: Attempt,
+        report: Report | None,
+        complete: Complete = asyncio.run,
+    ) -> None:
+        """Call the listeners of an attempt that cannot do so itself, or not in time."""
         if _claims_notice(report, attempt):
             self.notify(attempt, report, complete)
         if control_of(attempt.context).has_notes:
@@ -448,6 +460,14 @@ def end_if_forked(pid: int) -> None:
         os._exit(0)
 
 
+def _cancelled_at(error: asyncio.CancelledError) -> TracebackType | None:
+    """Return where a coroutine was cancelled."""
+    # Up to Python 3.10, each task that awaits it raises another one.
+    while isinstance(error.__context__, asyncio.CancelledError):
+        error = error.__context__
+    return error.__traceback__
+
+
 def _claims_notice(report: Report | None, attempt: Attempt) -> TypeGuard[Report]:
     """Return whether to call the listeners of an attempt; True only once.
 
@@ -460,11 +480,3 @@ def _claims_notice(report: Report | None, attempt: Attempt) -> TypeGuard[Report]
         return False
     control.is_notified = True
     return True
-def _cancelled_at(error: asyncio.CancelledError) -> TracebackType | None:
-    """Return where a coroutine was cancelled."""
-    # Up to Python 3.10, each task that awaits it raises another one.
-    while isinstance(error.__context__, asyncio.CancelledError):
-        error = error.__context__
-    return error.__traceback__
-
-

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from workstealing import (
+    AccessPolicy,
     AsyncTaskQueue,
     ExecutionContext,
     GiveUp,
@@ -28,6 +29,7 @@ from workstealing import (
 from workstealing._logs import flush_logs
 from workstealing.errors import (
     ConfigurationError,
+    PayloadInvalid,
     ResultInvalid,
     TaskFailed,
 )
@@ -160,6 +162,70 @@ def test_a_failing_task_is_told_as_failed_then_retried_then_given_up(
         ("b", "gave_up", reason),
         ("a", "gave_up", reason),
     ]
+
+
+def test_a_task_whose_arguments_do_not_fit_is_told_as_given_up_and_is_an_error_line(
+    queue: TaskQueue, make_queue: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages: list[Any] = []
+    queue.use(Diary("a", pages))
+
+    @queue.task(
+        name="charge",
+        on_give_up=lambda context, reason: pages.append((context.id, reason)),
+    )
+    def charge(invoice: int, currency: str) -> None: ...
+
+    handle = make_queue().task(name="charge")(lambda invoice: None).submit(invoice=7)
+    run(queue)
+
+    (told, reason), gave_up = pages
+    assert told == handle.id
+    assert "currency" in reason
+    assert gave_up == ("a", "gave_up", reason)
+    assert flush_logs()
+    (error,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    said = error.getMessage()
+    assert f"task {handle.id} (charge@1) was not run: {reason}" in said
+    assert "needs a new `version=`" in said
+    assert "`workstealing queue replay`" in said
+
+
+async def test_an_event_loop_tells_it_too(queue: TaskQueue, make_queue: Make) -> None:
+    told: list[Any] = []
+
+    class Listen(Middleware):
+        async def gave_up(  # type: ignore[override]
+            self,
+            task: TaskCall,
+            context: ExecutionContext,
+            error: BaseException,
+            reason: str,
+        ) -> None:
+            await asyncio.sleep(0)
+            told.append((type(error), dict(task.arguments)))
+
+    queue.use(Listen())
+    queue.task(name="charge")(lambda invoice, currency: None)
+    make_queue().task(name="charge")(lambda invoice: None).submit(invoice=7)
+
+    pool = WorkerPool(queue, 1, "asyncio")
+    await asyncio.to_thread(pool.start, until_empty="all")
+    await asyncio.to_thread(pool.wait, 20)
+    await asyncio.to_thread(pool.stop)
+
+    assert told == [(PayloadInvalid, {})]
+
+
+def test_who_is_not_permitted_has_no_hook_called(make_queue: Make) -> None:
+    pages: list[Any] = []
+    strict = make_queue(policy=AccessPolicy({}), middleware=[Diary("a", pages)])
+    strict.task(name="pay", on_give_up=lambda *_: pages.append("told"))(lambda: None)
+    handle = make_queue().task(name="pay")(lambda: None).submit()
+    run(strict)
+
+    assert handle.state().state is State.DEAD
+    assert pages == []
 
 
 def test_a_hook_sees_the_task_its_arguments_and_its_context(queue: TaskQueue) -> None:
