@@ -52,8 +52,8 @@ MUTATIONS = (
     Mutation(
         "after a lost reply, what the worker does not hold goes back",
         f"{LUA}/exchange.lua",
-        "if held >= 0 then resynchronize(held) end",
-        "",
+        "held >= 0 and resynchronize(held) or nil",
+        "nil",
         "tests/scripts/test_reporting.py"
         "::test_what_a_worker_never_learnt_of_comes_back_in_order",
     ),
@@ -68,7 +68,7 @@ MUTATIONS = (
     Mutation(
         "a living lease keeps its tasks",
         f"{LUA}/reassign.lua",
-        "if lease_end and lease_end > now then return {-1} end",
+        "if lease_end and lease_end > now then return {-1, {}, {}} end",
         "",
         "tests/scripts/test_reassigning.py::test_a_living_worker_keeps_everything",
     ),

@@ -125,8 +125,9 @@ def test_one_that_its_worker_does_not_know_of_any_more_is_given_up(queue: Any) -
     begun, _ = queue.take("v", 2)
     queue.do(begin(queue.keys, "v", begun))
 
-    queue.exchange("v", held=[])
+    exchanged = queue.exchange("v", held=[])
 
+    assert [one.id for one in exchanged.given_up] == ["begun"]
     assert queue.deque("v") == ["taken"]
     assert list(queue.check()["dead"]) == ["begun"]
     assert queue.check()["done"] == {"begun": UNKNOWN}

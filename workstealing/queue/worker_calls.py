@@ -91,6 +91,8 @@ class Exchanged:
     """Unfinished tasks that limits hold back, in a few lines at most."""
     now_ms: int = 0
     """When it took place, by the clock of the server."""
+    given_up: tuple[GivenUp, ...] = ()
+    """Tasks that must not run twice and that the worker does not know of any more."""
 
     @property
     def runnable(self) -> int:
@@ -403,7 +405,9 @@ def _exchanged(reply: Any, shard: int = 0) -> Exchanged | None:
     if not isinstance(reply[0], int):
         return None
     now_ms, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
-    delayed, held_back, due_schedules, next_in_ms, pauses, limited = more or _NO_MORE
+    delayed, held_back, due_schedules, next_in_ms, pauses, limited, *lost = (
+        more or _NO_MORE
+    )
     return Exchanged(
         deliveries(tasks, shard),
         texts(refused),
@@ -418,4 +422,5 @@ def _exchanged(reply: Any, shard: int = 0) -> Exchanged | None:
         Pauses.read(pauses) if pauses else _NO_PAUSES,
         limited,
         now_ms,
+        GivenUp.read(lost[0]) if lost else (),
     )

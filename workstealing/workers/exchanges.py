@@ -33,6 +33,7 @@ from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
 from workstealing.workers.slots import Slots, tell_lease_lost
+from workstealing.workers.upkeep import tell_given_up
 from workstealing.workers.worker_stats import LoopStats
 
 __all__ = ("Exchanges",)
@@ -221,6 +222,8 @@ class Exchanges:
                 identity.name,
                 ", ".join(exchanged.refused),
             )
+        if exchanged.given_up:
+            tell_given_up(self._observers, identity.name, exchanged.given_up)
         if pending.renews:
             # A task may have delayed the reading of the reply for long.
             self._lease.renewed(pending.at if is_ahead else None)

@@ -331,6 +331,9 @@ def test_who_reads_that_redis_is_away_reads_that_it_is_back(
 ) -> None:
     away = RedisUnavailable("nobody is there")
     scene = Scene(away, away, exchanged(), exchanged())
+    # What tests before this one have logged.
+    assert flush_logs()
+    caplog.clear()
 
     with caplog.at_level("INFO"):
         scene.loop.run()

@@ -78,8 +78,9 @@
 -- time), upkeep overdue, not due yet, waiting because of a pause, schedules that are due
 -- (looked at when the lease is renewed, or nothing is taken), ms until the next task, rate or
 -- schedule is due (-1: none, or tasks were taken), pauses, held back by limits (of a few lines
--- at most). Tasks is id, token, attempt, envelope, …; victims is worker, load, …; pauses is
--- name, since when, … All behind upkeep overdue is left out where there is nothing of it.
+-- at most), tasks that were given up. Tasks is id, token, attempt, envelope, …; victims is
+-- worker, load, …; pauses is name, since when, …; given up is id, name, outcome, … All behind
+-- upkeep overdue is left out where there is nothing of it.
 
 local reports_at, slice, refused = held_and_reports_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -88,7 +89,7 @@ end
 -- An exchange that neither renews nor takes tasks leaves a lost lease to a later one to notice.
 if (renews or held >= 0) and not is_member() then return {'lost'} end
 if renews then first_write('ZADD', workers, now + lease_ms, worker) end
-if held >= 0 then resynchronize(held) end
+local lost = held >= 0 and resynchronize(held) or nil
 
 local may_take, has_lines, promoted = want > 0 and not (is_odd and is_queue_paused()), false, 0
 if may_take then
@@ -176,4 +177,4 @@ if not is_odd and due == 0 and next_in < 0 then
   return {now, tasks, refused, to_stop, victims, unfinished, is_overdue}
 end
 return {now, tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
-  next_in, pauses, limited}
+  next_in, pauses, limited, lost}

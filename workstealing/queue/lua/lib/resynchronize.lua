@@ -1,11 +1,11 @@
---- needs: token, caller, take, unusual, give_up, permits
+--- needs: token, caller, take, unusual, give_up, permits, envelope_name
 -- Put tasks that the worker was given but never heard of back to the front of its deque,
 -- under a new token: a call about them that is still on its way comes too late. One that
 -- was begun and must not run twice is given up instead: its report was lost in a failover,
--- and nobody will send another.
+-- and nobody will send another. The result is those that were given up: id, name, outcome, …
 local function resynchronize(number)
-  --- uses: running, deque, lock, held_and_reports_at
-  local is_held, unknown = {}, ARGV[held_and_reports_at]
+  --- uses: running, deque, lock, task, held_and_reports_at
+  local is_held, unknown, lost = {}, ARGV[held_and_reports_at], {}
   local last_held = held_and_reports_at + number - 1
   for i = held_and_reports_at + 1, last_held do is_held[ARGV[i]] = true end
   local taken = redis.call('HGETALL', running)
@@ -21,7 +21,11 @@ local function resynchronize(number)
         becomes_odd()
         return_permits({id})
         give_up({id, unknown})
+        lost[#lost + 1] = id
+        lost[#lost + 1] = envelope_name(redis.call('HGET', task, id) or '') or ''
+        lost[#lost + 1] = unknown
       end
     end
   end
+  return lost
 end
