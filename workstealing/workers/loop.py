@@ -351,24 +351,26 @@ class WorkerLoop:
             self._moves.rounds.note_work()
             if self._moves.rounds.is_due and self._goes_elsewhere(is_idle=False):
                 return
+        if is_fed or in_flight.has_reports():
+            # A caller may be waiting for these results; upkeep can wait.
+            self._owed = exchanged
+        elif self._do_duties(driver, exchanged):
+            has_worked = True
         if has_stolen:
             has_worked = True
         elif is_busy:
-            has_worked = True
             is_due = has_shards and is_short and self._moves.rounds.is_due_if_idle
             if is_due and self._goes_elsewhere(is_idle=True):
                 return
-            self._work(is_short=is_short)
+            # What was fired just now may be for a slot that is free.
+            seconds = 0.0 if has_worked else self._seconds_to_work(exchanged)
+            self._work(seconds, is_short=is_short)
+            has_worked = True
             if self._exchanges.is_member:
                 if in_flight.has_unroutable():
                     self._handing_back.route_unknown(driver)
                 if stuck := in_flight.release_if_stuck():
                     self._handing_back.release(driver, stuck)
-        if in_flight.has_reports():
-            # A caller may be waiting for these results; upkeep can wait.
-            self._owed = exchanged
-        elif self._do_duties(driver, exchanged):
-            has_worked = True
         # While paused tasks are put aside, there may be others behind them.
         is_sorting = exchanged.held_back > self._held_back
         self._held_back = exchanged.held_back
@@ -399,15 +401,26 @@ class WorkerLoop:
             finally:
                 self._is_resting = False
 
-    def _work(self, *, is_short: bool) -> None:
-        """Have tasks run, with the next exchange under way if that is worth it."""
+    def _seconds_to_work(self, exchanged: Exchanged) -> float:
+        """Return for how long tasks may run before it looks what is due."""
+        if self._owed is not None and self._owed.due_schedules:
+            return 0.0
+        if exchanged.next_in_ms < 0:
+            return math.inf
+        return exchanged.next_in_ms / 1000
+
+    def _work(self, seconds: float, *, is_short: bool) -> None:
+        """Have tasks run, with the next exchange under way if that is worth it.
+
+        A wait for them ends after *seconds* at the latest.
+        """
         in_flight, exchanges = self._in_flight, self._exchanges
         ahead = in_flight.room_ahead() if self._is_open() else 0
         if not ahead:
             if self._identity.shards.are_several:
-                self._slots.work(self._moves.rounds.seconds_to_look(is_idle=is_short))
-            else:
-                self._slots.work()
+                look_in = self._moves.rounds.seconds_to_look(is_idle=is_short)
+                seconds = min(seconds, look_in)
+            self._slots.work(seconds)
             return
         with self._speaking:
             exchanges.send_ahead(ahead, in_flight.keep())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,7 @@ class Scene:
         self.arguments: dict[str, list[tuple[Any, ...]]] = {}
         self.rests = 0
         self.rested: list[float] = []
+        self.worked: list[float] = []
         self.waits_for: Any = None
         self.slept: list[float] = []
         self.attempt: Any = None
@@ -152,7 +154,8 @@ class Scene:
     def stop_listening(self) -> None:
         pass
 
-    def work(self) -> None:
+    def work(self, seconds: float = math.inf) -> None:
+        self.worked.append(seconds)
         self.in_flight.slot_is_busy()
         while (delivery := self.in_flight.begin()) is not None:
             self.in_flight.finish(delivery, self.ending(delivery), 0.01)
@@ -218,6 +221,52 @@ def test_it_does_not_rest_long_while_something_is_due_later() -> None:
     scene.loop.run()
 
     assert scene.rested[:2] == [1.0, 0.3]
+
+
+def with_a_free_slot(*exchanges: Exchanged, **facts: Any) -> Scene:
+    """Return a worker of which one slot runs a long task, and another is free."""
+    scene = Scene(*exchanges, **facts)
+    scene.in_flight.resize(2)
+    scene.in_flight.take([task("long")], ())
+    assert scene.in_flight.begin()
+    scene.work = scene.worked.append  # type: ignore[method-assign]
+    return scene
+
+
+def test_with_a_free_slot_it_waits_no_longer_than_until_something_is_due() -> None:
+    scene = with_a_free_slot(exchanged(next_in_ms=300), exchanged())
+
+    scene.loop.run()
+
+    assert scene.worked[:2] == [0.3, math.inf]
+
+
+def test_a_tick_is_fired_before_it_waits_and_then_it_looks_for_its_task() -> None:
+    due = exchanged(due_schedules=1)
+    scene = with_a_free_slot(due, exchanged(), answers={"fire_due": [1]})
+
+    scene.loop.run()
+
+    assert scene.calls[2:5] == ["exchange", "fire_due", "exchange"]
+    assert scene.worked[:2] == [0.0, math.inf]
+
+
+def test_a_tick_that_it_cannot_fire_does_not_keep_it_from_waiting() -> None:
+    scene = with_a_free_slot(exchanged(due_schedules=1), answers={"fire_due": [0]})
+
+    scene.loop.run()
+
+    assert scene.worked[0] == math.inf
+
+
+def test_a_task_that_came_is_begun_before_a_tick_is_fired_but_not_waited_for() -> None:
+    due = exchanged("a", due_schedules=1)
+    scene = with_a_free_slot(due, exchanged(), answers={"fire_due": [1]})
+
+    scene.loop.run()
+
+    assert scene.calls[2:5] == ["exchange", "exchange", "fire_due"]
+    assert scene.worked[0] == 0.0
 
 
 def test_one_that_takes_no_more_does_not_rest_long_for_it_may_be_fed() -> None:
@@ -368,7 +417,7 @@ def test_after_a_lost_lease_it_drops_what_it_holds_and_joins_again() -> None:
 
 def test_after_a_lost_lease_nothing_waits_that_others_may_run() -> None:
     scene = Scene(exchanged("a"), None, exchanged())
-    scene.work = lambda: None  # type: ignore[method-assign]
+    scene.work = lambda _: None  # type: ignore[method-assign]
     is_busy: list[bool] = []
     answered = scene._exchange
 
@@ -442,7 +491,7 @@ def test_a_heartbeat_that_renews_nothing_is_no_sign_of_life() -> None:
     scene = stuck.scene
     silences: list[float] = []
 
-    def refused() -> None:
+    def refused(_: float) -> None:
         first = scene.in_flight.begin()
         assert first is not None
         for _ in range(3):
@@ -526,7 +575,7 @@ def test_one_that_stops_takes_no_more_hands_back_and_lets_what_runs_end() -> Non
     assert running is not None
     scene.loop.enter(Phase.STOPPING)
 
-    def work() -> None:
+    def work(_: float = math.inf) -> None:
         scene.in_flight.finish(running, Report("running", "t", "done"), 1.0)
 
     scene.work = work  # type: ignore[method-assign]
@@ -582,7 +631,7 @@ class Stuck:
         scene.work = self.run_long_task  # type: ignore[method-assign]
         self.first: Delivery | None = None
 
-    def run_long_task(self) -> None:
+    def run_long_task(self, _: float) -> None:
         scene = self.scene
         scene.in_flight.slot_is_busy()
         self.first = scene.in_flight.begin()
@@ -615,9 +664,9 @@ def test_the_lease_is_renewed_while_a_long_task_runs() -> None:
     stuck = Stuck()
     long_silence = stuck.run_long_task
 
-    def silent() -> None:
+    def silent(_: float) -> None:
         stuck.scene.clock.advance(2.0)
-        long_silence()
+        long_silence(_)
 
     stuck.scene.work = silent  # type: ignore[method-assign]
     stuck.scene.loop.run()
