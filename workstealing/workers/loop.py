@@ -459,7 +459,24 @@ class WorkerLoop:
     def _do_duties(self, driver: Driver, exchanged: Exchanged) -> int:
         """Record what ended, and do what is due; return how many ticks were fired."""
         self._exchanges.record_minutes(driver)
+        if self._schedules.has_code:
+            self._renew_release(driver)
         return self._do_duties_of(driver, self._identity.keys, exchanged)
+
+    def _renew_release(self, driver: Driver) -> None:
+        """Say now and then that the release of this code is at work."""
+        schedules, now = self._schedules, self._clock.monotonic()
+        if not schedules.is_renewal_due(now):
+            return
+        try:
+            driver.run(schedules.renew(now))
+        except RedisError as error:
+            # Schedules are in the first shard, and the node of this one may be there.
+            logger.debug(
+                "worker %s could not say that its release is at work: %r",
+                self._identity.name,
+                error,
+            )
 
     def _do_duties_of(
         self, driver: Driver, keys: QueueKeys, exchanged: Exchanged

@@ -72,6 +72,7 @@ class Scene:
         answers: dict[str, list[Any]] | None = None,
         identity: WorkerIdentity = IDENTITY,
         jitter: float = 0.5,
+        release: int = 0,
     ) -> None:
         self.clock = ManualClock(100.0)
         self.in_flight = InFlight(Batching(), self.clock)
@@ -98,7 +99,7 @@ class Scene:
             self.in_flight,
             self,
             self.lease,
-            QueueSchedules("queue/run", KEYS, QueueSettings(), None, 0),
+            QueueSchedules("queue/run", KEYS, QueueSettings(), None, release),
             idle=lambda: None,
             is_supervised=lambda: self.is_supervised,
             until_empty=until_empty,
@@ -127,9 +128,13 @@ class Scene:
     def run(self, flow: Any) -> Any:
         if flow.__name__ not in ("settle", "known"):
             self.calls.append(flow.__name__)
+        if flow.__name__ == "renew":
+            next(flow)
         flow.close()
-        answers = self.answers.get(flow.__name__)
-        return answers.pop(0) if answers else 0
+        answer = (self.answers.get(flow.__name__) or [0]).pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     def _exchange(self) -> Exchanged | None:
         if not self.exchanges:
@@ -559,6 +564,33 @@ def test_it_does_upkeep_when_redis_says_that_it_is_overdue() -> None:
     scene.loop.run()
 
     assert scene.calls.count("upkeep") == 1
+
+
+def test_it_says_once_a_minute_that_its_release_is_at_work() -> None:
+    scene = Scene(exchanged(), exchanged(), exchanged(), exchanged(), release=7)
+    answered = scene._exchange
+
+    def later() -> Exchanged | None:
+        scene.clock.advance(25.0)
+        return answered()
+
+    scene._exchange = later  # type: ignore[method-assign]
+    scene.loop.run()
+
+    calls = [call for call in scene.calls if call in ("exchange", "renew")]
+    assert calls[:6] == ["exchange", "renew", *["exchange"] * 3, "renew"]
+    assert calls.count("renew") == 2
+
+
+def test_a_release_that_cannot_be_renewed_keeps_nothing_from_being_done() -> None:
+    away = RedisUnavailable("the node of the first shard")
+    overdue = exchanged(is_overdue=True)
+    scene = Scene(overdue, release=7, answers={"renew": [away]})
+
+    scene.loop.run()
+
+    assert scene.calls[3:6] == ["exchange", "renew", "upkeep"]
+    assert scene.loop.stats.failures == 0
 
 
 def test_what_has_run_is_reported_before_it_does_upkeep() -> None:
