@@ -249,6 +249,23 @@ def test_who_gets_nothing_is_told_when_something_is_due(queue: Any) -> None:
     assert queue.exchange("w", want=0).next_in_ms == -1
 
 
+def test_who_is_left_with_room_is_told_when_something_is_due(queue: Any) -> None:
+    queue.join("w")
+    queue.submit("a", "b")
+    queue.submit("c", delay_ms=60_000)
+
+    assert queue.exchange("w", want=1).next_in_ms == -1
+    assert 0 < queue.exchange("w", want=2).next_in_ms <= 60_000
+
+
+def test_who_has_no_room_is_told_of_ticks_for_it_may_fire_them(queue: Any) -> None:
+    queue.join("w")
+    seconds, _ = queue.client.time()
+    queue.client.zadd(queue.keys.ticks, {"soon": (seconds + 60) * 1000, "late": 2**50})
+
+    assert 0 < queue.exchange("w", want=0).next_in_ms <= 60_000
+
+
 def test_a_tick_that_nobody_fires_makes_no_worker_hurry(queue: Any) -> None:
     queue.join("w")
     queue.client.zadd(queue.keys.ticks, {"not ours": 1})

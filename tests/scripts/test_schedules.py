@@ -209,6 +209,12 @@ def declare(queue: Any, release: int, *schedules: ScheduleDeclaration) -> Any:
     return queue.do(declare_schedules(queue.keys, release, schedules))
 
 
+def renew(queue: Any, release: int, since_ms: int) -> str:
+    """Say that a release is at work."""
+    call = declare_schedules(queue.keys, release, since_ms=since_ms)
+    return str(queue.do(call).verdict)
+
+
 def known(queue: Any) -> set[str]:
     return {row.name for row in queue.do(list_schedules(queue.keys)).rows}
 
@@ -227,8 +233,69 @@ def test_a_newer_release_removes_what_left_the_code_and_the_older_is_ignored(
     assert declare(queue, 8, declaration("a")).removed == 1
     assert known(queue) == {"a", "c"}
 
-    assert declare(queue, 7, declaration("a", digest="old"), declaration("b")).is_old
+    late = declare(queue, 7, declaration("a", digest="old"), declaration("b"))
+    assert (late.verdict, late.former, late.unknown) == ("old", 8, ("b",))
     assert known(queue) == {"a", "c"}
+
+
+def fall_silent(queue: Any) -> None:
+    """Let nothing have been heard of the release that decides, for five minutes."""
+    spoke = int(queue.client.hget(queue.keys.control, "schedule_release_spoke"))
+    queue.client.hset(queue.keys.control, "schedule_release_spoke", spoke - 300_000)
+
+
+def test_after_a_rollback_the_older_release_decides_again(queue: Any) -> None:
+    declare(queue, 7, declaration("a"), declaration("b", tick=6))
+    declare(queue, 8, declaration("a", digest="new"), declaration("c"))
+    fall_silent(queue)
+
+    back = declare(queue, 7, declaration("a"), declaration("b", tick=999))
+
+    assert (back.verdict, back.written, back.removed, back.former) == ("ok", 2, 1, 8)
+    rows = {r.name: r for r in queue.do(list_schedules(queue.keys)).rows}
+    assert set(rows) == {"a", "b"}
+    assert rows["b"].next_ms == 6, "its tick is not lost"
+    assert declare(queue, 8, declaration("c")).written == 1
+
+
+def test_a_release_that_is_at_work_decides_for_as_long(queue: Any) -> None:
+    since = declare(queue, 8).since_ms
+    fall_silent(queue)
+
+    assert renew(queue, 8, since) == "ok"
+
+    assert declare(queue, 7).verdict == "old"
+
+
+def test_a_process_declares_again_if_others_have_decided_since(queue: Any) -> None:
+    before = declare(queue, 7, declaration("a")).since_ms
+    declare(queue, 8)
+    assert renew(queue, 7, before) == "old"
+    fall_silent(queue)
+    assert renew(queue, 7, before) == "again"
+    queue.client.hincrby(queue.keys.control, "schedule_release_since", -1)
+    now = declare(queue, 7).since_ms
+    assert renew(queue, 7, now) == "ok"
+    assert renew(queue, 7, now - 1) == "again"
+
+
+def test_what_an_operator_removed_stays_away_after_a_rollback(queue: Any) -> None:
+    declare(queue, 8, declaration("a"))
+    queue.do(remove_schedule(queue.keys, "a"))
+    fall_silent(queue)
+
+    declare(queue, 7, declaration("a"))
+
+    assert known(queue) == set()
+
+
+def test_code_without_releases_that_comes_back_removes_nothing(queue: Any) -> None:
+    declare(queue, 8, declaration("a"))
+    fall_silent(queue)
+
+    assert declare(queue, 0, declaration("b")).removed == 0
+
+    assert known(queue) == {"a", "b"}
 
 
 def test_what_one_process_of_a_release_does_not_know_another_brings_back(

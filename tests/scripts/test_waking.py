@@ -107,6 +107,21 @@ def test_the_first_delayed_task_wakes_one_who_then_knows_of_it(queue: Any) -> No
     assert queue.exchange("w", want=1).next_in_ms > 0
 
 
+def test_a_task_that_is_due_before_all_others_wakes_one_who_knew_of_those(
+    queue: Any,
+) -> None:
+    at_rest(queue, "w")
+    queue.submit("late", delay_ms=60_000)
+    queue.client.delete(queue.keys.bell)
+
+    queue.submit("later", delay_ms=70_000)
+    assert wake_ups(queue) == 0
+    queue.submit("soon", "as soon", delay_ms=50_000)
+
+    assert wake_ups(queue) == 1
+    assert queue.exchange("w", want=1).next_in_ms <= 50_000
+
+
 def test_who_is_busy_wakes_others_for_a_task_that_is_due(queue: Any) -> None:
     queue.join("v", "w")
     queue.submit("a", delay_ms=60_000)

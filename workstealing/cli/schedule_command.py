@@ -80,7 +80,8 @@ def _resume(**where: Any) -> None:
     """Resume schedules from their next tick.
 
     A schedule that `schedule rm` has removed comes back when a worker or a recruit
-    starts whose code declares it. Exits with 1 if one was not paused.
+    starts whose code declares it, unless a newer release is at work by then. Exits
+    with 1 if one was not paused.
     """
 
     def resume(one: ScheduleHandle) -> str:
@@ -91,7 +92,8 @@ def _resume(**where: Any) -> None:
         except ScheduleNotFound:
             return (
                 "it was removed, and does not tick yet: it comes back when a worker or"
-                " a recruit starts whose code declares it"
+                " a recruit starts whose code declares it, unless a newer release is at"
+                " work by then"
             )
         return "resumed"
 

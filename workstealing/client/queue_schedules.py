@@ -8,6 +8,7 @@ by the definition that is in Redis and by the clock of the server.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from workstealing.queue import schedule_calls
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.replies import number
 from workstealing.queue.schedule_calls import (
+    DeclaredSchedules,
     DueSchedule,
     Fired,
     Firing,
@@ -59,6 +61,7 @@ _MOST_FIRINGS = 200
 # How long until a schedule that cannot be read is tried again.
 _SPOILT_MS = 60_000
 _PAGE = 100
+_RENEW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,9 @@ class QueueSchedules:
         self._release = release
         self._code: dict[str, _CodeSchedule] = {}
         self._doubted: set[str] = set()
+        self._renew_at = -math.inf
+        self._since_ms = 0
+        self._is_known_to_be_old = False
         self.has_code = release > 0
         """Whether to declare anything: schedules, or that a release dropped some."""
 
@@ -107,10 +113,20 @@ class QueueSchedules:
         declared = yield from ask(
             schedule_calls.declare_schedules(self._keys, self._release, declarations)
         )
-        if declared.is_old:
-            logger.info(
-                "release %s does not declare its schedules: a newer one has",
+        self._since_ms = declared.since_ms
+        if declared.verdict == "old":
+            self._say_that_it_is_old(declared)
+            return
+        self._is_known_to_be_old = False
+        if self._release < declared.former:
+            logger.warning(
+                "release %s decides again which schedules there are, because no"
+                " process of release %s has been at work for 5 minutes: %s brought back"
+                " or changed, %s removed that it does not have",
                 self._release,
+                declared.former,
+                declared.written,
+                declared.removed,
             )
         elif declared.written or declared.removed:
             logger.info(
@@ -118,6 +134,26 @@ class QueueSchedules:
                 declared.written,
                 declared.removed,
             )
+
+    def is_renewal_due(self, now: float) -> bool:
+        """Return whether to say again that this release is at work."""
+        return self._release > 0 and now >= self._renew_at
+
+    def renew(self, now: float) -> Flow[None]:
+        """Say that this release is at work; declare again if another one was, too.
+
+        So its schedules come back after a rollback, in processes that run already.
+        """
+        self._renew_at = now + _RENEW_SECONDS
+        if self._since_ms:
+            renewed = yield from ask(
+                schedule_calls.declare_schedules(
+                    self._keys, self._release, since_ms=self._since_ms
+                )
+            )
+            if renewed.verdict == "ok":
+                return
+        yield from self.declare()
 
     def fire_due(self) -> Flow[int]:
         """Fire the ticks that are due; return how many this process dealt with."""
@@ -269,6 +305,29 @@ class QueueSchedules:
         if not page.rows:
             raise ScheduleNotFound(name)
         return page.now_ms, page.rows[0]
+
+    def _say_that_it_is_old(self, declared: DeclaredSchedules) -> None:
+        if self._is_known_to_be_old:
+            return
+        self._is_known_to_be_old = True
+        newer = declared.former
+        if declared.unknown:
+            logger.warning(
+                "release %s does not declare its schedules, because release %s is newer"
+                " and at work; so these do not tick: %s. If release %s was rolled back,"
+                " they come back within 6 minutes after its last process has ended",
+                self._release,
+                newer,
+                ", ".join(declared.unknown),
+                newer,
+            )
+        else:
+            logger.info(
+                "release %s does not declare its schedules: release %s is newer and at"
+                " work",
+                self._release,
+                newer,
+            )
 
     def _declaration(
         self, name: str, schedule: _CodeSchedule, now_ms: int

@@ -178,7 +178,7 @@ class TaskQueue(AnyTaskQueue[Client, Driver]):
         secret: signs what is submitted here; workers with it refuse everything else.
         keyring: the same with several secrets, or with those of a file.
         release: a number that grows with each deploy, such as a build number: the
-            newest release decides which schedules exist.
+            newest release that is at work decides which schedules exist.
         middleware: hooks around each task, the outermost first; see `use`.
         carry: context variables whose values, strings, travel with tasks.
         clock: where the time comes from.

@@ -33,8 +33,12 @@ __all__ = (
 _script = queue_scripts(__package__)
 
 Fired = Literal["fired", "passed", "moved"]
+Declared = Literal["ok", "old", "again"]
 Put = Literal["ok", "declared", "moved"]
 Paused = Literal["ok", "already", "unknown", "removed"]
+
+# A release of which no process has spoken for so long is no longer at work.
+_SILENCE_MS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +106,29 @@ class ScheduleDeclaration:
 class DeclaredSchedules:
     """What became of a declaration."""
 
-    is_old: bool
-    """A newer release has declared its schedules: nothing was changed."""
+    verdict: Declared
+    """`old`: a newer release decides, nothing was changed; `again`: declare again."""
     written: int
     removed: int
+    former: int
+    """The release that decided before this call."""
+    since_ms: int
+    """When the release began to decide that does now."""
+    unknown: tuple[str, ...]
+    """Schedules that are not there because a newer release decides."""
+
+    @staticmethod
+    def read(reply: Any) -> DeclaredSchedules:
+        """Read the reply of a script: verdict, four numbers, then names."""
+        written, removed, former, since_ms = map(int, reply[1:5])
+        return DeclaredSchedules(
+            cast("Declared", text(reply[0])),
+            written,
+            removed,
+            former,
+            since_ms,
+            tuple(map(shown, reply[5:])),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +216,17 @@ def fire(
 
 
 def declare_schedules(
-    keys: QueueKeys, release: int, schedules: Sequence[ScheduleDeclaration]
+    keys: QueueKeys,
+    release: int,
+    schedules: Sequence[ScheduleDeclaration] = (),
+    *,
+    since_ms: int = 0,
 ) -> Call[DeclaredSchedules]:
-    """Make the schedules of the code of a release known; the newest release decides."""
+    """Make the schedules of the code of a release known; the newest release decides.
+
+    If it says *since* when its release decides, nothing is declared: it only says that
+    the release is still at work.
+    """
     script = _script("declare_schedules")
     flat: list[Argument] = []
     for one in schedules:
@@ -204,10 +235,10 @@ def declare_schedules(
     return Call(
         script,
         script.keys(keys),
-        script.arguments(release=release, values=flat),
-        lambda reply: DeclaredSchedules(
-            text(reply[0]) == "old", int(reply[1]), int(reply[2])
+        script.arguments(
+            release=release, since=since_ms, silence_ms=_SILENCE_MS, values=flat
         ),
+        DeclaredSchedules.read,
     )
 
 

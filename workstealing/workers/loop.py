@@ -355,24 +355,26 @@ class WorkerLoop:
             self._moves.rounds.note_work()
             if self._moves.rounds.is_due and self._goes_elsewhere(is_idle=False):
                 return
+        if is_fed or in_flight.has_reports():
+            # A caller may be waiting for these results; upkeep can wait.
+            self._owed = exchanged
+        elif self._do_duties(driver, exchanged):
+            has_worked = True
         if has_stolen:
             has_worked = True
         elif is_busy:
-            has_worked = True
             is_due = has_shards and is_short and self._moves.rounds.is_due_if_idle
             if is_due and self._goes_elsewhere(is_idle=True):
                 return
-            self._work(is_short=is_short)
+            # What was fired just now may be for a slot that is free.
+            seconds = 0.0 if has_worked else self._seconds_to_work(exchanged)
+            self._work(seconds, is_short=is_short)
+            has_worked = True
             if self._exchanges.is_member:
                 if in_flight.has_unroutable():
                     self._handing_back.route_unknown(driver)
                 if stuck := in_flight.release_if_stuck():
                     self._handing_back.release(driver, stuck)
-        if in_flight.has_reports():
-            # A caller may be waiting for these results; upkeep can wait.
-            self._owed = exchanged
-        elif self._do_duties(driver, exchanged):
-            has_worked = True
         # While paused tasks are put aside, there may be others behind them.
         is_sorting = exchanged.held_back > self._held_back
         self._held_back = exchanged.held_back
@@ -403,15 +405,26 @@ class WorkerLoop:
             finally:
                 self._is_resting = False
 
-    def _work(self, *, is_short: bool) -> None:
-        """Have tasks run, with the next exchange under way if that is worth it."""
+    def _seconds_to_work(self, exchanged: Exchanged) -> float:
+        """Return for how long tasks may run before it looks what is due."""
+        if self._owed is not None and self._owed.due_schedules:
+            return 0.0
+        if exchanged.next_in_ms < 0:
+            return math.inf
+        return exchanged.next_in_ms / 1000
+
+    def _work(self, seconds: float, *, is_short: bool) -> None:
+        """Have tasks run, with the next exchange under way if that is worth it.
+
+        A wait for them ends after *seconds* at the latest.
+        """
         in_flight, exchanges = self._in_flight, self._exchanges
         ahead = in_flight.room_ahead() if self._is_open() else 0
         if not ahead:
             if self._identity.shards.are_several:
-                self._slots.work(self._moves.rounds.seconds_to_look(is_idle=is_short))
-            else:
-                self._slots.work()
+                look_in = self._moves.rounds.seconds_to_look(is_idle=is_short)
+                seconds = min(seconds, look_in)
+            self._slots.work(seconds)
             return
         with self._speaking:
             exchanges.send_ahead(ahead, in_flight.keep())
@@ -450,7 +463,24 @@ class WorkerLoop:
     def _do_duties(self, driver: Driver, exchanged: Exchanged) -> int:
         """Record what ended, and do what is due; return how many ticks were fired."""
         self._exchanges.record_minutes(driver)
+        if self._schedules.has_code:
+            self._renew_release(driver)
         return self._do_duties_of(driver, self._identity.keys, exchanged)
+
+    def _renew_release(self, driver: Driver) -> None:
+        """Say now and then that the release of this code is at work."""
+        schedules, now = self._schedules, self._clock.monotonic()
+        if not schedules.is_renewal_due(now):
+            return
+        try:
+            driver.run(schedules.renew(now))
+        except RedisError as error:
+            # Schedules are in the first shard, and the node of this one may be there.
+            logger.debug(
+                "worker %s could not say that its release is at work: %r",
+                self._identity.name,
+                error,
+            )
 
     def _do_duties_of(
         self, driver: Driver, keys: QueueKeys, exchanged: Exchanged

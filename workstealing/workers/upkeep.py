@@ -126,6 +126,8 @@ class _UpkeepRounds:
         if parts.schedules.has_code and not self._has_declared:
             yield from parts.schedules.declare()
             self._has_declared = True
+        elif parts.schedules.is_renewal_due(parts.clock.monotonic()):
+            yield from parts.schedules.renew(parts.clock.monotonic())
         if shards.are_several or not self._has_asked:
             yield from shards.known()
             self._has_asked = True

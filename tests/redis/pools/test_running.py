@@ -19,6 +19,7 @@ from workstealing.errors import (
 from workstealing.pool.autoscale import Autoscale
 from workstealing.recruiting.recruiter import Recruiter
 from workstealing.testing import Server, wait_until
+from workstealing.workers.lease import Lease
 from workstealing.workers.worker_pool import WorkerPool
 
 KINDS = ("threads", "asyncio", "processes")
@@ -38,6 +39,32 @@ def test_functions_and_coroutines_run_in_every_kind(app: Any, kind: Any) -> None
     assert later[0].state().worker in ("mill.0", "mill.1")
     assert app.queue.counts().leases == {}
     assert pool.stats().workers == 0
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_a_free_slot_begins_in_time_what_is_due_while_another_is_busy(
+    app: Any, pools: Pools, see: Any, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing else makes the pool look: neither its lease, nor a wake-up when it is due.
+    monkeypatch.setattr(Lease, "renew_seconds", 60.0)
+    app.queue.every(1, name="tick")(app.who)
+    pool = pools(app.queue, 2, kind)
+    pool.start()
+    app.hold.submit(1)
+    see.wait_for(1)
+    app.add.submit_in(3600, 1, 1)
+    engine: Any = pool._engine
+    (worker,) = engine._engines
+
+    before = worker.stats.exchanges
+    for number in range(5):
+        assert app.add.submit_in(0.03, number, 1).result(timeout=10) == number + 1
+    wait_until(lambda: app.queue.schedules()[0].fired >= 2, 10, "two ticks")
+
+    see.let_go()
+    # For each task and tick it learns when that is due, takes it then, and reports it.
+    assert worker.stats.exchanges - before <= 40
+    assert pool.stats().lost_leases == 0
 
 
 @each_kind

@@ -22,6 +22,7 @@ from workstealing import (
     WorkStealer,
 )
 from workstealing._logs import flush_logs
+from workstealing.client import queue_schedules
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
     BadSignature,
@@ -265,9 +266,16 @@ def test_an_interval_has_no_time_zone_to_change(queue: TaskQueue) -> None:
     assert handle.state().every == timedelta(seconds=60)
 
 
-def test_a_newer_release_decides_and_an_older_one_cannot_go_back(
-    make_queue: Make,
-) -> None:
+def gone_silent(queue: TaskQueue) -> None:
+    """Let five minutes be over since the release that decides was last at work."""
+    internals = internals_of(queue)
+    client: Any = internals.driver.client
+    client.hset(internals.keys.control, "schedule_release_spoke", 1)
+
+
+@pytest.fixture
+def deployed(make_queue: Make) -> tuple[TaskQueue, TaskQueue]:
+    """Return a queue of an older release, and one of a newer that dropped `gone`."""
     old, new = make_queue(release=41), make_queue(release=42)
     for queue in (old, new):
         define_report(queue, [])
@@ -276,12 +284,69 @@ def test_a_newer_release_decides_and_an_older_one_cannot_go_back(
     def gone() -> None:
         pass
 
+    return old, new
+
+
+def names(queue: TaskQueue) -> list[str]:
+    return [each.name for each in queue.schedules()]
+
+
+def test_a_newer_release_decides_and_an_older_one_cannot_go_back(
+    deployed: tuple[TaskQueue, TaskQueue],
+) -> None:
+    old, new = deployed
     WorkStealer(old).recruited()
     assert [each.name for each in new.schedules()] == ["gone", "report"]
     WorkStealer(new).recruited()
     WorkStealer(old).recruited()
     Worker(old).run(until_empty=True)
     assert [each.name for each in new.schedules()] == ["report"]
+
+
+def test_after_a_rollback_a_worker_that_starts_brings_schedules_back(
+    deployed: tuple[TaskQueue, TaskQueue], caplog: pytest.LogCaptureFixture
+) -> None:
+    old, new = deployed
+    for queue in (old, new, old):
+        Worker(queue).run(until_empty=True)
+    assert names(old) == ["report"]
+    assert flush_logs(10)
+    assert "so these do not tick: gone. If release 42 was rolled back" in caplog.text
+
+    gone_silent(old)
+    Worker(old).run(until_empty=True)
+
+    assert names(old) == ["gone", "report"]
+    assert flush_logs(10)
+    assert "release 41 decides again which schedules there are" in caplog.text
+
+
+@pytest.mark.parametrize("by", ["worker", "recruit"])
+def test_after_a_rollback_one_that_was_there_all_along_brings_schedules_back(
+    deployed: tuple[TaskQueue, TaskQueue],
+    crew: Any,
+    by: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queue_schedules, "_RENEW_SECONDS", 0.0)
+    old, new = deployed
+    stealer = WorkStealer(old)
+    if by == "worker":
+        crew.start(old)
+        wait_until(lambda: len(names(old)) == 2, 10, "the older release to declare")
+    else:
+        stealer.recruited()
+    WorkStealer(new).recruited()
+    assert names(old) == ["report"]
+
+    def is_back() -> bool:
+        gone_silent(old)
+        if by == "recruit":
+            stealer.recruited()
+        return names(old) == ["gone", "report"]
+
+    wait_until(is_back, 10, "the older release to decide again")
+    stealer.close()
 
 
 def test_a_removed_schedule_does_not_come_back_with_a_restart(make_queue: Make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,7 @@ class Scene:
         answers: dict[str, list[Any]] | None = None,
         identity: WorkerIdentity = IDENTITY,
         jitter: float = 0.5,
+        release: int = 0,
     ) -> None:
         self.clock = ManualClock(100.0)
         self.in_flight = InFlight(Batching(), self.clock)
@@ -89,6 +91,7 @@ class Scene:
         self.arguments: dict[str, list[tuple[Any, ...]]] = {}
         self.rests = 0
         self.rested: list[float] = []
+        self.worked: list[float] = []
         self.waits_for: Any = None
         self.slept: list[float] = []
         self.attempt: Any = None
@@ -101,7 +104,7 @@ class Scene:
             self.in_flight,
             self,
             self.lease,
-            QueueSchedules("queue/run", KEYS, QueueSettings(), None, 0),
+            QueueSchedules("queue/run", KEYS, QueueSettings(), None, release),
             idle=lambda: None,
             is_supervised=lambda: self.is_supervised,
             until_empty=until_empty,
@@ -131,9 +134,13 @@ class Scene:
     def run(self, flow: Any) -> Any:
         if flow.__name__ not in ("settle", "known"):
             self.calls.append(flow.__name__)
+        if flow.__name__ == "renew":
+            next(flow)
         flow.close()
-        answers = self.answers.get(flow.__name__)
-        return answers.pop(0) if answers else 0
+        answer = (self.answers.get(flow.__name__) or [0]).pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     def _exchange(self) -> Exchanged | None:
         if not self.exchanges:
@@ -158,7 +165,8 @@ class Scene:
     def stop_listening(self) -> None:
         pass
 
-    def work(self) -> None:
+    def work(self, seconds: float = math.inf) -> None:
+        self.worked.append(seconds)
         self.in_flight.slot_is_busy()
         while (delivery := self.in_flight.begin()) is not None:
             self.in_flight.finish(delivery, self.ending(delivery), 0.01)
@@ -224,6 +232,52 @@ def test_it_does_not_rest_long_while_something_is_due_later() -> None:
     scene.loop.run()
 
     assert scene.rested[:2] == [1.0, 0.3]
+
+
+def with_a_free_slot(*exchanges: Exchanged, **facts: Any) -> Scene:
+    """Return a worker of which one slot runs a long task, and another is free."""
+    scene = Scene(*exchanges, **facts)
+    scene.in_flight.resize(2)
+    scene.in_flight.take([task("long")], ())
+    assert scene.in_flight.begin()
+    scene.work = scene.worked.append  # type: ignore[method-assign]
+    return scene
+
+
+def test_with_a_free_slot_it_waits_no_longer_than_until_something_is_due() -> None:
+    scene = with_a_free_slot(exchanged(next_in_ms=300), exchanged())
+
+    scene.loop.run()
+
+    assert scene.worked[:2] == [0.3, math.inf]
+
+
+def test_a_tick_is_fired_before_it_waits_and_then_it_looks_for_its_task() -> None:
+    due = exchanged(due_schedules=1)
+    scene = with_a_free_slot(due, exchanged(), answers={"fire_due": [1]})
+
+    scene.loop.run()
+
+    assert scene.calls[2:5] == ["exchange", "fire_due", "exchange"]
+    assert scene.worked[:2] == [0.0, math.inf]
+
+
+def test_a_tick_that_it_cannot_fire_does_not_keep_it_from_waiting() -> None:
+    scene = with_a_free_slot(exchanged(due_schedules=1), answers={"fire_due": [0]})
+
+    scene.loop.run()
+
+    assert scene.worked[0] == math.inf
+
+
+def test_a_task_that_came_is_begun_before_a_tick_is_fired_but_not_waited_for() -> None:
+    due = exchanged("a", due_schedules=1)
+    scene = with_a_free_slot(due, exchanged(), answers={"fire_due": [1]})
+
+    scene.loop.run()
+
+    assert scene.calls[2:5] == ["exchange", "exchange", "fire_due"]
+    assert scene.worked[0] == 0.0
 
 
 def test_one_that_takes_no_more_does_not_rest_long_for_it_may_be_fed() -> None:
@@ -393,7 +447,7 @@ def test_after_a_lost_lease_it_drops_what_it_holds_and_joins_again() -> None:
 
 def test_after_a_lost_lease_nothing_waits_that_others_may_run() -> None:
     scene = Scene(exchanged("a"), None, exchanged())
-    scene.work = lambda: None  # type: ignore[method-assign]
+    scene.work = lambda _: None  # type: ignore[method-assign]
     is_busy: list[bool] = []
     answered = scene._exchange
 
@@ -467,7 +521,7 @@ def test_a_heartbeat_that_renews_nothing_is_no_sign_of_life() -> None:
     scene = stuck.scene
     silences: list[float] = []
 
-    def refused() -> None:
+    def refused(_: float) -> None:
         first = scene.in_flight.begin()
         assert first is not None
         for _ in range(3):
@@ -537,6 +591,33 @@ def test_it_does_upkeep_when_redis_says_that_it_is_overdue() -> None:
     assert scene.calls.count("upkeep") == 1
 
 
+def test_it_says_once_a_minute_that_its_release_is_at_work() -> None:
+    scene = Scene(exchanged(), exchanged(), exchanged(), exchanged(), release=7)
+    answered = scene._exchange
+
+    def later() -> Exchanged | None:
+        scene.clock.advance(25.0)
+        return answered()
+
+    scene._exchange = later  # type: ignore[method-assign]
+    scene.loop.run()
+
+    calls = [call for call in scene.calls if call in ("exchange", "renew")]
+    assert calls[:6] == ["exchange", "renew", *["exchange"] * 3, "renew"]
+    assert calls.count("renew") == 2
+
+
+def test_a_release_that_cannot_be_renewed_keeps_nothing_from_being_done() -> None:
+    away = RedisUnavailable("the node of the first shard")
+    overdue = exchanged(is_overdue=True)
+    scene = Scene(overdue, release=7, answers={"renew": [away]})
+
+    scene.loop.run()
+
+    assert scene.calls[3:6] == ["exchange", "renew", "upkeep"]
+    assert scene.loop.stats.failures == 0
+
+
 def test_what_has_run_is_reported_before_it_does_upkeep() -> None:
     scene = Scene(exchanged("a", is_overdue=True), exchanged())
     scene.loop.run()
@@ -551,7 +632,7 @@ def test_one_that_stops_takes_no_more_hands_back_and_lets_what_runs_end() -> Non
     assert running is not None
     scene.loop.enter(Phase.STOPPING)
 
-    def work() -> None:
+    def work(_: float = math.inf) -> None:
         scene.in_flight.finish(running, Report("running", "t", "done"), 1.0)
 
     scene.work = work  # type: ignore[method-assign]
@@ -607,7 +688,7 @@ class Stuck:
         scene.work = self.run_long_task  # type: ignore[method-assign]
         self.first: Delivery | None = None
 
-    def run_long_task(self) -> None:
+    def run_long_task(self, _: float) -> None:
         scene = self.scene
         scene.in_flight.slot_is_busy()
         self.first = scene.in_flight.begin()
@@ -640,9 +721,9 @@ def test_the_lease_is_renewed_while_a_long_task_runs() -> None:
     stuck = Stuck()
     long_silence = stuck.run_long_task
 
-    def silent() -> None:
+    def silent(_: float) -> None:
         stuck.scene.clock.advance(2.0)
-        long_silence()
+        long_silence(_)
 
     stuck.scene.work = silent  # type: ignore[method-assign]
     stuck.scene.loop.run()

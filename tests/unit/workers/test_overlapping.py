@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -145,7 +146,7 @@ class Redis:
     def stop_listening(self) -> None:
         pass
 
-    def work(self) -> None:
+    def work(self, _: float = math.inf) -> None:
         self.said.append("work")
         in_flight, began_at = self.in_flight, self.clock.monotonic()
         in_flight.slot_is_busy()
@@ -357,7 +358,7 @@ def task_in_hand(exchange: int) -> str:
     found: list[str] = []
     original = probe.work
 
-    def work() -> None:
+    def work(_: float = math.inf) -> None:
         if probe.sent and len(probe.asked) == exchange + 1:
             found.append(probe.in_flight._waiting[0].id)
         original()

@@ -76,11 +76,11 @@
 --
 -- Reply: 'lost', or the time, tasks, refused, cancelled, victims, unfinished (-1: not counted this
 -- time), upkeep overdue, not due yet, waiting because of a pause, schedules that are due
--- (looked at when the lease is renewed, or nothing is taken), ms until the next task, rate or
--- schedule is due (-1: none, or tasks were taken), pauses, held back by limits (of a few lines
--- at most), tasks that were given up. Tasks is id, token, attempt, envelope, …; victims is
--- worker, load, …; pauses is name, since when, …; given up is id, name, outcome, … All behind
--- upkeep overdue is left out where there is nothing of it.
+-- (looked at when the lease is renewed, or fewer tasks are taken than wanted), ms until the next
+-- schedule is due, or task or rate if any are wanted (-1: none, or as many were taken), pauses,
+-- held back by limits (of a few lines at most), tasks that were given up. Tasks is id, token,
+-- attempt, envelope, …; victims is worker, load, …; pauses is name, since when, …; given up is
+-- id, name, outcome, … All behind upkeep overdue is left out where there is nothing of it.
 
 local reports_at, slice, refused = held_and_reports_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -158,13 +158,13 @@ if is_odd and renews and want == 0 and not is_queue_paused()
     and redis.call('ZCOUNT', later, '-inf', now) + redis.call('ZCOUNT', refills, '-inf', now) > 0 then
   wake_workers(1)
 end
-local due = 0
-if has_ticks and (renews or #tasks == 0) then due = redis.call('ZCOUNT', ticks, '-inf', now) end
-local next_in = -1
-if may_take and #tasks == 0 and (is_odd or has_ticks) then
+-- Its slots that stay free are to begin what comes due at that moment.
+local has_free, due, next_in = #tasks == 0 or #tasks / 4 < want, 0, -1
+if has_ticks and (renews or has_free) then due = redis.call('ZCOUNT', ticks, '-inf', now) end
+if has_free and (is_odd and may_take or has_ticks) then
   -- A task that was due already and was left may have to stay: that is no reason to hurry.
   local after_now = '(' .. string.format('%d', now)
-  for _, key in ipairs({later, refills, ticks}) do
+  for _, key in ipairs(is_odd and may_take and {later, refills, ticks} or {ticks}) do
     local first = tonumber(redis.call('ZRANGE', key, after_now, '+inf', 'BYSCORE',
       'LIMIT', 0, 1, 'WITHSCORES')[2])
     if first and (next_in < 0 or first - now < next_in) then

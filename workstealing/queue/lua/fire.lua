@@ -62,7 +62,7 @@ if is_new then
   take_key(id, priority, key, ends, window_ms, now, now)
   enqueue(id, priority, in_line, due)
   know_limits(its_limits_at)
-  if due == 0 then wake_workers(1) else wake_for_delayed(1) end
+  if due == 0 then wake_workers(1) else wake_for_delayed(1, due) end
   last, at, fired = string.format('%.0f', tick), string.format('%.0f', now), (fired or 0) + 1
 end
 redis.call('HSET', firings, name, (last or 0) .. ':' .. (at or 0) .. ':' .. (fired or 0)

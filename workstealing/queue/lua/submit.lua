@@ -124,5 +124,5 @@ else
   if #in_line > 0 then put_into_lines(in_line, names, false) end
 end
 if has_lines then know_limits(last + count + 1) end
-if due == 0 then wake_workers(fresh) else wake_for_delayed(fresh) end
+if due == 0 then wake_workers(fresh) else wake_for_delayed(fresh, due) end
 return reply

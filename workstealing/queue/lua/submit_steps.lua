@@ -69,7 +69,7 @@ elseif most > 0 and redis.call('HLEN', task) - redis.call('ZCARD', dead) + whole
   return 'full'
 end
 
-local now, woken, delayed = now_ms(), 0, 0
+local now, woken, delayed, first_due = now_ms(), 0, 0, math.huge
 for n = 0, count - 1 do
   local i = its_steps_at + 8 * n
   local id, priority, due = ARGV[i], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
@@ -82,7 +82,11 @@ for n = 0, count - 1 do
   else
     if delay_ms > 0 then due = now + delay_ms end
     enqueue(id, priority, line, due)
-    if due == 0 then woken = woken + 1 else delayed = delayed + 1 end
+    if due == 0 then
+      woken = woken + 1
+    else
+      delayed, first_due = delayed + 1, math.min(first_due, due)
+    end
   end
 end
 if group ~= '' then
@@ -96,5 +100,5 @@ if group ~= '' then
 end
 know_limits(its_steps_at + 8 * count)
 wake_workers(woken)
-wake_for_delayed(delayed)
+wake_for_delayed(delayed, first_due)
 return 'ok'

@@ -106,7 +106,7 @@ local function reschedule(other, holder)
       withdraw(other, holder)
     end
     redis.call('ZADD', later, due, other)
-    wake_for_delayed(1)
+    wake_for_delayed(1, due)
   elseif is_delayed then
     redis.call('ZREM', later, other)
     put_into_inbox('RPUSH', other)
@@ -172,7 +172,7 @@ take_key(id, priority, key, ends, window_ms, first, now)
 if longest_ms > 0 then due = math.min(due, first + longest_ms) end
 if due > now then
   enqueue(id, priority, in_line, due)
-  wake_for_delayed(1)
+  wake_for_delayed(1, due)
 else
   enqueue(id, priority, in_line, 0)
   wake_workers(1)

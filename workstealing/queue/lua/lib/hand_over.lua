@@ -27,7 +27,7 @@ local function begin_step(id, text)
   if due <= now then due = 0 end
   redis.call('HDEL', steps, id)
   enqueue(id, tonumber(priority), line, due)
-  if due == 0 then wake_workers(1) else wake_for_delayed(1) end
+  if due == 0 then wake_workers(1) else wake_for_delayed(1, due) end
 end
 
 -- End a step that will not be begun, and all that wait for it in turn.
