@@ -78,8 +78,9 @@
 -- time), upkeep overdue, not due yet, waiting because of a pause, schedules that are due
 -- (looked at when the lease is renewed, or nothing is taken), ms until the next task, rate or
 -- schedule is due (-1: none, or tasks were taken), pauses, held back by limits (of a few lines
--- at most). Tasks is id, token, attempt, envelope, …; victims is worker, load, …; pauses is
--- name, since when, … All behind upkeep overdue is left out where there is nothing of it.
+-- at most), what befell the tasks before. Tasks is id, token, attempt, envelope, …; victims is
+-- worker, load, …; pauses is name, since when, …; what befell them is id, first line of its
+-- history, … All behind upkeep overdue is left out where there is nothing of it.
 
 local reports_at, slice, refused = held_and_reports_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -176,4 +177,4 @@ if not is_odd and due == 0 and next_in < 0 then
   return {now, tasks, refused, to_stop, victims, unfinished, is_overdue}
 end
 return {now, tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
-  next_in, pauses, limited}
+  next_in, pauses, limited, befell}
