@@ -37,7 +37,7 @@ from workstealing.tasks.outcome import (
 )
 from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, RetryAfter, Snooze
 
-__all__ = ("AttemptReports", "drop_our_frames", "reason_of")
+__all__ = ("AttemptReports", "drop_our_frames", "reason_of", "too_long")
 
 logger = BackgroundLogger(__name__)
 
@@ -98,7 +98,7 @@ class AttemptReports:
         if context.lease_lost:
             return None
         if attempt.is_overdue:
-            return self.raised(attempt, _too_long(attempt))
+            return self.raised(attempt, too_long(attempt))
         if not context.cancelled and not attempt.is_interrupted:
             # Nobody asked it to stop: if handed back, it would stop again and again.
             return self.raised(attempt, StopWork(reason))
@@ -293,7 +293,7 @@ class AttemptReports:
     def _unknown(self, attempt: Attempt) -> Report:
         why = "it was stopped while it ran"
         if attempt.is_overdue:
-            why = str(_too_long(attempt))
+            why = str(too_long(attempt))
         control_of(attempt.context).given_up = f"{OUTCOME_UNKNOWN}: {why}"
         return self._report(
             attempt.task,
@@ -317,7 +317,8 @@ class AttemptReports:
         return Report(delivery.id, delivery.token, verdict, outcome.encode())
 
 
-def _too_long(attempt: Attempt) -> TimeoutError:
+def too_long(attempt: Attempt) -> TimeoutError:
+    """Return the error of an attempt that was over its time limit."""
     return TimeoutError(f"it ran for longer than {attempt.timeout:g} s")
 
 
