@@ -773,6 +773,21 @@ def test_many_are_cancelled_only_if_the_answer_is_yes(
     assert agreed.output.endswith("4 cancelled\n")
 
 
+def test_replaying_all_asks_before_a_single_one_too(
+    cli: QueueCli, terminal: None
+) -> None:
+    _numbered(cli)
+    cli.drain()
+
+    declined = cli.run("replay", "--all", answer="n\n")
+    left = cli.queue.counts().dead
+    agreed = cli.run("replay", "--all", answer="y\n")
+
+    assert (declined.exit_code, left) == (1, 1)
+    assert "Replay 1 dead letter? [y/N]" in declined.output
+    assert agreed.output.endswith("1 replayed\n")
+
+
 def test_dead_letters_and_outcomes_are_chosen_by_name(cli: QueueCli) -> None:
     _numbered(cli)
     cli.drain()

@@ -35,7 +35,7 @@ from workstealing.tasks.outcome import (
     moment_text,
     refusal_of,
 )
-from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, RetryAfter, Snooze
+from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, Retry, RetryAfter, Snooze
 
 __all__ = ("AttemptReports", "drop_our_frames", "reason_of", "too_long")
 
@@ -208,6 +208,8 @@ class AttemptReports:
         policy = definition.retry
         if attempt.envelope.retries is not None:
             policy = replace(policy, retries=attempt.envelope.retries)
+        # A task without retries is told that it cannot raise Retry.
+        cause = _cause_of(error) if policy.retries else error
         took_ns = self._time_ns() - attempt.began_ns
         self.ended.append((definition.ability, took_ns, True))
         verdict = policy.verdict(error, task.attempt, self._chance)
@@ -218,7 +220,7 @@ class AttemptReports:
             verdict = NoRetry("it expires before it could be tried again")
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
             return self._cancelled_in_run(
-                attempt, "not tried again: " + reason_of(error)
+                attempt, "not tried again: " + reason_of(cause)
             )
         if isinstance(verdict, RetryAfter):
             delay_ms = max(1, round(min(verdict.seconds * 1000, LATEST_MS / 2)))
@@ -228,14 +230,14 @@ class AttemptReports:
                 definition.ability,
                 task.attempt,
                 delay_ms / 1000,
-                reason_of(error),
+                reason_of(cause),
             )
             report = self._report(
                 task,
                 "retry",
                 attempt.began_ns,
                 state="failed",
-                error=ErrorReport.of(error).shortened(),
+                error=ErrorReport.of(cause).shortened(),
             )
             return msgspec.structs.replace(report, delay_ms=delay_ms)
         logger.error(
@@ -243,17 +245,17 @@ class AttemptReports:
             task.id,
             definition.ability,
             verdict.reason,
-            reason_of(error),
+            reason_of(cause),
             error=error,
         )
         control = control_of(attempt.context)
-        control.given_up = f"{reason_of(error)} ({verdict.reason})"
+        control.given_up = f"{reason_of(cause)} ({verdict.reason})"
         return self._report(
             task,
             "failed",
             attempt.began_ns,
             state="failed",
-            error=ErrorReport.of(error),
+            error=ErrorReport.of(cause),
             reason=verdict.reason,
         )
 
@@ -336,6 +338,12 @@ def drop_our_frames(error: BaseException) -> None:
                 BaseException.with_traceback(error, part)
             return
         part = part.tb_next
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    """Return what a `Retry` was raised from, since that is what went wrong."""
+    is_retry = isinstance(error, Retry)
+    return error.__cause__ if is_retry and error.__cause__ else error
 
 
 def reason_of(error: BaseException) -> str:
