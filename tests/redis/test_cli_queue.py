@@ -163,7 +163,7 @@ def test_add_and_wait_exits_with_three_after_the_timeout(run_cli: RunCli) -> Non
         (["app:echo", "text=a", "text=b"], "text is given twice"),
         (["app:echo"], "argument 'text' is missing"),
         (["app:echo", "text=a", "times=x"], "argument 'times': expected `int`"),
-        (["app:echo", "text=a", "tmes=1"], "argument 'tmes' is not known"),
+        (["app:echo", "text=a", "tmes=1"], "'tmes' is not known; it takes text, times"),
         (["app:echo", "text=a", "--id", "a b"], "the id of a task must be"),
         (["app:echo", "text=a", "--priority", "3"], "priority must be 0 to 2"),
         (["app:echo", "text=a", "--in", "-1"], "delay must be 0 seconds or more"),
