@@ -32,7 +32,7 @@ QUEUE = {
 }
 TASK = {
     *("name", "version", "queue", "options"),
-    *("submit", "submit_in", "submit_at", "submit_many", "s"),
+    *("submit", "submit_in", "submit_at", "submit_many", "s", "handle"),
 }
 HANDLE = {
     *("id", "is_new", "found_ended", "state", "result", "cancel", "events"),

@@ -163,7 +163,7 @@ def test_add_and_wait_exits_with_three_after_the_timeout(run_cli: RunCli) -> Non
         (["app:echo", "text=a", "text=b"], "text is given twice"),
         (["app:echo"], "argument 'text' is missing"),
         (["app:echo", "text=a", "times=x"], "argument 'times': expected `int`"),
-        (["app:echo", "text=a", "tmes=1"], "argument 'tmes' is not known"),
+        (["app:echo", "text=a", "tmes=1"], "'tmes' is not known; it takes text, times"),
         (["app:echo", "text=a", "--id", "a b"], "the id of a task must be"),
         (["app:echo", "text=a", "--priority", "3"], "priority must be 0 to 2"),
         (["app:echo", "text=a", "--in", "-1"], "delay must be 0 seconds or more"),
@@ -771,6 +771,21 @@ def test_many_are_cancelled_only_if_the_answer_is_yes(
     assert (declined.exit_code, left) == (1, 4)
     assert "Cancel 4 tasks? [y/N]" in declined.output
     assert agreed.output.endswith("4 cancelled\n")
+
+
+def test_replaying_all_asks_before_a_single_one_too(
+    cli: QueueCli, terminal: None
+) -> None:
+    _numbered(cli)
+    cli.drain()
+
+    declined = cli.run("replay", "--all", answer="n\n")
+    left = cli.queue.counts().dead
+    agreed = cli.run("replay", "--all", answer="y\n")
+
+    assert (declined.exit_code, left) == (1, 1)
+    assert "Replay 1 dead letter? [y/N]" in declined.output
+    assert agreed.output.endswith("1 replayed\n")
 
 
 def test_dead_letters_and_outcomes_are_chosen_by_name(cli: QueueCli) -> None:

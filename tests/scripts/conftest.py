@@ -357,7 +357,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 
 
 # What follows the tallies of a history: when its events were.
-_TALLIES = re.compile(r"(?<=\d):[nqtesfzhldbprc~]\d*[^\n]*")
+_TALLIES = re.compile(r"(?<=\d):[nqtesfzhldbprcv~]\d*[^\n]*")
 
 
 def _kind(name: str) -> str:

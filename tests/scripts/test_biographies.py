@@ -91,6 +91,32 @@ def test_what_befell_a_task_is_kept_with_its_outcome(stolen: Any) -> None:
     stolen.again(call)
 
 
+def test_who_takes_a_task_again_learns_since_when_it_waits_again(queue: Any) -> None:
+    queue.join("w")
+    submitted(queue, "a")
+
+    def noted() -> int:
+        return int(seen(queue, "a").events[-1][1:].split(" ")[0])
+
+    def since() -> int:
+        (task,) = queue.take("w")
+        queue.report("w", "retry", task, delay_ms=1)
+        return int(task.since_ms)
+
+    def due_again() -> None:
+        queue.client.zadd(queue.keys.later, {"a": 1}, xx=True)
+
+    assert since() == 0
+    retried_at = noted()
+    due_again()
+    (task,) = queue.take("w")
+    assert task.since_ms == retried_at
+    queue.report("w", "failed", task)
+    queue.do(replay(queue.keys, "a", drop=False))
+    replayed_at = noted()
+    assert since() == replayed_at
+
+
 def test_nothing_is_kept_of_an_ordinary_task(queue: Any) -> None:
     queue.join("w")
     submitted(queue, "a")
@@ -270,4 +296,6 @@ def test_a_dead_letter_that_is_replayed_has_a_clean_slate(queue: Any) -> None:
     assert letters(queue, "a") == "ntft"
     queue.do(replay(queue.keys, "a", drop=False))
 
-    assert seen(queue, "a").events == ()
+    assert letters(queue, "a") == "v"
+    assert seen(queue, "a").failures == ()
+    assert seen(queue, "a").attempts == 0

@@ -49,6 +49,8 @@ assert_type(with_options.submit_many([("u",)]), list[TaskHandle[int]])
 assert_type(scheduled.submit(), TaskHandle[int])
 assert_type(plain.submit("u"), TaskHandle[int])
 assert_type(in_memory.submit("u"), TaskHandle[int])
+assert_type(plain.handle("17"), TaskHandle[int])
+assert_type(bare.handle("17").result(), int)
 with_options.submit(1)  # type: ignore[arg-type]
 
 
@@ -112,3 +114,6 @@ async def story() -> None:
     assert_type(await asyncio_plain.submit("u"), AsyncTaskHandle[int])
     handle = await asyncio_with_options.submit("u")
     assert_type(await handle.result(timeout=1), int)
+
+
+assert_type(asyncio_plain.handle("17"), AsyncTaskHandle[int])

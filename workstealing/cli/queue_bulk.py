@@ -131,13 +131,14 @@ def change_in_bulk(
     yes: bool,
     verb: str,
     noun: str,
+    most_unasked: int = 1,
 ) -> BulkResult:
-    """Count what is chosen, ask if it is more than one, and change it."""
+    """Count what is chosen, ask if it is more than *most_unasked*, and change it."""
     if not yes:
         states = selection.get("state") or tuple(among)
         with _progress("counting") as tell:
             number = queue.count(**{**selection, "state": states}, on_progress=tell)
-        if number > 1:
+        if number > most_unasked:
             confirm(f"{verb} {plural(number, noun)}", yes=False)
     with _progress(verb) as tell:
         result = change(**selection, on_progress=tell)

@@ -164,8 +164,8 @@ def dead_command(limit: int, **where: Any) -> None:
 def replay_command(every: bool, yes: bool, **where: Any) -> None:
     """Return dead letters to the inbox for a fresh set of attempts.
 
-    Asks first if there is more than one. Exits with 1 if an id is not a dead letter;
-    the others are still replayed.
+    Asks first, unless one id is given: a task whose outcome is unknown may run twice.
+    Exits with 1 if an id is not a dead letter; the others are still replayed.
     """
     _end_letters(every, yes, where, drop=False)
 
@@ -230,6 +230,8 @@ def _end_letters(every: bool, yes: bool, where: dict[str, Any], *, drop: bool) -
             yes=yes,
             verb=verb,
             noun="dead letter",
+            # A replay may repeat what must not be repeated, and cannot be undone.
+            most_unasked=1 if drop else 0,
         )
         click.echo(f"{done.changed:,} {past}")
         for reason in done.refused:

@@ -52,7 +52,10 @@ def _ls_limits(key: str | None, as_json: bool, **where: Any) -> None:
             say(_described(limit))
             for use in limit.keys:
                 shown = f"{limit.name}={use.key}" if use.key else limit.name
-                counts = f"{use.running:,} running, {use.held_back:,} held back"
+                counts = f"{use.held_back:,} held back"
+                if limit.rate is None:
+                    # A rate counts beginnings; nothing holds a permit of it.
+                    counts = f"{use.running:,} running, {counts}"
                 click.echo(f"  {on_one_line(shown)}: {counts}")
 
 

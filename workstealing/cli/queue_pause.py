@@ -91,7 +91,9 @@ def _refuse_unknown(queue: TaskQueue, seen: Counts, task: str) -> None:
     known |= {ability.rpartition("@")[0] for ability in seen.abilities}
     if task in known or task in seen.pauses.tasks:
         return
-    near = did_you_mean(task, sorted(known))
+    by_end = {name.rpartition(".")[2]: name for name in sorted(known)}
+    near = did_you_mean(task, [*sorted(known), *by_end])
+    near = by_end.get(near or "", near)
     meant = f" Did you mean {near}?" if near else ""
     raise BadInput(
         f"neither the application nor a live worker knows a task {task!r}, so nothing"

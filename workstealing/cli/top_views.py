@@ -173,7 +173,7 @@ def _names(frame: TopFrame, _: QueueStat) -> list[PagePart]:
             duration(task.quantile_ms(0.95) / 1000),
             *_waits(task),
         )
-    table.footer.append(f"in the last {minutes} min, of 60 at most")
+    table.footer.append(f"attempts in the last {minutes} min, of 60 at most")
     return [table]
 
 

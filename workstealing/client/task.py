@@ -21,6 +21,7 @@ from typing import (
     overload,
 )
 
+from workstealing._checks import checked_id
 from workstealing.client.composed_submission import PlannedStep, planned_step
 from workstealing.client.composition import AsyncLink, AsyncStep, Link, Step
 from workstealing.client.handle import AsyncTaskHandle, TaskHandle, handles_of
@@ -264,6 +265,13 @@ class Task(_AnyTask[P, R]):
         done = self._internals.driver.run(self._many(tasks, ids))
         return self._handles(TaskHandle, done)
 
+    def handle(self, task_id: str) -> TaskHandle[R]:
+        """Return the handle of such a task that was submitted earlier or elsewhere.
+
+        Unlike `queue.handle()`, it knows the type of the result.
+        """
+        return TaskHandle(self._internals, checked_id(task_id), self._result_type)
+
     def _submitted(self, flow: Flow[Submission]) -> TaskHandle[R]:
         return self._handles(TaskHandle, self._internals.driver.run(flow))[0]
 
@@ -312,6 +320,10 @@ class AsyncTask(_AnyTask[P, R]):
         """Put many tasks into the queue; see `Task.submit_many`."""
         done = await self._internals.driver.run(self._many(tasks, ids))
         return self._handles(AsyncTaskHandle, done)
+
+    def handle(self, task_id: str) -> AsyncTaskHandle[R]:
+        """Return the handle of an earlier task; see `Task.handle`."""
+        return AsyncTaskHandle(self._internals, checked_id(task_id), self._result_type)
 
     async def _submitted(self, flow: Flow[Submission]) -> AsyncTaskHandle[R]:
         return self._handles(AsyncTaskHandle, await self._internals.driver.run(flow))[0]

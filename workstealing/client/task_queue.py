@@ -345,7 +345,10 @@ class TaskQueue(AnyTaskQueue[Client, Driver]):
         return ScheduleHandle(self._internals, name)
 
     def handle(self, task_id: str) -> TaskHandle[Any]:
-        """Return the handle of a task that was submitted earlier or elsewhere."""
+        """Return the handle of a task that was submitted earlier or elsewhere.
+
+        Where you have the task itself, `task.handle(id)` knows the type of the result.
+        """
         return TaskHandle(self._internals, checked_id(task_id), Any)
 
     def group_handle(self, group_id: str) -> GroupHandle[Any]:

@@ -206,6 +206,9 @@ def _waiting(one: _Event, following: _Event, passed: int) -> LifeStretch:
             place += " and put aside, for its name was paused"
     if one.letter == "n" and following.letter == "q":
         place = f"was not due for {took}"
+    elif following.letter == "v":
+        # What happened to it before was forgotten with its replay.
+        place = f"{took} until it was replayed"
     if following.letter == "now":
         place += " so far"
     return LifeStretch("waits", place, passed, worker, _what_happened(following))
@@ -237,7 +240,7 @@ def _what_happened(event: _Event) -> str:
 
 
 # Where a task is after an event, and what the event was.
-_INBOX = "nqbhdr"
+_INBOX = "nqbhdrv"
 _PLACES = {
     **dict.fromkeys(_INBOX, "waited {0} in the inbox"),
     "s": "{0} in the deque of {1}",

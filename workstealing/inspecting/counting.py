@@ -21,7 +21,12 @@ from workstealing.inspecting.views import (
 from workstealing.queue import listing_calls
 from workstealing.queue.inspection_calls import Counts
 from workstealing.queue.keys import QueueKeys
-from workstealing.queue.listing_calls import CHUNK, ParkedAbility, WorkerInfo
+from workstealing.queue.listing_calls import (
+    CHUNK,
+    ParkedAbility,
+    TaskSummary,
+    WorkerInfo,
+)
 from workstealing.queue.pause_calls import count_paused
 from workstealing.queue.replies import number, shown
 from workstealing.queue.settings import QueueSettings
@@ -230,8 +235,14 @@ def _oldest(keys: QueueKeys, seen: Counts) -> Flow[int | None]:
     if seen.in_lines:
         ids += yield from ask(listing_calls.line_fronts(keys, most=_LINES))
     tasks = yield from summaries(keys, ids, most=_PREVIEW_BYTES)
-    times = (number(preview_envelope(one.envelope).at) for one in tasks if one.envelope)
+    times = map(_waits_since, tasks)
     return min((at_ms for at_ms in times if at_ms), default=None)
+
+
+def _waits_since(task: TaskSummary) -> int:
+    """Return since when a task waits; 0 if nobody knows."""
+    envelope = preview_envelope(task.envelope)
+    return task.since_ms or number(envelope.due or envelope.at) or 0
 
 
 def _parked(keys: QueueKeys) -> Flow[tuple[ParkedAbility, ...]]:

@@ -112,9 +112,9 @@ def keep_lease(
 
 
 def _exchanged(reply: Any, shard: int) -> BriefExchanged:
-    tasks, abilities, refused, loads, now_ms, cancelled, parked = reply
+    tasks, abilities, refused, loads, now_ms, cancelled, parked, befell = reply
     return BriefExchanged(
-        deliveries(tasks, shard),
+        deliveries(tasks, shard, befell),
         texts(abilities),
         texts(refused),
         deque_lengths(loads),

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from workstealing.queue.keys import QueueKeys, queue_scripts
-from workstealing.queue.replies import begun, failures, number, raw, shown, tallies
+from workstealing.queue.replies import (
+    begun,
+    failures,
+    number,
+    raw,
+    shown,
+    tallies,
+    waits_since,
+)
 from workstealing.queue.scripts import load_script
 from workstealing.queue.steps import Call, RedisCommand
 
@@ -81,6 +89,8 @@ class TaskSummary:
     steals: int
     failures: tuple[bytes, ...] = ()
     """The outcomes of its last failed attempts, the latest first."""
+    since_ms: int = 0
+    """When it was put back into the queue; 0: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,4 +438,5 @@ def _summary(task_id: str, reply: Sequence[Any]) -> TaskSummary:
         raw(outcome),
         *tallies(history),
         failures(history),
+        waits_since(history),
     )

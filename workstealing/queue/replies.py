@@ -27,6 +27,7 @@ __all__ = (
     "tallies",
     "text",
     "texts",
+    "waits_since",
 )
 
 _LARGEST = 2**53
@@ -49,10 +50,20 @@ def raw(value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
-def deliveries(flat: Sequence[Any], shard: int) -> tuple[Delivery, ...]:
-    """Return id, token, attempt, envelope, id, … as tasks of a shard."""
+def deliveries(
+    flat: Sequence[Any], shard: int, befell: Sequence[Any] = ()
+) -> tuple[Delivery, ...]:
+    """Return id, token, attempt, envelope, id, … as tasks of a shard.
+
+    What befell some of them before is id, first line of its history, …
+    """
     ids, tokens = texts(flat[::4]), texts(flat[1::4])
     tasks = tuple(map(Delivery, ids, tokens, flat[2::4], map(raw, flat[3::4])))
+    if befell:
+        since = dict(
+            zip(texts(befell[::2]), map(waits_since, befell[1::2]), strict=True)
+        )
+        tasks = tuple(replace(one, since_ms=since.get(one.id, 0)) for one in tasks)
     return tuple(replace(one, shard=shard) for one in tasks) if shard else tasks
 
 
@@ -90,6 +101,22 @@ def events(value: Any) -> tuple[str, ...]:
     first = shown(value).partition("\n")[0]
     *_, noted = (*first.split(":", 3), "")[:4]
     return tuple(noted.split("\t")) if noted else ()
+
+
+def waits_since(history: Any) -> int:
+    """Return when a task was put back after it had been run; 0 if it never was.
+
+    Then its wait counts anew: from when it failed, snoozed, was handed back or given
+    back, or is due again; or from when it was replayed.
+    """
+    since_ms, was_taken = 0, False
+    for event in events(history):
+        letter, at_ms = event[0], number(event[1:].partition(" ")[0]) or 0
+        if letter == "t":
+            since_ms, was_taken = 0, True
+        elif letter == "v" or (was_taken and (letter == "q" or not since_ms)):
+            since_ms = at_ms
+    return since_ms
 
 
 def shown(value: Any) -> str:

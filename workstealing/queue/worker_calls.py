@@ -398,18 +398,25 @@ def leave(
     )
 
 
-_NO_MORE = (0, 0, 0, -1, (), 0)
+_NO_MORE = (0, 0, 0, -1, (), 0, ())
 
 
 def _exchanged(reply: Any, shard: int = 0) -> Exchanged | None:
     if not isinstance(reply[0], int):
         return None
     now_ms, tasks, refused, cancelled, victims, unfinished, is_overdue, *more = reply
-    delayed, held_back, due_schedules, next_in_ms, pauses, limited, *lost = (
-        more or _NO_MORE
-    )
+    (
+        delayed,
+        held_back,
+        due_schedules,
+        next_in_ms,
+        pauses,
+        limited,
+        befell,
+        *lost,
+    ) = more or _NO_MORE
     return Exchanged(
-        deliveries(tasks, shard),
+        deliveries(tasks, shard, befell),
         texts(refused),
         texts(cancelled),
         deque_lengths(victims),

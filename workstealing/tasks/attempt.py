@@ -52,6 +52,16 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     """Of a step: what those before it returned, as JSON, once it was read."""
     shard: int = 0
     """Where it is from."""
+    since_ms: int = 0
+    """When it was put back into the queue, by the clock of the server; 0: never."""
+
+    def waits_since_ms(self, envelope: Envelope) -> int:
+        """Return since when it has waited for this attempt; 0 if nobody knows."""
+        is_step = envelope.after is not None
+        if self.since_ms or self.attempt > 1 or is_step:
+            # Nothing notes when it was the turn of a step.
+            return self.since_ms
+        return envelope.due or envelope.at
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):

@@ -128,6 +128,7 @@ def define(
     retry = retries
     if not isinstance(retry, RetryPolicy):
         retry = RetryPolicy(retry, retry_on=retry_on, give_up_on=give_up_on)
+    _refuse_rules_without_retries(retry)
     signature = Signature.of(function, checked_name)
     checked = checked_restart(restart, idempotent, retry.retries)
     return TaskDefinition(
@@ -149,6 +150,19 @@ def define(
         formerly=_checked_former_names(formerly, checked_name),
         brief=_checked_brief(brief, checked, signature),
     )
+
+
+def _refuse_rules_without_retries(retry: RetryPolicy) -> None:
+    """Refuse to say after which errors a task is tried again that never is."""
+    if retry.retries:
+        return
+    plain = RetryPolicy()
+    for name in ("retry_on", "give_up_on"):
+        if getattr(retry, name) != getattr(plain, name):
+            raise ConfigurationError(
+                f"{name}= has no effect without retries: add retries=3, for example,"
+                f" or leave {name}= out"
+            )
 
 
 def refuse_options(whose: str, unknown: Iterable[str], known: Sequence[str]) -> None:

@@ -25,7 +25,7 @@ from workstealing.tasks.hooks import (
     NewResult,
     TaskCall,
 )
-from workstealing.tasks.reports import drop_our_frames
+from workstealing.tasks.reports import drop_our_frames, too_long
 from workstealing.tasks.runner import Complete, TaskRunner
 
 __all__ = ("HookedRunner",)
@@ -158,7 +158,8 @@ class _HookStory:
         except BaseException as error:  # noqa: BLE001 - the runner judges it
             if not isinstance(error, self._passed_on):
                 drop_our_frames(error)
-                yield from self._call_hooks(entered, "failed", error)
+                told = _why_it_failed(self._attempt, error)
+                yield from self._call_hooks(entered, "failed", told)
             # Returned, because a generator cannot raise `StopIteration` as it is.
             return None, error
         for one in entered:
@@ -169,14 +170,15 @@ class _HookStory:
 
     def stopped(self, error: BaseException) -> _HookFlow:
         """Call `failed` for an attempt whose own thread will not."""
-        yield from self._call_hooks(tuple(self._entered), "failed", error)
+        told = _why_it_failed(self._attempt, error)
+        yield from self._call_hooks(tuple(self._entered), "failed", told)
         return None, None
 
     def judged(self, report: Report) -> _HookFlow:
         """Call `retried` or `gave_up`, as the report says."""
         context = self._attempt.context
         reason = control_of(context).given_up or ""
-        error = self.error or StopWork(reason)
+        error = self.error or _why_it_failed(self._attempt, StopWork(reason))
         every = reversed(self._stack.all)
         # The runner has left the context of the attempt by now.
         token = enter(context)
@@ -208,6 +210,23 @@ class _HookStory:
             raise
         except BaseException as error:  # noqa: BLE001 - the task's outcome stands
             self._stack.log_failure(one, hook, error)
+
+
+def _why_it_failed(attempt: Attempt, error: BaseException) -> BaseException:
+    """Return why an attempt was stopped, rather than how, or else its own error.
+
+    A time limit is a `TimeoutError`, as in the outcome; a cancellation or a hot stop is
+    `StopWork`, for coroutines too.
+    """
+    if not attempt.is_interrupted:
+        return error
+    if not isinstance(error, StopWork | asyncio.CancelledError):
+        return error
+    if attempt.is_overdue:
+        return too_long(attempt, error.__traceback__)
+    if isinstance(error, StopWork):
+        return error
+    return StopWork("it was told to stop").with_traceback(error.__traceback__)
 
 
 def _arguments(attempt: Attempt) -> dict[str, Any]:

@@ -91,8 +91,8 @@ class Middleware:
     ) -> Awaitable[None] | None:
         """Called when an attempt ended without a result.
 
-        The error is what the task raised, or what stopped it: `StopWork` or
-        `CancelledError` at a time limit, a cancellation or a hot stop.
+        The error is what the task raised, or why it was stopped: `TimeoutError` at a
+        time limit, `StopWork` at a cancellation, a hot stop or a lost lease.
         """
 
     def retried(

@@ -229,11 +229,11 @@ def _name_of(envelope: bytes) -> str:
 
 
 def _wait(attempt: Attempt) -> float | None:
-    due_ms = attempt.envelope.due or attempt.envelope.at
-    if not due_ms or attempt.task.attempt > 1:
+    since_ms = attempt.task.waits_since_ms(attempt.envelope)
+    if not since_ms:
         return None
     # The clocks of two machines differ a little.
-    return max(0.0, attempt.began_ns / 1e9 - due_ms / 1e3)
+    return max(0.0, attempt.began_ns / 1e9 - since_ms / 1e3)
 
 
 def _reason_of(report: Report) -> str:

@@ -211,7 +211,7 @@ _DECODE = msgspec.json.Decoder(TaskOutcome).decode
 
 
 class State(str, Enum):
-    """Where a task is in its life."""
+    """Where a task is in its life; `str()` and f-strings give its value, as "done"."""
 
     UNKNOWN = "unknown"
     """Never submitted, or its outcome has expired."""
@@ -234,6 +234,9 @@ class State(str, Enum):
     CANCELLED = "cancelled"
     EXPIRED = "expired"
     """It was not begun in time."""
+
+    def __str__(self) -> str:
+        return self.value
 
 
 UNFINISHED = frozenset(

@@ -37,9 +37,15 @@ from workstealing.tasks.outcome import (
     moment_text,
     refusal_of,
 )
-from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, RetryAfter, Snooze
+from workstealing.tasks.retry import OUTCOME_UNKNOWN, NoRetry, Retry, RetryAfter, Snooze
 
-__all__ = ("WHAT_TO_DO", "AttemptReports", "drop_our_frames", "reason_of")
+__all__ = (
+    "WHAT_TO_DO",
+    "AttemptReports",
+    "drop_our_frames",
+    "reason_of",
+    "too_long",
+)
 
 logger = BackgroundLogger(__name__)
 
@@ -112,7 +118,7 @@ class AttemptReports:
         if context.lease_lost:
             return None
         if attempt.is_overdue:
-            return self.raised(attempt, _too_long(attempt, where))
+            return self.raised(attempt, too_long(attempt, where))
         if not context.cancelled and not attempt.is_interrupted:
             # Nobody asked it to stop: if handed back, it would stop again and again.
             return self.raised(attempt, StopWork(reason))
@@ -235,6 +241,8 @@ class AttemptReports:
         policy = definition.retry
         if attempt.envelope.retries is not None:
             policy = replace(policy, retries=attempt.envelope.retries)
+        # A task without retries is told that it cannot raise Retry.
+        cause = _cause_of(error) if policy.retries else error
         took_ns = self._time_ns() - attempt.began_ns
         self.ended.append((definition.ability, took_ns, True))
         verdict = policy.verdict(error, task.attempt, self._chance)
@@ -245,7 +253,7 @@ class AttemptReports:
             verdict = NoRetry("it expires before it could be tried again")
         if isinstance(verdict, RetryAfter) and attempt.context.cancelled:
             return self._cancelled_in_run(
-                attempt, "not tried again: " + reason_of(error)
+                attempt, "not tried again: " + reason_of(cause)
             )
         if isinstance(verdict, RetryAfter):
             delay_ms = max(1, round(min(verdict.seconds * 1000, LATEST_MS / 2)))
@@ -255,14 +263,14 @@ class AttemptReports:
                 definition.ability,
                 task.attempt,
                 delay_ms / 1000,
-                reason_of(error),
+                reason_of(cause),
             )
             report = self._report(
                 task,
                 "retry",
                 attempt.began_ns,
                 state="failed",
-                error=ErrorReport.of(error).shortened(),
+                error=ErrorReport.of(cause).shortened(),
             )
             return msgspec.structs.replace(report, delay_ms=delay_ms)
         logger.error(
@@ -270,17 +278,17 @@ class AttemptReports:
             task.id,
             definition.ability,
             verdict.reason,
-            reason_of(error),
+            reason_of(cause),
             error=error,
         )
         control = control_of(attempt.context)
-        control.given_up = f"{reason_of(error)} ({verdict.reason})"
+        control.given_up = f"{reason_of(cause)} ({verdict.reason})"
         return self._report(
             task,
             "failed",
             attempt.began_ns,
             state="failed",
-            error=ErrorReport.of(error),
+            error=ErrorReport.of(cause),
             reason=verdict.reason,
         )
 
@@ -320,7 +328,7 @@ class AttemptReports:
     def _unknown(self, attempt: Attempt, where: TracebackType | None) -> Report:
         why, error = "it was stopped while it ran", None
         if attempt.is_overdue:
-            error = _too_long(attempt, where)
+            error = too_long(attempt, where)
             why = str(error)
         reason = f"{OUTCOME_UNKNOWN}: {why}"
         logger.error(
@@ -355,7 +363,8 @@ class AttemptReports:
         return Report(delivery.id, delivery.token, verdict, outcome.encode())
 
 
-def _too_long(attempt: Attempt, where: TracebackType | None) -> TimeoutError:
+def too_long(attempt: Attempt, where: TracebackType | None) -> TimeoutError:
+    """Return the error of an attempt that was over its time limit, and where."""
     error = TimeoutError(f"it ran for longer than {attempt.timeout:g} s")
     error.__traceback__ = where
     drop_our_frames(error)
@@ -376,6 +385,12 @@ def drop_our_frames(error: BaseException) -> None:
                 BaseException.with_traceback(error, part)
             return
         part = part.tb_next
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    """Return what a `Retry` was raised from, since that is what went wrong."""
+    is_retry = isinstance(error, Retry)
+    return error.__cause__ if is_retry and error.__cause__ else error
 
 
 def reason_of(error: BaseException) -> str:

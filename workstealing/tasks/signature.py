@@ -249,6 +249,8 @@ class Signature:
             if others:
                 verb = "is" if len(others) == 1 else "are"
                 what = f"{what}, and {', '.join(others)} {verb} not known"
+        if what == _UNKNOWN and "." not in where:
+            what = f"{what}; it takes {', '.join(self.parameters) or 'none'}"
         return PayloadInvalid(self.task, where, what)
 
 
@@ -384,6 +386,7 @@ def _same(value: Any) -> Any:
 
 
 _MISSING = "is missing"
+_UNKNOWN = "is not known"
 _NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _PATH = re.compile(r" - at `(?:key` in `)?\$\.?(.*)`$")
 _FIELD = re.compile(r"^Object (missing required|contains unknown) field `(.*?)`")
@@ -398,4 +401,4 @@ def _where_and_what(message: str) -> tuple[str, str]:
         return where, what[:1].lower() + what[1:]
     where = f"{where}.{named.group(2)}" if where else named.group(2)
     missing = named.group(1).startswith("missing")
-    return where, _MISSING if missing else "is not known"
+    return where, _MISSING if missing else _UNKNOWN

@@ -63,8 +63,9 @@ class TaskStarted:
     attempt: int
     worker: str
     wait: float | None
-    """Seconds since it was due: since it was submitted, or its delay was over. None
-    for a later attempt, and if its envelope does not say when it was submitted."""
+    """Seconds since it was submitted, or its delay was over; or since it was put back
+    into the queue, if it was run before. None for a step of a chain or after a group,
+    and if the envelope does not say when the task was submitted."""
     trace: str
     """The W3C `traceparent` that it was submitted with."""
 

@@ -77,20 +77,19 @@ class MinuteRecorder:
     def sample_waits(self, tasks: Sequence[Delivery], taken_ms: int) -> None:
         """Note how long some of the tasks that a worker has just taken had waited.
 
-        They waited since they were submitted or due. Later attempts are left out, since
-        nothing tells when they began to wait.
+        They waited since they were submitted, due, or put back into the queue.
         """
         now = self._clock.monotonic()
         if not tasks or now - self._sampled_at < self._sample_every:
             return
         self._sampled_at = now
         for task in tasks[:: len(tasks) // _SAMPLE + 1]:
-            if task.attempt > 1 or len(task.envelope) > _LONGEST:
+            if len(task.envelope) > _LONGEST:
                 continue
             envelope = Envelope.read_or_none(task.envelope)
             if envelope is None:
                 continue
-            since_ms = envelope.due or envelope.at
+            since_ms = task.waits_since_ms(envelope)
             name = envelope.ability
             if since_ms:
                 if name not in self._waits and len(self._waits) >= _MOST_NAMES:

@@ -109,11 +109,50 @@ def test_hooks_are_told_of_a_task_over_its_time(
     wait_until(lambda: len(told()) == 3, 10, "the last note")
     before, failed, gave_up = told()
     assert before == "before endless"
-    assert failed.startswith("failed endless")
+    assert failed == "failed endless TimeoutError"
     # The task itself names somebody, who is told the same.
     (words,) = redis_client.lrange(f"{app.NAME}:told", 0, -1)
     assert words.decode() == gave_up.replace("gave_up endless", too_long.id)
     assert "TimeoutError: it ran for longer than 0.3 s (" in gave_up
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
+def test_hooks_are_told_the_same_of_a_coroutine_over_its_time(
+    make_app: Callable[..., Any],
+    pools: Pools,
+    told: Callable[[], list[str]],
+    kind: str,
+) -> None:
+    app = make_app(more=_HOOKS)
+    pools(app.queue, 1, kind).start()
+
+    with pytest.raises(TaskFailed, match="TimeoutError"):
+        app.endless_later.submit().result(timeout=30)
+
+    wait_until(lambda: len(told()) == 3, 10, "the last note")
+    assert told()[1] == "failed endless_later TimeoutError"
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio", "processes"])
+@pytest.mark.parametrize("name", ["hold", "hold_later"])
+def test_hooks_are_told_by_stop_work_that_a_stop_cuts_a_task_off(
+    make_app: Callable[..., Any],
+    pools: Pools,
+    told: Callable[[], list[str]],
+    see: Any,
+    kind: str,
+    name: str,
+) -> None:
+    app = make_app(more=_HOOKS)
+    pool = pools(app.queue, 1, kind)
+    pool.start()
+    getattr(app, name).submit(1)
+    see.wait_for(1)
+
+    pool.stop(timeout=0.0)
+
+    wait_until(lambda: len(told()) == 2, 10, "the last note")
+    assert told()[1] == f"failed {name} StopWork"
 
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])

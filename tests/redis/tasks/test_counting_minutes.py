@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from workstealing import BriefTasks, Recruiter, TaskQueue, Worker
+from workstealing import (
+    BriefTasks,
+    Recruiter,
+    Retry,
+    Snooze,
+    TaskQueue,
+    Worker,
+    chain,
+)
 from workstealing.client.queue_internals import internals_of
 from workstealing.clock import SystemClock
 from workstealing.inspecting import Inspector
@@ -18,7 +26,8 @@ from workstealing.queue.minute_calls import BOUNDS_MS, NUMBERS, RUN_NUMBERS
 from workstealing.queue.worker_calls import record_minute
 from workstealing.tasks.attempt import Delivery
 from workstealing.tasks.retry import RetryPolicy
-from workstealing.testing import ManualClock, wait_until
+from workstealing.telemetry import Event, TaskStarted, flush_events
+from workstealing.testing import ManualClock, in_memory, wait_until
 from workstealing.workers.minute_recorder import MinuteRecorder
 
 
@@ -284,3 +293,91 @@ def test_numbers_of_a_former_release_are_added_and_lose_no_waits(
     assert (task.done, task.failed, task.total_ms) == (3, 3, 3)
     assert set(task.histogram) == {3}
     assert set(task.waits) == {1}
+
+
+def test_the_wait_of_a_replayed_task_counts_from_its_replay() -> None:
+    started: list[TaskStarted] = []
+    queue = TaskQueue("replays", run="waits", observers=[_Starts(started)])
+    is_broken = [True]
+
+    @queue.task
+    def mend() -> None:
+        if is_broken[0]:
+            raise ValueError("still broken")
+
+    with in_memory(queue) as memory:
+        handle = mend.submit()
+        memory.drain()
+        is_broken[0] = False
+        memory.advance(3600)
+        queue.replay(handle.id)
+        memory.advance(5)
+        inspector = Inspector(queue)
+        stat = inspector.stat()
+        assert stat.oldest_at_ms == stat.now_ms - 5_000
+        memory.drain()
+        told = str(inspector.why(handle.id))
+        flush_events()
+
+    assert [one.wait for one in started] == pytest.approx([0.0, 5.0], abs=0.1)
+    assert "1 h until it was replayed" in told
+    assert "waited 5 s in the inbox" in told
+
+
+def test_the_wait_of_a_later_attempt_counts_from_when_it_was_due() -> None:
+    started: list[TaskStarted] = []
+    queue = TaskQueue("retries", run="waits", observers=[_Starts(started)])
+
+    @queue.task(retries=1)
+    def fail() -> None:
+        raise Retry(after=600)
+
+    slept: list[int] = []
+
+    @queue.task
+    def sleep() -> None:
+        slept.append(1)
+        if len(slept) == 1:
+            raise Snooze(600)
+
+    with in_memory(queue) as memory:
+        for task in (fail, sleep):
+            task.submit()
+            memory.drain()
+            memory.advance(3600)
+            memory.drain()
+        flush_events()
+
+    # Each was due long before somebody took it, but not since its submission.
+    first, again, early, late = (one.wait for one in started)
+    assert (first, early) == pytest.approx((0.0, 0.0), abs=0.1)
+    assert (again, late) == pytest.approx((3000.0, 3000.0), abs=0.1)
+
+
+def test_a_step_does_not_wait_while_those_before_it_run() -> None:
+    started: list[TaskStarted] = []
+    queue = TaskQueue("steps", run="waits", observers=[_Starts(started)])
+
+    @queue.task
+    def first() -> int:
+        return 1
+
+    @queue.task
+    def second(number: int) -> None: ...
+
+    with in_memory(queue) as memory:
+        chain(first.s(), second.s()).submit()
+        memory.advance(60)
+        memory.drain()
+        flush_events()
+
+    assert [one.wait for one in started] == [pytest.approx(60.0, abs=0.1), None]
+
+
+class _Starts:
+    def __init__(self, started: list[TaskStarted]) -> None:
+        self._started = started
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, TaskStarted):
+            self._started.append(event)

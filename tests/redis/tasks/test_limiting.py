@@ -101,6 +101,19 @@ def test_a_limit_is_changed_from_the_command_line(
     assert '"is_overridden": false' in run("ls", "mail", "--json")
 
 
+def test_a_rate_is_listed_without_a_number_of_running_tasks(
+    queue: TaskQueue, redis_server: Server
+) -> None:
+    limit = Limit(rate=1, period=3600, name="mail", per="customer")
+    queue.task(name="send", limit=limit)(send).submit_many([(1,), (1,)])
+    take(queue)
+    where = ["--queue", queue.name, "--redis", redis_server.url]
+
+    shown = CliRunner().invoke(queue_command, ["limits", "ls", "mail", *where])
+
+    assert shown.output.splitlines()[1:] == ["  mail=1: 1 held back"]
+
+
 def test_an_unknown_limit_is_refused(queue: TaskQueue) -> None:
     with pytest.raises(ConfigurationError, match="has no limit mail"):
         queue.set_limit("mail", concurrency=1)

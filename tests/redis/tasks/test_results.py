@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from workstealing._logs import flush_logs
 from workstealing.client import queue_outcomes
 from workstealing.client.queue_internals import internals_of
 from workstealing.errors import (
+    InvalidName,
     ResultInvalid,
     ResultTimeout,
     TaskCancelled,
@@ -35,6 +37,30 @@ from workstealing.testing import wait_until
 
 def drain(queue: TaskQueue) -> None:
     Worker(queue).run(until_empty=True)
+
+
+@dataclass
+class Sum:
+    total: int
+
+
+def test_a_handle_of_a_task_reads_the_result_as_that_of_a_submission_does(
+    queue: TaskQueue,
+) -> None:
+    @queue.task(name="add")
+    def add(a: int, b: int) -> Sum:
+        return Sum(a + b)
+
+    submitted = add.submit(1, 2)
+    drain(queue)
+
+    assert add.handle(submitted.id).result(timeout=5) == Sum(3)
+    assert add.options(delay=5).handle(submitted.id).result(timeout=5) == Sum(3)
+    assert queue.handle(submitted.id).result(timeout=5) == {"total": 3}
+    with pytest.raises(TaskNotFound):
+        add.handle("nobody").result(timeout=5)
+    with pytest.raises(InvalidName):
+        add.handle("a b")
 
 
 class Caller(Thread):

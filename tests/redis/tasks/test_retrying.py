@@ -163,6 +163,28 @@ def test_who_asks_for_a_retry_without_retries_is_told_why_there_is_none(
     )
 
 
+def test_an_exhausted_retry_names_what_it_was_raised_from(
+    queue: TaskQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    @queue.task(retries=1)
+    def fetch() -> None:
+        try:
+            raise ConnectionError("503")
+        except ConnectionError as error:
+            raise Retry(after=0.001) from error
+
+    handle = fetch.submit()
+    drain(queue)
+
+    with pytest.raises(TaskFailed) as caught:
+        handle.result(timeout=5)
+    assert (caught.value.error, caught.value.message) == ("ConnectionError", "503")
+    assert 'raise ConnectionError("503")' in caught.value.traceback
+    assert flush_logs(10)
+    assert "retrying in 0.001 s: ConnectionError: 503" in caplog.text
+    assert "and the task has retries=1): ConnectionError: 503" in caplog.text
+
+
 def test_some_errors_are_not_worth_another_try(queue: TaskQueue) -> None:
     attempts: list[str] = []
 

@@ -166,7 +166,7 @@ def test_names_of_tasks_have_rates_failures_and_durations() -> None:
         *("12", "ms", "15.6", "ms"),
         *("1.5", "s", "1.93", "s"),
     ]
-    assert lines[-1] == "in the last 10 min, of 60 at most"
+    assert lines[-1] == "attempts in the last 10 min, of 60 at most"
 
 
 def test_running_tasks_show_how_far_they_are_and_how_long_it_takes_yet() -> None:

@@ -162,3 +162,7 @@ def test_a_caller_is_told_even_if_the_worker_said_little(state: Any) -> None:
 )
 def test_where_a_task_is_can_be_said_in_words(state: TaskState, words: str) -> None:
     assert str(state) == words
+
+
+def test_a_state_reads_as_its_value() -> None:
+    assert str(State.DONE) == f"{State.DONE}" == "done"

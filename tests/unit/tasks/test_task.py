@@ -132,6 +132,22 @@ def test_bad_settings_are_refused_by_name(wrong: dict[str, Any]) -> None:
         define(resize, **wrong)
 
 
+@pytest.mark.parametrize(
+    "useless",
+    [
+        {"retry_on": (OSError,)},
+        {"give_up_on": (OSError,)},
+        {"retries": RetryPolicy(retry_on=(OSError,))},
+    ],
+    ids=repr,
+)
+def test_rules_for_retries_are_refused_where_there_are_none(
+    useless: dict[str, Any],
+) -> None:
+    with pytest.raises(ConfigurationError, match="add retries=3, for example"):
+        define(resize, **useless)
+
+
 def test_a_bad_name_is_refused() -> None:
     with pytest.raises(InvalidName, match="the name of a task"):
         define(resize, "re size")

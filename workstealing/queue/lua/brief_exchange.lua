@@ -69,7 +69,8 @@
 --
 -- Reply: tasks as id, token, attempt, envelope, …; what ability each takes; refused; loads as
 -- worker, length, … if it was given nothing; the time; which of the tasks somebody asked to cancel;
--- of what fits, what some are parked for, if it was given nothing.
+-- of what fits, what some are parked for, if it was given nothing; id, first line of its history,
+-- … of tasks that have one.
 
 -- First, its reports: tasks that it had have ended, or go back.
 
@@ -245,7 +246,7 @@ if #tasks == 0 then
       if is_fitting[ability] then wanted[#wanted + 1] = ability end
     end
   end
-  return {tasks, {}, refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, {}, wanted}
+  return {tasks, {}, refused, redis.call('ZRANDMEMBER', loads, 3, 'WITHSCORES'), now, {}, wanted, {}}
 end
 redis.call('HINCRBY', stats, 'brief', #tasks / 4)
 local is_any_cancelled, abilities, to_cancel = is_there(cancelling), {}, {}
@@ -255,4 +256,4 @@ for i = 1, #tasks, 4 do
     to_cancel[#to_cancel + 1] = tasks[i]
   end
 end
-return {tasks, abilities, refused, {}, now, to_cancel, {}}
+return {tasks, abilities, refused, {}, now, to_cancel, {}, befell}

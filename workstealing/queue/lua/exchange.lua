@@ -78,9 +78,10 @@
 -- time), upkeep overdue, not due yet, waiting because of a pause, schedules that are due
 -- (looked at when the lease is renewed, or fewer tasks are taken than wanted), ms until the next
 -- schedule is due, or task or rate if any are wanted (-1: none, or as many were taken), pauses,
--- held back by limits (of a few lines at most), tasks that were given up. Tasks is id, token,
--- attempt, envelope, …; victims is worker, load, …; pauses is name, since when, …; given up is
--- id, name, outcome, … All behind upkeep overdue is left out where there is nothing of it.
+-- held back by limits (of a few lines at most), what befell the tasks before, tasks that were
+-- given up. Tasks is id, token, attempt, envelope, …; victims is worker, load, …; pauses is name,
+-- since when, …; what befell them is id, first line of its history, …; given up is id, name,
+-- outcome, … All behind upkeep overdue is left out where there is nothing of it.
 
 local reports_at, slice, refused = held_and_reports_at + math.max(0, held), 5 * 1000, {}
 for first = reports_at, #ARGV, slice do
@@ -177,4 +178,4 @@ if not is_odd and due == 0 and next_in < 0 then
   return {now, tasks, refused, to_stop, victims, unfinished, is_overdue}
 end
 return {now, tasks, refused, to_stop, victims, unfinished, is_overdue, delayed, held_back, due,
-  next_in, pauses, limited, lost}
+  next_in, pauses, limited, befell, lost}

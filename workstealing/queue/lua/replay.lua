@@ -1,6 +1,7 @@
---- needs: clock, give_back, wake_workers, uniques, needed, hand_over
--- Put a dead letter back into its inbox, with a clean slate; or drop it. A group waits for a
--- member that is replayed, unless the step after it has begun.
+--- needs: clock, give_back, wake_workers, uniques, needed, hand_over, history
+-- Put a dead letter back into its inbox, with a clean slate: all that is noted is since when it
+-- waits again. Or drop it. A group waits for a member that is replayed, unless the step after it
+-- has begun.
 --
 -- KEY dead            zset  id -> when it was given up
 -- KEY task            hash  id -> envelope
@@ -56,8 +57,8 @@ if group and redis.call('HEXISTS', steps, group) == 1 then
     redis.call('HSET', groups, group, row)
   end
 end
-redis.call('HDEL', history, id)
 if drop then
+  redis.call('HDEL', history, id)
   redis.call('HDEL', task, id)
   redis.call('HINCRBY', stats, 'dropped', 1)
   redis.call('HDEL', priorities, id)
@@ -67,6 +68,7 @@ else
     redis.call('HSET', uniques, key, id)
     redis.call('ZREM', unique_windows, key)
   end
+  redis.call('HSET', history, id, write_history(0, 0, 0, '', event('v', now_ms())))
   give_back(id)
   wake_workers(1)
 end

@@ -6,7 +6,7 @@
 --   n submitted (by the clock of the producer)   q due   t taken   e ended   ~ earlier ones went
 --   s stolen: thief, victim   f failed, and is tried again   z asked to be run again later
 --   h handed back   l lease ended   d died and was replaced   b given back
---   p parked   r its name was resumed   c asked to stop
+--   p parked   r its name was resumed   c asked to stop   v replayed, once it was a dead letter
 local function read_history(text)
   local attempts, deaths, steals, events, failures =
     string.match(text or '', '^(%d+):(%d+):(%d+):([^\n]*)(.*)$')

@@ -4,6 +4,7 @@
 -- to it, or of an inbox, where they are locked to nobody.
 --- uses: want
 local tasks = {}           -- id, token, attempt, envelope, …
+local befell = {}          -- id, the first line of its history, …; of tasks that have one
 local room = want          -- tasks that it may still take
 local is_seen = {}         -- ids it has come across; a list may name one twice
 local is_alone = false     -- a suspect runs, or waits to run: nothing may join it
@@ -90,6 +91,8 @@ local function accept(ids, is_own, inbox, envelopes)
       if histories and histories[n] then
         with_history = with_history or {}
         with_history[#with_history + 1] = n
+        befell[#befell + 1] = id
+        befell[#befell + 1] = string.match(histories[n], '^[^\n]*')
       end
       tasks[#tasks + 1] = id
       tasks[#tasks + 1] = held_by
