@@ -363,7 +363,7 @@ class Story:
         do(join(keys, SETTINGS, "x.0", "1", {"abilities": []}))
         self.take("x.0", 1, keep=1)
         do(join(keys, SETTINGS, "x.0", "2", {"abilities": []}))
-        assert do(leave(keys, "x.0", "2", final=True))[1] == 0
+        assert do(leave(keys, "x.0", "2", final=True)).left == 0
 
     def take(self, worker: str, want: int, keep: int = 0) -> tuple[Delivery, ...]:
         call = exchange(self.keys, SETTINGS, worker, "1", want=want, keep=keep)
