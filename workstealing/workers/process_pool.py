@@ -13,9 +13,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from multiprocessing import process as processes
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
+from workstealing._forking import reset_in_children
 from workstealing._logs import BackgroundLogger, flush_logs
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.task_queue import TaskQueue
@@ -134,6 +136,7 @@ class ProcessPool:
             raise
         # An interpreter that ends with a pool left open would wait for it indefinitely.
         atexit.register(self._end_at_exit)
+        reset_in_children(self, ProcessPool._leave_to_parent)
         Thread(target=self._run, name=f"{self._pool}/parent", daemon=True).start()
 
     def scale(self, number: int, *, hot: bool) -> None:
@@ -212,6 +215,13 @@ class ProcessPool:
 
     def _end_at_exit(self) -> None:
         self.stop(hot=False, timeout=STOP_SECONDS)
+
+    def _leave_to_parent(self) -> None:
+        """In a forked child, leave the workers alone when it ends."""
+        atexit.unregister(self._end_at_exit)
+        # At exit `multiprocessing` joins these, which only their parent can.
+        joined: set[Any] = getattr(processes, "_children", set())
+        joined.difference_update([one.process for one in self._children.values()])
 
     def _close(self) -> None:
         atexit.unregister(self._end_at_exit)

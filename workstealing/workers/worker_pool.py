@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Literal, get_args
 
 from workstealing._checks import checked_number, checked_seconds, checked_whole
+from workstealing._forking import reset_in_children
 from workstealing._logs import BackgroundLogger
 from workstealing.chance import SYSTEM_CHANCE, Chance
 from workstealing.clock import SYSTEM_CLOCK, Clock
@@ -101,6 +102,7 @@ class WorkerPool:
         self._clock = clock
         self._mutex = Lock()
         self._engine: SlotPool | ProcessPool | None = None
+        self._parents_engine: SlotPool | ProcessPool | None = None
         self._is_stopped = False
         self._scaler: BacklogScaler | None = None
         self._scaled_at = 0.0
@@ -242,6 +244,7 @@ class WorkerPool:
             if self._engine is not None or self._is_stopped:
                 raise PoolStopped("a pool can be started only once: create a new one")
             self._engine = self._new_engine(until_empty, loop)
+            reset_in_children(self, WorkerPool._leave_to_parent)
         self._engine.start(self._workers)
 
     def _new_engine(
@@ -281,7 +284,19 @@ class WorkerPool:
             overlaps=self.kind == "threads",
         )
 
+    def _leave_to_parent(self) -> None:
+        """In a forked child, be a stopped pool: the workers are the parent's."""
+        # Kept, since an event loop that is collected here takes the parent's apart.
+        self._parents_engine, self._engine = self._engine, None
+        self._is_stopped = True
+        self._mutex = Lock()
+
     def _running(self) -> SlotPool | ProcessPool:
+        if self._parents_engine is not None:
+            raise PoolStopped(
+                "the pool was started before this process was forked, and its workers"
+                " belong to the parent: create a new one"
+            )
         if self._engine is None:
             raise PoolStopped("the pool was not started: call start()")
         return self._engine
