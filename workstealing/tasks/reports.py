@@ -22,7 +22,6 @@ from workstealing.chance import Chance
 from workstealing.errors import (
     BadSignature,
     PayloadInvalid,
-    RedisError,
     ResultInvalid,
     StopWork,
     WorkStealingError,
@@ -143,8 +142,8 @@ class AttemptReports:
             reason=f"unexpected {kind} while running the task or reporting its error",
         )
 
-    def not_begun(self, task: Delivery, error: RedisError) -> Report:
-        """Hand back a task that did not begin, because Redis could not be asked."""
+    def not_begun(self, task: Delivery, error: WorkStealingError) -> Report:
+        """Hand back a task that could not begin, for a reason that is not its own."""
         logger.warning(
             "task %s was not started and goes back to the queue: %s", task.id, error
         )

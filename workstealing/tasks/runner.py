@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
 
@@ -51,15 +51,32 @@ from workstealing.tasks.member_result import with_argument
 from workstealing.tasks.outcome import MAX_RESULT, TaskOutcome
 from workstealing.tasks.reports import AttemptReports, reason_of
 
-__all__ = ("AttemptOutput", "Complete", "TaskRunner", "end_if_forked")
+__all__ = (
+    "AttemptOutput",
+    "Complete",
+    "NoThread",
+    "TaskRunner",
+    "end_if_forked",
+    "is_lack_of_threads",
+)
 
 logger = BackgroundLogger(__name__)
 
 # The verdicts that listeners and hooks are told.
 _NOTIFIED = ("retry", "failed", "dead")
 
+A = TypeVar("A")
+T = TypeVar("T")
+
 Complete: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine to its end, in a thread that has no running event loop."""
+
+
+class NoThread(BaseException):
+    """Says that a task did not begin, because the system starts no further thread.
+
+    Meant for the worker: it is among the exceptions that its runner raises again.
+    """
 
 
 class AttemptOutput(Protocol):
@@ -176,7 +193,7 @@ class TaskRunner:
             if isinstance(attempt, Attempt):
                 return await self.run_async(attempt, call)
             if isinstance(attempt, Unfed):
-                attempt = await asyncio.to_thread(self._feed, attempt)
+                attempt = await _beside_loop(self._feed, attempt)
                 if isinstance(attempt, Attempt):
                     return await self.run_async(attempt, call)
             if isinstance(attempt, Report):
@@ -237,7 +254,7 @@ class TaskRunner:
         output = self._output
         if attempt.runs_once:
             try:
-                if not await asyncio.to_thread(output.may_begin, attempt):
+                if not await _beside_loop(output.may_begin, attempt):
                     return None
             except RedisError as error:
                 return self.reports.not_begun(attempt.task, error)
@@ -449,6 +466,21 @@ class TaskRunner:
                 reason_of(error),
                 error=error,
             )
+
+
+def is_lack_of_threads(error: RuntimeError) -> bool:
+    """Return whether Python raised it because the system starts no further thread."""
+    return "start new thread" in str(error)
+
+
+async def _beside_loop(function: Callable[[A], T], argument: A) -> T:
+    """Call a function in a thread, before the task begins."""
+    try:
+        return await asyncio.to_thread(function, argument)
+    except RuntimeError as error:
+        if is_lack_of_threads(error):
+            raise NoThread from None
+        raise
 
 
 def end_if_forked(pid: int) -> None:

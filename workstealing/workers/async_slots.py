@@ -21,7 +21,7 @@ from workstealing.tasks.attempt import (
     ValueOrError,
     value_or_error,
 )
-from workstealing.tasks.runner import end_if_forked
+from workstealing.tasks.runner import NoThread, end_if_forked
 from workstealing.workers.lifespan import LoopLifespan
 from workstealing.workers.loop_thread import CLOSE_SECONDS, LoopThread, cancel_tasks
 from workstealing.workers.slots import (
@@ -29,6 +29,7 @@ from workstealing.workers.slots import (
     SlotClosed,
     SlotParts,
     log_late_end,
+    out_of_threads,
 )
 from workstealing.workers.stuck_stacks import stack_of
 
@@ -62,6 +63,7 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
         if parts.lifespan is not None and parts.lifespan.awaited:
             self._life = LoopLifespan(parts.lifespan)
         self._task_waits = asyncio.Event()
+        self._lacks_threads = False
 
     def start(self, heartbeat: Callable[[], None]) -> None:
         """Open resources in the event loop, and listen for wake-ups.
@@ -80,6 +82,7 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
     def rest(self, seconds: float) -> None:
         """Wait for a wake-up, or until an exchange is due."""
         self._check_loop()
+        self._check_threads()
         super().rest(seconds)
 
     def close(self) -> None:
@@ -115,8 +118,24 @@ class AsyncSlots(ResizableSlots["AsyncSlot"]):
                 " so the worker ends; other workers take over its tasks"
             )
 
+    def _let_all_leave(self) -> None:
+        """Begin no further task, for want of a thread; running ones go on."""
+        self._lacks_threads = True
+        self.scale(0)
+
+    def _check_threads(self) -> None:
+        """Raise `PoolBroken` if slots left for want of a thread, and all are gone."""
+        if self._lacks_threads and not self.all():
+            raise out_of_threads(f"worker {self._parts.worker}")
+
     def _new_slot(self) -> AsyncSlot:
-        return AsyncSlot(self._parts, self._loop, self._task_waits, self._threads)
+        return AsyncSlot(
+            self._parts,
+            self._loop,
+            self._task_waits,
+            self._threads,
+            self._let_all_leave,
+        )
 
     def _start_slot(self, slot: AsyncSlot) -> None:
         _call_soon(self._loop, slot.start)
@@ -131,6 +150,7 @@ class AsyncSlot:
         loop: asyncio.AbstractEventLoop,
         task_waits: asyncio.Event,
         threads: _SpareThreads,
+        lacks_thread: Callable[[], None],
     ) -> None:
         self._name = parts.worker
         self._runner = parts.runner
@@ -139,6 +159,7 @@ class AsyncSlot:
         self._loop = loop
         self._task_waits = task_waits
         self._threads = threads
+        self._lacks_thread = lacks_thread
         self._task: asyncio.Task[None]
         self._running: asyncio.Future[Any] | Interruptible | None = None
         self.attempt: Attempt | None = None
@@ -191,6 +212,7 @@ class AsyncSlot:
             pass
         finally:
             self.is_gone = True
+            self._in_flight.make_exchange_due()
 
     async def _wait(self) -> Delivery | None:
         """Wait for something to begin; None: leave."""
@@ -211,7 +233,13 @@ class AsyncSlot:
         runner = self._runner
         if delivery.id in self._in_flight.cancelled:
             return runner.cancelled(delivery)
-        return await runner.execute_async(delivery, self._call)
+        try:
+            return await runner.execute_async(delivery, self._call)
+        except NoThread:
+            self._lacks_thread()
+            return runner.reports.not_begun(
+                delivery, out_of_threads(f"worker {self._name}")
+            )
 
     async def _call(self, attempt: Attempt) -> Any:
         self.attempt = attempt
@@ -264,7 +292,10 @@ class AsyncSlot:
             end_if_forked(pid)
             _call_soon(loop, partial(_set_result, ended, outcome))
 
-        self._threads.run(partial(copy_context().run, run))
+        try:
+            self._threads.run(partial(copy_context().run, run))
+        except RuntimeError:
+            raise NoThread from None
         return await ended
 
 
@@ -303,7 +334,10 @@ class _SpareThreads:
         self._is_closed = False
 
     def run(self, work: Callable[[], None]) -> None:
-        """Run a function, which must not raise, in a spare thread or a new one."""
+        """Run a function, which must not raise, in a spare thread or a new one.
+
+        `RuntimeError` if the system starts no further thread.
+        """
         try:
             inbox = self._spare.pop()
         except IndexError:

@@ -131,7 +131,8 @@ class LogReader:
     def stop(self) -> None:
         """Read what is there, and end; waits a moment for that."""
         self._is_over.set()
-        self._thread.join(_FLUSH_SECONDS)
+        if self._thread.is_alive():
+            self._thread.join(_FLUSH_SECONDS)
 
     def _run(self) -> None:
         while True:

@@ -25,7 +25,7 @@ from workstealing.tasks.attempt import Attempt
 from workstealing.tasks.carried_context import CarriedContext
 from workstealing.tasks.hooked_runner import HookedRunner
 from workstealing.tasks.observed_runner import ObservedHookedRunner, ObservedRunner
-from workstealing.tasks.runner import TaskRunner
+from workstealing.tasks.runner import NoThread, TaskRunner
 from workstealing.workers.batching import Batching
 from workstealing.workers.descriptor_guard import DescriptorGuard
 from workstealing.workers.identity import Phase, UntilEmpty, identity_of
@@ -129,7 +129,7 @@ class WorkerEngine(Generic[S]):
             chance,
             TaskOutput(driver, identity, clock),
             max_result=internals.settings.max_result,
-            reraised=(SlotClosed, *reraised),
+            reraised=(SlotClosed, NoThread, *reraised),
             resources=None if self._lifespan is None else self._lifespan.given,
             time_ns=internals.time_ns,
         )

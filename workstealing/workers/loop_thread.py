@@ -30,7 +30,11 @@ class LoopThread:
         self._is_closing = False
         self.loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name=worker, daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self.loop.close()
+            raise
 
     def is_alive(self) -> bool:
         """Return whether it runs."""

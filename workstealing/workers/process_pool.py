@@ -126,9 +126,10 @@ class ProcessPool:
     def start(self, number: int) -> None:
         """Begin with *number* processes."""
         self._wanted = number
-        self._log_reader.start()
         try:
+            self._log_reader.start()
             self._look()
+            Thread(target=self._run, name=f"{self._pool}/parent", daemon=True).start()
         except BaseException:
             self._send_all(STOP)
             self._log_reader.stop()
@@ -137,7 +138,6 @@ class ProcessPool:
         # An interpreter that ends with a pool left open would wait for it indefinitely.
         atexit.register(self._end_at_exit)
         reset_in_children(self, ProcessPool._leave_to_parent)
-        Thread(target=self._run, name=f"{self._pool}/parent", daemon=True).start()
 
     def scale(self, number: int, *, hot: bool) -> None:
         """Resize to *number* processes; hot: interrupt the tasks of surplus ones."""

@@ -103,24 +103,32 @@ class SlotPool:
 
     def start(self, number: int) -> None:
         """Begin with *number* slots."""
+        loops = [
+            Thread(
+                target=self._run,
+                args=(engine,),
+                name=f"{self._name}/loop",
+                daemon=True,
+            )
+            for engine in self._engines
+        ]
+        self._working = len(loops)
         try:
             for engine in self._engines:
                 engine.start()
             self.scale(number, hot=False)
             for engine in self._engines:
                 engine.slots.wait_until_open()
+            for loop in loops:
+                loop.start()
         except BaseException:
+            self._enter(Phase.ENDING)
+            for loop in loops:
+                if loop.is_alive():
+                    loop.join(_LAST_SECONDS)
             self._ended.set()
             self._close()
             raise
-        self._working = len(self._engines)
-        for engine in self._engines:
-            Thread(
-                target=self._run,
-                args=(engine,),
-                name=f"{self._name}/loop",
-                daemon=True,
-            ).start()
 
     def scale(self, number: int, *, hot: bool) -> None:
         """Resize to *number* slots; hot: interrupt the tasks of surplus ones."""

@@ -20,6 +20,7 @@ from workstealing._logs import BackgroundLogger
 from workstealing.clock import Clock
 from workstealing.drivers.connect import dedicated
 from workstealing.drivers.sync_driver import Driver
+from workstealing.errors import PoolBroken
 from workstealing.queue.steps import RedisCommand
 from workstealing.tasks.attempt import Attempt, Delivery
 from workstealing.tasks.context import control_of
@@ -39,6 +40,7 @@ __all__ = (
     "abandon_running",
     "log_cut_off",
     "log_late_end",
+    "out_of_threads",
     "tell_lease_lost",
 )
 
@@ -169,6 +171,14 @@ def log_late_end(task: Delivery) -> None:
     """Say that a task has ended which was given up, and whose slot was replaced."""
     logger.warning(
         "task %s ended after it was given up; its report is dropped", task.id
+    )
+
+
+def out_of_threads(who: str) -> PoolBroken:
+    """Return what ends a pool for which the system starts no further thread."""
+    return PoolBroken(
+        f"{who} cannot start another thread, because the system refuses it: use fewer"
+        " workers, or raise the limits of processes and of memory"
     )
 
 

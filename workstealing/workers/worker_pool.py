@@ -17,6 +17,7 @@ from workstealing.clock import SYSTEM_CLOCK, Clock
 from workstealing.errors import ConfigurationError, PoolStopped
 from workstealing.pool.autoscale import Autoscale, BacklogScaler
 from workstealing.recruiting.recruiter import Recruiter
+from workstealing.tasks.runner import is_lack_of_threads
 from workstealing.workers.async_slots import AsyncSlots
 from workstealing.workers.batching import LARGEST_BATCH
 from workstealing.workers.engine import check_threads
@@ -31,6 +32,7 @@ from workstealing.workers.loop_thread import LoopThread, cancel_tasks
 from workstealing.workers.process_pool import ProcessPool, StartMethod
 from workstealing.workers.queue_choice import AnyQueue, checked_choice
 from workstealing.workers.slot_pool import SlotPool
+from workstealing.workers.slots import out_of_threads
 from workstealing.workers.thread_slots import ThreadSlots
 from workstealing.workers.worker_stats import WorkerStats
 
@@ -240,12 +242,19 @@ class WorkerPool:
     ) -> None:
         checked_until_empty(until_empty)
         check_threads()
-        with self._mutex:
-            if self._engine is not None or self._is_stopped:
-                raise PoolStopped("a pool can be started only once: create a new one")
-            self._engine = self._new_engine(until_empty, loop)
-            reset_in_children(self, WorkerPool._leave_to_parent)
-        self._engine.start(self._workers)
+        try:
+            with self._mutex:
+                if self._engine is not None or self._is_stopped:
+                    raise PoolStopped(
+                        "a pool can be started only once: create a new one"
+                    )
+                self._engine = self._new_engine(until_empty, loop)
+                reset_in_children(self, WorkerPool._leave_to_parent)
+            self._engine.start(self._workers)
+        except RuntimeError as error:
+            if is_lack_of_threads(error):
+                raise out_of_threads(f"pool {self.name}") from error
+            raise
 
     def _new_engine(
         self, until_empty: UntilEmpty, loop: asyncio.AbstractEventLoop | None
