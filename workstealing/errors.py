@@ -473,7 +473,8 @@ class PoolBroken(WorkStealingError):
 
     Its processes died one after the other before they started to work; or the
     supervisor of a worker does not answer, so that nothing would enforce its limits;
-    or the system refuses it another thread; or its `initializer` raised.
+    or the system refuses it another thread; or another process works under its name;
+    or its `initializer` raised.
     """
 
 

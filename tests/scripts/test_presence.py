@@ -7,7 +7,7 @@ from typing import Any
 
 from workstealing.queue.inspection_calls import counts, trace
 from workstealing.queue.producer_calls import cancel
-from workstealing.queue.worker_calls import Departure, join, leave
+from workstealing.queue.worker_calls import Departure, Rescued, join, leave
 from workstealing.tasks.attempt import Report
 
 
@@ -184,3 +184,26 @@ def test_a_task_that_kills_a_worker_of_one_name_again_and_again_is_given_up(
 
     assert not queue.exchange("p.0", want=1, incarnation="last").tasks
     assert b"died" in queue.client.hget(queue.keys.done, "poison")
+
+
+def test_a_worker_that_comes_back_leaves_its_name_to_a_later_one_that_lives(
+    queue: Any,
+) -> None:
+    def joining(incarnation: str, since: int, *, comes_back: bool = False) -> Any:
+        about = {"abilities": ["x@1"], "since": since}
+        return join(
+            queue.keys, queue.settings, "w", incarnation, about, comes_back=comes_back
+        )
+
+    queue.do(joining("first", 1000))
+    queue.do(joining("second", 2000))
+    queue.submit("a")
+    queue.exchange("w", incarnation="second", want=1)
+
+    assert queue.do(joining("first", 1000, comes_back=True)) == Rescued(-1)
+    assert "history" not in queue.state()
+    assert queue.state()["abilities"] == {"x@1": "1"}
+    # One that began earlier cannot be what took the name away.
+    assert queue.do(joining("third", 3000, comes_back=True)) == Rescued(1, ("a",))
+    queue.end_lease("w")
+    assert queue.do(joining("first", 1000, comes_back=True)) == Rescued(0)

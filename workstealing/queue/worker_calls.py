@@ -124,7 +124,10 @@ class Rescued:
     """What has become of the tasks of a worker that died."""
 
     returned: int
-    """How many went back to the queue or were given up; -1 if it lives."""
+    """How many went back to the queue or were given up; -1 if it lives.
+
+    Or -1 if another one has taken the name of a worker that comes back.
+    """
     taken: tuple[str, ...] = ()
     """Ids of those that it had taken, one of which it may have been running."""
     given_up: tuple[GivenUp, ...] = ()
@@ -159,10 +162,13 @@ def join(
     worker: str,
     incarnation: str,
     description: Mapping[str, Any],
+    *,
+    comes_back: bool = False,
 ) -> Call[Rescued]:
-    """Register a worker; *description* has its `abilities`.
+    """Register a worker; *description* has its `abilities`, and when it began.
 
-    What another incarnation of this name was running goes back to the queue.
+    What another incarnation of this name was running goes back to the queue. A worker
+    that *comes back* leaves its name to one that began later and lives.
     """
     script = _script("join")
     return Call(
@@ -174,6 +180,7 @@ def join(
             lease_ms=settings.lease_ms,
             description=json.dumps(description),
             release=_release_of(description),
+            since=description.get("since", 0) if comes_back else 0,
             most_deaths=settings.deaths,
             exhausted=outcome_of_deaths(settings.deaths),
             unknown=outcome_unknown(),

@@ -55,6 +55,8 @@ class ExitCode(IntEnum):
     """A task exceeded its time limit, or ignored its cancellation."""
     NOT_OPENED = 13
     """A resource could not be opened; the pipe says which."""
+    NAME_TAKEN = 14
+    """Another process has joined under its name, and is not to be displaced in turn."""
 
 
 @unique

@@ -261,13 +261,16 @@ class Exchanges:
                     control_of(attempt.context).is_cancelled = True
 
     def _lose_lease(self) -> None:
-        silence = self._lease.silence
-        self._stats.lost_leases += 1
-        self._is_member = False
+        was_member, self._is_member = self._is_member, False
         self._in_flight.drop_all()
         # There is no report left that a replica could confirm.
         self.is_unreplicated = False
         tell_lease_lost(self._slots)
+        if not was_member:
+            # It was lost before, and the worker leaves without having joined again.
+            return
+        silence = self._lease.silence
+        self._stats.lost_leases += 1
         logger.warning(
             "worker %s lost its lease of %g s, and its tasks to other workers, after"
             " %.1f s of silence; it joins again. If Redis could be reached, a task held"

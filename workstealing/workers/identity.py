@@ -15,13 +15,14 @@ from workstealing.client.async_task_queue import AsyncTaskQueue
 from workstealing.client.queue_internals import internals_of
 from workstealing.client.shards import Shards
 from workstealing.client.task_queue import TaskQueue
-from workstealing.errors import ConfigurationError, InvalidName
+from workstealing.errors import ConfigurationError, InvalidName, PoolBroken
 from workstealing.queue.keys import QueueKeys
 from workstealing.queue.settings import QueueSettings
 from workstealing.tasks.attempt import Delivery
 
 __all__ = (
     "STOP_SECONDS",
+    "NameTaken",
     "Phase",
     "UntilEmpty",
     "WorkerIdentity",
@@ -70,6 +71,16 @@ class WorkerIdentity:
     def lease(self) -> float:
         """Seconds without a renewal after which others take its tasks."""
         return self.settings.lease_ms / 1000
+
+
+class NameTaken(PoolBroken):
+    """Another process has joined the queue under the name of this worker."""
+
+    def __init__(self, worker: str) -> None:
+        super().__init__(
+            f"another process has joined as worker {worker} and has its tasks now, so"
+            " this one ends: give each process its own name (--pool, or name=)"
+        )
 
 
 class Phase(IntEnum):

@@ -36,7 +36,12 @@ from workstealing.telemetry.task_observers import TaskObservers
 from workstealing.workers.batching import BATCH_SECONDS
 from workstealing.workers.exchanges import Exchanges
 from workstealing.workers.handing_back import HandingBack
-from workstealing.workers.identity import Phase, UntilEmpty, WorkerIdentity
+from workstealing.workers.identity import (
+    NameTaken,
+    Phase,
+    UntilEmpty,
+    WorkerIdentity,
+)
 from workstealing.workers.in_flight import InFlight
 from workstealing.workers.lease import Lease
 from workstealing.workers.minute_recorder import MinuteRecorder
@@ -316,8 +321,11 @@ class WorkerLoop:
                 identity.name,
                 identity.incarnation,
                 identity.description,
+                comes_back=self._has_prepared,
             )
         )
+        if rescued.returned < 0:
+            raise NameTaken(identity.name)
         if rescued.returned > 0:
             why = "another took its name"
             tell_rescued(self._observers, identity.name, rescued, why)

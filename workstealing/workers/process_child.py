@@ -36,7 +36,7 @@ from workstealing.workers.child_protocol import (
     ExitCode,
 )
 from workstealing.workers.engine import WorkerEngine
-from workstealing.workers.identity import Phase, worker_name
+from workstealing.workers.identity import NameTaken, Phase, worker_name
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.queue_choice import QueueChoice
 from workstealing.workers.slots import SlotParts, log_cut_off
@@ -123,6 +123,8 @@ class _ChildWorker:
                 self._engines[0].run()
             else:
                 self._lent.run(self._engines)
+        except NameTaken:
+            self._exit_code = ExitCode.NAME_TAKEN
         finally:
             for engine in self._engines:
                 engine.close()

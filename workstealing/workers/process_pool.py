@@ -35,6 +35,7 @@ from workstealing.workers.child_protocol import (
 from workstealing.workers.handing_back import hand_back_for
 from workstealing.workers.identity import (
     STOP_SECONDS,
+    NameTaken,
     Phase,
     UntilEmpty,
     new_incarnation,
@@ -282,7 +283,9 @@ class ProcessPool:
             # Not what a hot scale has cut off, though it may end only now.
             is_by_stop = self._phase >= Phase.STOPPING and not child.is_leaving
             self._departed.cut += is_by_stop
-        if problem is not None:
+        if code == ExitCode.NAME_TAKEN and self._error is None:
+            self._give_up(NameTaken(child.name))
+        elif problem is not None:
             logger.error("worker %s did not start: %s", child.name, problem)
             self._count_failed_start(problem)
         elif code not in _ORDERLY:

@@ -1,7 +1,8 @@
 --- needs: caller, abilities, orphans, first_write
 -- Register a worker. Another incarnation under its name is taken for dead: its running
 -- tasks go back to the inboxes, or are given up if too many workers died running them or
--- if they must not run twice; its deque is inherited.
+-- if they must not run twice; its deque is inherited. But a worker that was here before does
+-- not take its name back from one that began later and lives.
 --
 -- KEY inboxes[3]      list  urgent, normal, low
 -- KEY task            hash  id -> envelope
@@ -42,15 +43,21 @@
 -- ARG lease_ms     int
 -- ARG description  str  JSON, with its abilities as a list
 -- ARG release      str  digest of its abilities
+-- ARG since        int  when the worker began, if it was a member before; else 0
 -- ARG most_deaths  int  that a task may see
 -- ARG exhausted    str  outcome of a task that saw as many
 -- ARG unknown      str  outcome of a task that must not be run twice
 --
--- Reply: running tasks given back or given up; ids of those that went back; those that were
--- given up: id, name, outcome, …
+-- Reply: -1 if another one has its name, else running tasks given back or given up; ids of those
+-- that went back; those that were given up: id, name, outcome, …
 
 local member = incarnation .. '|' .. description
 local former = redis.call('HGET', members, worker)
+if since > 0 and former and former ~= member then
+  local lease_end = tonumber(redis.call('ZSCORE', workers, worker))
+  local began = cjson.decode(string.match(former, '|(.*)$')).since or 0
+  if began >= since and lease_end and lease_end > now then return {-1, {}, {}} end
+end
 first_write('ZADD', workers, now + lease_ms, worker)
 if former == member then return {0, {}, {}} end
 local returned, back, lost = 0, {}, {}
