@@ -541,6 +541,14 @@ def test_the_warning_goes_to_the_log_where_there_is_one(
     assert done.stderr == "WARNING\n"
 
 
+def test_a_process_whose_standard_error_is_closed_connects(
+    runtime: Path, project: Path
+) -> None:
+    done = connected(project, f"import sys; sys.stderr = None{CONNECT}print('done')")
+
+    assert done.stdout == "done\n"
+
+
 def test_the_warning_can_be_turned_off(runtime: Path, project: Path) -> None:
     assert connected(project, WORKSTEALING_EMBEDDED="allow").stderr == ""
 

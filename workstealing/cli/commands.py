@@ -6,6 +6,9 @@ import of workers, the demo and the dashboard.
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -28,6 +31,7 @@ _MODULE_OF = {
     "web": "web_command",
     "worker": "worker_command",
 }
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _version() -> str:
@@ -54,7 +58,7 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            return self._invoke(ctx)
         except click.UsageError:
             raise
         except click.ClickException as error:
@@ -64,6 +68,19 @@ class _Commands(click.Group):
                 say(f"Error: {error.format_message()}", err=True)
                 ctx.exit(error.exit_code)
             raise
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.errno not in _UNWRITABLE:
+                raise
+            # Python would try once more to write what is left when it exits.
+            with open(os.devnull, "w", encoding="utf-8") as nothing:
+                os.dup2(nothing.fileno(), sys.stdout.fileno())
+            raise click.ClickException(
+                f"the output could not be written: {error.strerror}"
+            ) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

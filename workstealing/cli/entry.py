@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 
@@ -14,6 +15,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; exit with 1 if its extra is not installed."""
+    _open_closed_streams()
     try:
         require_extra("cli", "click", "rich")
     except MissingExtra as error:
@@ -31,3 +33,17 @@ def require_extra(extra: str, *packages: str) -> None:
     for package in packages:
         if find_spec(package) is None:
             raise MissingExtra(package, extra)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that is closed.
+
+    Python has None instead of such a stream, which no library expects. And a socket
+    that got the free descriptor would be sent what child processes print.
+    """
+    for name, mode in ("stdin", "r"), ("stdout", "w"), ("stderr", "w"):
+        if getattr(sys, name) is None:
+            # In this order, each gets its usual descriptor: the lowest that is free.
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -338,7 +338,9 @@ def _warn_of_embedded(url: str) -> None:
     _log.warning(warning)
     # If logging is not configured, nobody would see the warning.
     if not _is_logging_configured():
-        sys.stderr.write(f"WARNING: {warning}\n")
+        # It may be closed, and then is None, or its disk is full.
+        with suppress(AttributeError, ValueError, OSError):
+            sys.stderr.write(f"WARNING: {warning}\n")
 
 
 def _is_logging_configured() -> bool:

@@ -246,6 +246,13 @@ class _Redirect(io.TextIOBase):
         return capture.stdout if self._stream == "stdout" else capture.stderr
 
 
+class _Nowhere(io.TextIOBase):
+    """Stands for a stream that is closed, for which Python has None."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
 class _Installed:
     """What is touched of the process, as long as anything is captured."""
 
@@ -261,9 +268,7 @@ class _Installed:
                 return
             logging.getLogger().addHandler(self._handler)
             for stream in _STREAMS:
-                real = getattr(sys, stream)
-                if real is not None:
-                    setattr(sys, stream, _Redirect(stream, real))
+                setattr(sys, stream, _Redirect(stream, self.real(stream)))
 
     def leave(self) -> None:
         with self._mutex:
@@ -275,14 +280,18 @@ class _Installed:
                 ours = getattr(sys, stream)
                 # Somebody may have put another in its place meanwhile.
                 if isinstance(ours, _Redirect):
-                    setattr(sys, stream, ours.real)
+                    real = None if ours.real is _NOWHERE else ours.real
+                    setattr(sys, stream, real)
 
     def real(self, stream: str) -> TextIO:
         """Return where a stream leads without us."""
         ours = getattr(sys, stream)
-        return ours.real if isinstance(ours, _Redirect) else cast("TextIO", ours)
+        if isinstance(ours, _Redirect):
+            return ours.real
+        return _NOWHERE if ours is None else cast("TextIO", ours)
 
 
 _STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
+_NOWHERE = cast("TextIO", _Nowhere())
 _FORMATTER = logging.Formatter("%(message)s")
 _INSTALLED = _Installed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,51 @@ def test_it_calls_itself_by_its_name_however_it_is_started() -> None:
 
     assert ended.returncode == 0
     assert ended.stdout.startswith("Usage: workstealing ")
+
+
+def started_by_a_shell(command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of a shell in which $PYTHON and $PLAN are known."""
+    return subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={"PYTHON": sys.executable, "PLAN": PLAN, "TERM": "dumb"},
+    )
+
+
+PLAN = (
+    "plan --calls-day 100 --calls-night 10 --processes 2 --garbage 1 --batch 100"
+    " --stale 60"
+)
+START = "from workstealing.cli.entry import main; main()"
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_standard_stream_may_be_closed(redirection: str) -> None:
+    ended = started_by_a_shell(f'exec "$PYTHON" -c "{START}" $PLAN {redirection}')
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux has it")
+def test_children_get_the_null_device_for_a_closed_stream() -> None:
+    look = "import subprocess; subprocess.call(['readlink', '/proc/self/fd/2'])"
+    code = f"try:\n {START}\nfinally: {look}"
+
+    ended = started_by_a_shell(f'exec "$PYTHON" -c "{code}" --version 2>&-')
+
+    assert ended.stdout.splitlines()[-1] == os.devnull
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+def test_output_that_cannot_be_written_is_an_error_in_one_line() -> None:
+    ended = started_by_a_shell(f'exec "$PYTHON" -c "{START}" $PLAN > /dev/full')
+
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "Error: the output could not be written: No space left on device\n",
+    )
 
 
 def test_who_looks_at_a_queue_does_not_wait_for_the_import_of_workers() -> None:

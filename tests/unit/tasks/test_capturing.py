@@ -57,6 +57,22 @@ def test_what_is_printed_and_logged_comes_in_order() -> None:
     assert {(record.attempt, record.worker) for record in records} == {(2, "w.0")}
 
 
+def test_what_is_printed_is_captured_while_standard_output_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    capturing, records, _ = capture()
+
+    with capturing:
+        print("one")
+        outside = Thread(target=print, args=("not the task",))
+        outside.start()
+        outside.join()
+
+    assert said(records) == [("stdout", "one")]
+    assert sys.stdout is None
+
+
 def test_a_record_can_be_written_and_read() -> None:
     capturing, records, context = capture()
     with capturing:
