@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Iterable
 from textwrap import indent
 from typing import Any
 
@@ -37,8 +38,9 @@ def escaping_logger(name: str) -> logging.Logger:
 def escape_record(record: logging.LogRecord) -> bool:
     """Escape what a record says. Is a filter of logging.
 
-    A traceback keeps its lines, and the lines of a message in it are indented. One in
-    which nothing is to be escaped is left to the formatters of the user.
+    A traceback keeps its lines, and the lines of a message in it are indented; of a
+    very long one, the middle is cut out. One in which nothing is to be escaped is left
+    to the formatters of the user.
     """
     if isinstance(record.args, tuple):
         record.args = tuple(map(_escaped, record.args))
@@ -47,15 +49,27 @@ def escape_record(record: logging.LogRecord) -> bool:
             parts = traceback.format_exception(*record.exc_info)
         except Exception:  # noqa: BLE001 - it is the user's __str__
             return True
-        if (safe := _safe_traceback(parts)) != "".join(parts):
+        # The parts first: to escape a message of many megabytes takes seconds.
+        safe = _without_middle(_safe_traceback(map(_without_middle, parts)))
+        if safe != "".join(parts):
             record.exc_text = safe.rstrip("\n")
     return True
 
 
+def _without_middle(text: str) -> str:
+    """Return the first and the last 32 Ki characters of a text that is longer."""
+    half = _LONGEST_TRACEBACK // 2
+    cut = len(text) - _LONGEST_TRACEBACK
+    if cut <= 0:
+        return text
+    return f"{text[:half]} … ({cut:,} characters) … {text[-half:]}"
+
+
+_LONGEST_TRACEBACK = 64 * 1024
 _HEADER = "Traceback (most recent call last):\n"
 
 
-def _safe_traceback(parts: list[str]) -> str:
+def _safe_traceback(parts: Iterable[str]) -> str:
     """Return a traceback in which no message or note begins a line at the margin.
 
     Python writes a message as one part, and each line of a note as another. Stack

@@ -117,6 +117,22 @@ def test_a_traceback_in_a_log_keeps_its_lines_and_nothing_else(
     assert all(line.isprintable() for line in text.split("\n"))
 
 
+def test_the_middle_of_a_huge_message_is_cut_out_of_a_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    try:
+        raise ValueError("first" + "x" * 10_000_000 + "last")
+    except ValueError as error:
+        BackgroundLogger("workstealing.test_printing").error("failed", error=error)
+    flush_logs()
+
+    text = logging.Formatter().format(caplog.records[0])
+    assert len(text) < 70_000
+    assert 'raise ValueError("first"' in text
+    assert "ValueError: firstxxx" in text
+    assert text.endswith("xxxlast")
+
+
 def test_a_traceback_that_is_safe_is_left_to_the_formatter() -> None:
     error = ValueError("one line")
     info = (ValueError, error, None)
