@@ -13,10 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
 
 from workstealing.drivers import connect as connecting
 from workstealing.drivers.address import OPTIONS, target_of
-from workstealing.drivers.connect import connect, connect_async
+from workstealing.drivers.connect import (
+    async_driver,
+    check_redis,
+    connect,
+    connect_async,
+    driver,
+)
 from workstealing.drivers.sync_driver import Driver
 from workstealing.errors import ConfigurationError, RedisUnavailable
 from workstealing.queue.steps import RedisCommand
@@ -111,6 +119,14 @@ def test_wrong_arguments_are_refused_at_once(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         build(**{"url": "redis://h/0", **arguments})
+
+
+@pytest.mark.parametrize("take", [check_redis, driver, async_driver])
+@pytest.mark.parametrize("client", [Redis, AsyncRedis])
+def test_a_pipeline_is_not_taken_for_a_client(take: Any, client: Any) -> None:
+    # It inherits from one, but would keep what it is sent, and report success.
+    with pytest.raises(ConfigurationError, match="not a Pipeline"):
+        take(client().pipeline())
 
 
 @pytest.mark.parametrize("option", sorted(OPTIONS))

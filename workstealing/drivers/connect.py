@@ -20,9 +20,12 @@ from typing import Any, Literal
 from redis import Redis, RedisCluster, __version__
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.asyncio.client import Pipeline as AsyncPipeline
 from redis.asyncio.cluster import ClusterNode as AsyncClusterNode
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
+from redis.client import Pipeline
+from redis.cluster import ClusterPipeline
 from redis.retry import Retry
 
 from workstealing._checks import checked_client_name, checked_number, checked_seconds
@@ -69,6 +72,10 @@ _TIMEOUTS = {"side-work": 0.05, "tasks": 5.0}
 # No socket waits longer.
 _LONGEST_SECONDS = threading.TIMEOUT_MAX
 _MAY_BE_0 = ("db", "health_check_interval")
+_SYNC_CLIENTS = (Redis, RedisCluster)
+_ASYNC_CLIENTS = (AsyncRedis, AsyncRedisCluster)
+# These inherit from clients, but keep what they are sent for later.
+_PIPELINES = (Pipeline, ClusterPipeline, AsyncPipeline)
 VARIABLES = ("WORKSTEALING_URL", "REDIS_URL")
 """Where an address is looked for, in this order."""
 _VARIABLES_IN_WORDS = " and ".join(VARIABLES)
@@ -152,8 +159,8 @@ def check_redis(redis: Client | AsyncClient | str | None) -> None:
     if isinstance(redis, str) and server_in_memory(redis) is None:
         address, _ = _planned(redis, "side-work", None, "workstealing", None)
         _check_options(address, Redis)
-    elif not isinstance(
-        redis, (str, Redis, RedisCluster, AsyncRedis, AsyncRedisCluster)
+    elif not isinstance(redis, (str, *_SYNC_CLIENTS, *_ASYNC_CLIENTS)) or isinstance(
+        redis, _PIPELINES
     ):
         raise ConfigurationError(_not_redis(redis))
 
@@ -163,13 +170,12 @@ def driver(redis: Client | str | None, profile: Profile = "side-work") -> Driver
     given: Any = redis
     if given is None or isinstance(given, str):
         return Driver(connect(given, profile=profile))
-    if isinstance(given, (Redis, RedisCluster)):
+    check_redis(given)
+    if isinstance(given, _SYNC_CLIENTS):
         return Driver(given)
-    if isinstance(given, (AsyncRedis, AsyncRedisCluster)):
-        raise ConfigurationError(
-            "this is an asyncio client: use the Async… class, or give a redis.Redis"
-        )
-    raise ConfigurationError(_not_redis(given))
+    raise ConfigurationError(
+        "this is an asyncio client: use the Async… class, or give a redis.Redis"
+    )
 
 
 def driver_source(
@@ -196,14 +202,13 @@ def async_driver(
     given: Any = redis
     if given is None or isinstance(given, str):
         return AsyncDriver(connect_async(given, profile=profile))
-    if isinstance(given, (AsyncRedis, AsyncRedisCluster)):
+    check_redis(given)
+    if isinstance(given, _ASYNC_CLIENTS):
         return AsyncDriver(given)
-    if isinstance(given, (Redis, RedisCluster)):
-        raise ConfigurationError(
-            "this is not an asyncio client: use the class without Async…, or give a"
-            " redis.asyncio.Redis"
-        )
-    raise ConfigurationError(_not_redis(given))
+    raise ConfigurationError(
+        "this is not an asyncio client: use the class without Async…, or give a"
+        " redis.asyncio.Redis"
+    )
 
 
 def async_driver_source(

@@ -64,6 +64,8 @@ _WRONG_SERVER_WORDS = frozenset(
 _DEMOTED = "The previous master is now a slave"
 _LINE = re.compile(r"user_script:(\d+)")
 _UNKNOWN_COMMAND = re.compile(r"[Uu]nknown (?:Redis )?(?:sub)?command")
+# What redis-py says of its own pool; before 8 it had no class for it.
+_POOL_EXHAUSTED = ("Too many connections", "No connection available.")
 _NO_CLUSTER = "Redis Cluster cannot be connected"
 
 
@@ -93,7 +95,15 @@ def translated(
     if word:
         return _BY_WORD[word[1]](text)
     if _UNKNOWN_COMMAND.search(text):
-        return ServerTooOld(f"the server lacks a command; Redis >= 6.2 needed: {text}")
+        return ServerTooOld(
+            "the server lacks a command: Redis >= 6.2 is needed, or the command was"
+            f" renamed or forbidden there: {text}"
+        )
+    if text in _POOL_EXHAUSTED:
+        return RedisUnavailable(
+            "all connections of the client's pool are in use: give it more by"
+            f" max_connections= ({text})"
+        )
     if isinstance(error, _UNAVAILABLE) or text.startswith(_NO_CLUSTER):
         return RedisUnavailable(f"the server did not answer: {text}")
     return RedisError(text)

@@ -127,3 +127,18 @@ def test_a_server_that_is_away_full_or_busy_is_still_the_right_one(
     error: Exception,
 ) -> None:
     assert not is_wrong_server(error)
+
+
+@pytest.mark.parametrize("text", ["Too many connections", "No connection available."])
+def test_an_exhausted_pool_of_the_client_is_not_blamed_on_the_server(text: str) -> None:
+    ours = translated(exceptions.ConnectionError(text))
+
+    assert type(ours) is RedisUnavailable
+    assert "give it more by max_connections=" in str(ours)
+    assert "did not answer" not in str(ours)
+
+
+def test_a_command_that_is_unknown_may_be_renamed_or_forbidden() -> None:
+    ours = translated(exceptions.ResponseError("unknown command 'EVALSHA'"))
+
+    assert "Redis >= 6.2 is needed, or the command was renamed" in str(ours)
