@@ -22,7 +22,7 @@ from workstealing import connect
 from workstealing.drivers import embedded as embedding
 from workstealing.drivers.embedded import server_binary
 from workstealing.drivers.embedded_keeper import answers, locked
-from workstealing.errors import ConfigurationError, MissingExtra
+from workstealing.errors import ConfigurationError, MissingExtra, RedisUnavailable
 from workstealing.testing import wait_until
 from workstealing.testing.plugin import missing
 
@@ -244,6 +244,65 @@ def test_a_server_that_crashed_is_started_again(start: Any, project: Path) -> No
     os.kill(pid, signal.SIGKILL)
 
     wait_until(lambda: answers(user.socket), 30, "the server to be back")
+
+
+@pytest.fixture
+def user_for_a_while(
+    runtime: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """Let this process count as a user until the end of the test only."""
+    held: dict[Path, int] = {}
+    monkeypatch.setattr(embedding, "_held", held)
+    monkeypatch.chdir(project)
+    yield runtime
+    for descriptor in held.values():
+        os.close(descriptor)
+    wait_until(lambda: _running_in(runtime) == [], 30, "server and keeper to end")
+
+
+def test_an_interpreter_that_is_missing_is_named(
+    user_for_a_while: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    with pytest.raises(RedisUnavailable, match="'/nowhere/python' cannot be run"):
+        embedding.embedded()
+
+
+def test_an_interpreter_that_fails_is_started_once_and_quoted(
+    user_for_a_while: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = user_for_a_while / "python"
+    python.write_text("#!/bin/sh\necho begun >> $0.log\necho not today >&2\nexit 3\n")
+    python.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(python))
+
+    with pytest.raises(RedisUnavailable, match=r"exited with 3 \(not today\)"):
+        embedding.embedded()
+
+    assert Path(f"{python}.log").read_text() == "begun\n"
+
+
+def test_a_keeper_that_ends_is_quoted_and_not_started_again_and_again(
+    user_for_a_while: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "_packaged_binary", lambda: Path("/nowhere/server"))
+
+    with pytest.raises(RedisUnavailable, match=r"keeper ended .*/nowhere/server"):
+        embedding.embedded()
+
+
+def test_the_log_of_a_server_that_ends_is_quoted(
+    user_for_a_while: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = user_for_a_while / "server"
+    server.write_text("#!/bin/sh\necho no memory left\nexit 1\n")
+    server.chmod(0o700)
+    monkeypatch.setattr(embedding, "_packaged_binary", lambda: server)
+    monkeypatch.setattr(embedding, "_READY_SECONDS", 1.0)
+
+    with pytest.raises(RedisUnavailable, match=r"log \(no memory left\)"):
+        embedding.embedded()
 
 
 def test_a_server_dies_with_its_keeper(start: Any, project: Path) -> None:

@@ -23,8 +23,10 @@ import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
+from workstealing._printing import on_one_line
 from workstealing.drivers import embedded_keeper
 from workstealing.drivers.embedded_keeper import answers, locked
 from workstealing.errors import ConfigurationError, MissingExtra, RedisUnavailable
@@ -54,7 +56,7 @@ def embedded(persist: str | os.PathLike[str] | None = None) -> str:
     Raises:
         ConfigurationError: a folder cannot be used; the message says why.
         MissingExtra: the extra `embedded` is not installed.
-        RedisUnavailable: it did not start in time; the message names its log.
+        RedisUnavailable: it did not start; the message says why, or names its log.
     """
     data = None if persist is None else _data_folder(persist)
     folder = _private_folder(data or _project_of(_current_folder()))
@@ -215,20 +217,29 @@ def _release_former(users: int) -> None:
 
 def _address_when_ready(home: Path, socket: Path, data: Path | None, end: float) -> str:
     """Return where the server listens, which another user may have chosen."""
-    while True:
-        if not _is_kept(home):
-            _start_keeper(home, socket, data)
-        # Only now: without a keeper it is that of an old server, or of a copied folder.
-        address = _address(home)
-        if address and answers(address):
-            return address
-        if time.monotonic() >= end:
-            raise RedisUnavailable(
-                f"the embedded server did not answer at {address or socket}: see its"
-                f" log in {home / 'log'}; if it was started by another user or in a"
-                " container, end the processes that use it there"
-            )
-        time.sleep(_POLL_SECONDS)
+    errors: IO[bytes] | None = None
+    try:
+        while True:
+            if not _is_kept(home):
+                if errors is not None:
+                    raise _not_started("its keeper ended", errors.read())
+                errors = _start_keeper(home, socket, data)
+            # Only now: without a keeper it is that of an old server, or of a copied
+            # folder.
+            address = _address(home)
+            if address and answers(address):
+                return address
+            if time.monotonic() >= end:
+                raise RedisUnavailable(
+                    f"the embedded server did not answer at {address or socket}: see"
+                    f" its log in {home / 'log'}{_end_of_log(home)}; if it was started"
+                    " by another user or in a container, end the processes that use it"
+                    " there"
+                )
+            time.sleep(_POLL_SECONDS)
+    finally:
+        if errors is not None:
+            errors.close()
 
 
 def _address(home: Path) -> str:
@@ -246,8 +257,11 @@ def _is_kept(home: Path) -> bool:
         os.close(keeper)
 
 
-def _start_keeper(home: Path, socket: Path, data: Path | None) -> None:
-    """Start a keeper; of several at one time, one stays and the others end."""
+def _start_keeper(home: Path, socket: Path, data: Path | None) -> IO[bytes]:
+    """Start a keeper; of several at one time, one stays and the others end.
+
+    Return what it writes to its standard error, without waiting for it.
+    """
     binary = _packaged_binary()
     if binary is None:
         raise MissingExtra("the embedded server", "embedded")
@@ -258,14 +272,45 @@ def _start_keeper(home: Path, socket: Path, data: Path | None) -> None:
         *("--unixsocket", str(socket), "--unixsocketperm", "700"),
         *("--save", "", "--appendonly", "no" if data is None else "yes"),
     ]
-    subprocess.run(  # noqa: S603 - the command is ours
-        command,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
+    try:
+        keeper = subprocess.Popen(  # noqa: S603 - the command is ours
+            command,
+            bufsize=0,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd="/",
+        )
+    except OSError as error:
+        raise _not_started(f"{sys.executable!r} cannot be run: {error}") from error
+    errors = keeper.stderr
+    assert errors is not None
+    # The process that stays behind has it open as well.
+    os.set_blocking(errors.fileno(), False)
+    if keeper.wait():
+        with errors:
+            how = f"{sys.executable} exited with {keeper.returncode}"
+            raise _not_started(how, errors.read())
+    return errors
+
+
+def _not_started(how: str, output: bytes | None = None) -> RedisUnavailable:
+    last = _last_line(output or b"")
+    return RedisUnavailable(
+        f"the embedded server could not be started: {how}{last and f' ({last})'}"
     )
+
+
+def _end_of_log(home: Path) -> str:
+    last = ""
+    with suppress(OSError):
+        last = _last_line((home / "log").read_bytes())
+    return last and f" ({last})"
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="replace").split("\n")
+    return on_one_line(next((line for line in lines[::-1] if line.strip()), ""))
 
 
 def _forget_other_threads() -> None:
