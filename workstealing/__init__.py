@@ -278,7 +278,12 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         # Read when asked for: most hosts never ask.
-        return import_module("importlib.metadata").version(__name__)
+        metadata = import_module("importlib.metadata")
+        try:
+            return metadata.version(__name__)
+        except metadata.PackageNotFoundError:
+            # It runs from a folder or an archive in which it was not installed.
+            return "unknown"
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULE_OF[name]), name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,6 +47,15 @@ def test_importing_the_package_imports_nothing_that_a_host_does_not_use() -> Non
 def test_the_package_tells_its_version() -> None:
     assert workstealing.__version__ == version("workstealing")
     assert "importlib.metadata" not in _loaded_by("import workstealing")
+
+
+def test_a_package_that_is_not_installed_has_no_known_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
+
+    assert workstealing.__version__ == "unknown"
 
 
 def test_names_that_need_more_are_imported_when_asked_for() -> None:

@@ -101,6 +101,18 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line() -> None:
     )
 
 
+def test_it_can_be_run_as_a_module() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "workstealing", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("Usage: workstealing ")
+
+
 def test_who_looks_at_a_queue_does_not_wait_for_the_import_of_workers() -> None:
     start = "from workstealing.cli.commands import workstealing as group"
     look = "group(['queue', 'ls', '--help'], standalone_mode=False)"
