@@ -19,8 +19,8 @@ from workstealing.drivers.subscriptions import (
     NOT_SUBSCRIBED,
     ExpectedOutcomes,
     new_channel,
+    published,
 )
-from workstealing.queue.replies import raw
 from workstealing.queue.steps import Subscription
 
 __all__ = ("AsyncOutcomeSubscriptions",)
@@ -132,7 +132,8 @@ class _LoopSubscription:
                     ignore_subscribe_messages=True, timeout=_READ_SECONDS
                 )
                 if message is not None:
-                    ended, _, outcome = raw(message["data"]).partition(b" ")
+                    data = published(pubsub, message)
+                    ended, _, outcome = data.partition(b" ")
                     self._received(ended.decode(), outcome)
         finally:
             await pubsub.aclose()

@@ -17,7 +17,6 @@ from weakref import WeakSet
 from redis.client import PubSub
 from redis.exceptions import ConnectionError as NotConnected
 
-from workstealing.queue.replies import raw
 from workstealing.queue.steps import Subscription
 
 __all__ = (
@@ -25,6 +24,7 @@ __all__ = (
     "ExpectedOutcomes",
     "OutcomeSubscriptions",
     "new_channel",
+    "published",
 )
 
 
@@ -80,7 +80,8 @@ class OutcomeSubscriptions:
                     ignore_subscribe_messages=True, timeout=left
                 )
                 if message is not None:
-                    ended, _, outcome = raw(message["data"]).partition(b" ")
+                    data = published(made.pubsub, message)
+                    ended, _, outcome = data.partition(b" ")
                     if ended == task_id.encode():
                         return outcome
                     made.expected.keep(ended.decode(), outcome)
@@ -120,6 +121,12 @@ NOT_SUBSCRIBED = Subscription("", is_requested=False)
 def new_channel(prefix: str) -> str:
     """Return the name of a new channel."""
     return prefix + os.urandom(8).hex()
+
+
+def published(pubsub: Any, message: dict[str, Any]) -> bytes:
+    """Return what was published, also if the client decodes it, by any encoding."""
+    data: bytes = pubsub.encoder.encode(message["data"])
+    return data
 
 
 class _ThreadSubscription:

@@ -309,10 +309,11 @@ def test_a_queue_goes_on_after_a_fork_on_both_sides(
     [
         {"decode_responses": True},
         {"protocol": 3, "decode_responses": True},
+        {"encoding": "latin-1", "decode_responses": True},
         {"socket_timeout": 0.5},
         {"retry": Retry(NoBackoff(), 3), "retry_on_error": [ConnectionError]},
     ],
-    ids=["text", "resp3-text", "impatient", "repeats"],
+    ids=["text", "resp3-text", "latin-1", "impatient", "repeats"],
 )
 def test_any_client_that_a_user_brings_will_do(
     make_queue: Callable[..., TaskQueue],
