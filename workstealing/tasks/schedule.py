@@ -51,6 +51,8 @@ MOST_MISSED = 100
 
 # So many ticks are counted one by one; of more than that, only the newest are found.
 _MOST_COUNTED = 1000
+_SECOND = timedelta(seconds=1)
+_DAY = timedelta(days=1)
 _SHORTEST_MS = 1000
 _LONGEST_MS = 366 * 86_400_000
 # With `@` and the tick behind it, it must still be the id of a task.
@@ -81,7 +83,7 @@ class Timing:
                 tick += self.every_ms
                 yield tick
         last_ms = moment_ms
-        for found in _cron(self.cron, _local(moment_ms, self.timezone)):
+        for found in _cron_ticks(self.cron, moment_ms, self.timezone):
             tick = int(found.timestamp()) * 1000
             # An hour that comes twice can lead back.
             if tick > last_ms:
@@ -228,6 +230,61 @@ def _cron_timing(cron: str, zone: str) -> Timing:
     raise _never(cron)
 
 
+def _cron_ticks(cron: str, moment_ms: int, zone: str) -> Iterator[datetime]:
+    moment = EPOCH + timedelta(milliseconds=moment_ms)
+    if zone == "UTC":
+        return _cron(cron, moment)
+    # As cronsim decides it. It steps by hours, which do not always begin at :00 where
+    # the clocks are changed by less, as on Lord Howe Island.
+    fields = cron.split()
+    if len(fields) != 5 or any(field.startswith("*") for field in fields[:2]):
+        return _by_real_time(cron, moment.replace(microsecond=0), _zone(zone))
+    return _cron(cron, moment.astimezone(_zone(zone)))
+
+
+def _by_real_time(cron: str, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the ticks of an expression that is not moved out of skipped hours.
+
+    Between two changes of the clocks, they are those of a clock that is never changed.
+    """
+    change: datetime | None = moment + _SECOND
+    while change is not None:
+        moment, offset = change - _SECOND, _offset(change, zone)
+        change = None
+        for found in _cron(cron, (moment + offset).replace(tzinfo=None)):
+            tick = found.replace(tzinfo=EPOCH.tzinfo) - offset
+            change = _first_change(moment, tick, zone, offset)
+            if change is not None:
+                break
+            yield tick
+            moment = tick
+
+
+def _first_change(
+    moment: datetime, end: datetime, zone: ZoneInfo, offset: timedelta
+) -> datetime | None:
+    """Return from when on the offset from UTC is another, if it is so by the end."""
+    while moment < end:
+        later = min(moment + _DAY, end)
+        if _offset(later, zone) != offset:
+            while later - moment > _SECOND:
+                middle = moment + (later - moment) // 2
+                middle = middle.replace(microsecond=0)
+                if _offset(middle, zone) == offset:
+                    moment = middle
+                else:
+                    later = middle
+            return later
+        moment = later
+    return None
+
+
+def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
+    offset = moment.astimezone(zone).utcoffset()
+    assert offset is not None
+    return offset
+
+
 def _cron(expression: str, start: datetime) -> Iterator[datetime]:
     # Imported late: most processes have no schedules.
     from cronsim import CronSim, CronSimError
@@ -252,11 +309,6 @@ def _never(cron: str) -> ConfigurationError:
     return ConfigurationError(
         f"the cron expression {cron!r} never happens: there is no such day"
     )
-
-
-def _local(moment_ms: int, zone: str) -> datetime:
-    moment = EPOCH + timedelta(milliseconds=moment_ms)
-    return moment if zone == "UTC" else moment.astimezone(_zone(zone))
 
 
 @lru_cache(maxsize=64)

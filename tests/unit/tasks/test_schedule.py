@@ -36,7 +36,12 @@ moments = st.integers(START, START + 400 * DAY)
 crons = st.sampled_from(
     ["* * * * *", "*/5 * * * *", "30 2 * * *", "0 */6 * * *", "15 3 * * 1", "0 0 L * *"]
 )
-zones = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"])
+zones = st.sampled_from(
+    [
+        *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"),
+        "Australia/Lord_Howe",
+    ]
+)
 timings = st.one_of(
     st.builds(checked_timing, crons, zones),
     st.integers(1, 100_000).map(checked_timing),
@@ -93,6 +98,35 @@ def test_in_autumn_what_falls_into_the_double_hour_is_run_once() -> None:
 
     assert [each.day for each in fired] == [22, 23, 24, 25, 26, 27, 28]
     assert fired[3].astimezone(timezone.utc).hour == 0, "the first of the two"
+
+
+@pytest.mark.parametrize("day", [datetime(2026, 4, 5), datetime(2026, 10, 4)])
+@pytest.mark.parametrize("cron", ["0 */12 * * *", "0 */6 * * *", "*/30 9-12 * * *"])
+def test_no_tick_is_lost_where_the_clocks_are_changed_by_half_an_hour(
+    cron: str, day: datetime
+) -> None:
+    zone = ZoneInfo("Australia/Lord_Howe")
+    timing = checked_timing(cron, zone.key)
+    noon = ms(day.replace(hour=12, tzinfo=zone))
+
+    before = [ms(day.replace(tzinfo=zone)) - 1000]
+    while before[-1] < noon:
+        before.append(timing.after(before[-1]))
+
+    assert before[-1] == noon
+    starts = range(before[0], noon, 7 * MINUTE)
+    assert {timing.after(start) for start in starts} == {*before[1:]}
+
+
+def test_an_expression_with_seconds_ticks_twice_in_the_double_hour() -> None:
+    timing = checked_timing("0 30 2 25 10 *", "Europe/Berlin")
+    first = datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN)
+
+    ticks = [timing.after(START)]
+    ticks += [timing.after(ticks[0]), timing.after(ticks[0] + 15 * MINUTE)]
+
+    second = ms(first.replace(fold=1))
+    assert ticks == [ms(first), second, second]
 
 
 def test_an_interval_ticks_at_its_multiples_in_every_process() -> None:
