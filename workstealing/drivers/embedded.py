@@ -222,7 +222,11 @@ def _address_when_ready(home: Path, socket: Path, data: Path | None, end: float)
         while True:
             if not _is_kept(home):
                 if errors is not None:
-                    raise _not_started("its keeper ended", errors.read())
+                    with errors:
+                        said = errors.read()
+                    # One that another keeper was quicker than says nothing.
+                    if said:
+                        raise _not_started("its keeper ended", said)
                 errors = _start_keeper(home, socket, data)
             # Only now: without a keeper it is that of an old server, or of a copied
             # folder.
