@@ -19,7 +19,7 @@ from workstealing import TaskQueue, Worker, WorkerPool
 from workstealing.client.task import Task
 from workstealing.testing import Server, wait_until
 
-_LEASE = 6.0
+_LEASE = 4.0
 _BRIEFLY = _LEASE / 15
 # More than a third of the lease, but less than all of it.
 _LONG = _LEASE * 0.4

@@ -112,6 +112,16 @@ HOSTS = {
     "fastapi": ("uvicorn", "uvicorn", "fastapi_site", FASTAPI),
 }
 ALL = pytest.mark.parametrize("host", HOSTS)
+# A server and a way to enlist of each kind; on the others it is left to `make slow`.
+EACH_KIND = pytest.mark.parametrize(
+    "host",
+    [
+        host
+        if host in ("wsgi", "wsgi-waitress", "gunicorn", "asgi")
+        else pytest.param(host, marks=pytest.mark.slow)
+        for host in HOSTS
+    ],
+)
 # Beside a worker that hangs, another one must serve.
 HANGS = {"JOB": "hang", "WEB_CONCURRENCY": "2"}
 
@@ -210,7 +220,7 @@ def test_pages_are_the_same(host: str, both: Any) -> None:
     with_us.wait_for("recruited")
 
 
-@ALL
+@EACH_KIND
 def test_pages_on_one_connection_are_the_same(host: str, both: Any) -> None:
     without, with_us, paths = both(host)
     paths = (*paths[:1], *paths[:2])
@@ -219,7 +229,7 @@ def test_pages_on_one_connection_are_the_same(host: str, both: Any) -> None:
     assert with_us.get(paths[0], version="1.0") == without.get(paths[0], version="1.0")
 
 
-@ALL
+@EACH_KIND
 def test_pages_are_the_same_while_every_job_fails(host: str, both: Any) -> None:
     without, with_us, paths = both(host, JOB="fail")
 
@@ -228,7 +238,7 @@ def test_pages_are_the_same_while_every_job_fails(host: str, both: Any) -> None:
     with_us.wait_for("error")
 
 
-@ALL
+@EACH_KIND
 def test_pages_are_the_same_while_redis_is_down(
     host: str, both: Any, tmp_path: Path
 ) -> None:
@@ -240,7 +250,7 @@ def test_pages_are_the_same_while_redis_is_down(
     assert "empty" not in with_us.diary()
 
 
-@ALL
+@EACH_KIND
 def test_pages_are_the_same_while_redis_answers(
     host: str, both: Any, redis_server: Server
 ) -> None:
@@ -254,7 +264,7 @@ def test_pages_are_the_same_while_redis_answers(
     assert "error" not in with_us.diary()
 
 
-@ALL
+@EACH_KIND
 def test_a_page_does_not_wait_for_a_job_that_hangs(
     host: str, both: Any, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,7 +14,6 @@ from workstealing import Recruiter, TaskQueue, WorkerPool
 from workstealing.errors import PoolBroken, StopWork, TaskDead, TaskFailed
 from workstealing.tasks.outcome import State
 from workstealing.testing import Server, wait_until
-from workstealing.workers import thread_slots
 
 Pools = Callable[..., WorkerPool]
 
@@ -140,21 +139,6 @@ def test_in_a_process_an_interrupt_is_the_task_s_own(
     with pytest.raises(TaskFailed, match="KeyboardInterrupt"):
         app.interrupt.submit().result(timeout=40)
     assert app.add.submit(1, 2).result(timeout=10) == 3
-
-
-def test_a_pool_that_is_refused_a_thread_says_so(
-    queue: TaskQueue, pools: Pools, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class LimitedThread(Thread):
-        def start(self) -> None:
-            if self.name.endswith("/2"):
-                raise RuntimeError("can't start new thread")
-            super().start()
-
-    monkeypatch.setattr(thread_slots, "Thread", LimitedThread)
-
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        pools(queue, 3, "threads").start()
 
 
 def test_tasks_of_an_event_loop_that_its_owner_ends_go_back(queue: TaskQueue) -> None:

@@ -25,6 +25,8 @@ from workstealing import (
 from workstealing.errors import ConfigurationError, PayloadInvalid
 from workstealing.testing import MemoryQueue, Rehearsal, rehearse
 
+pytestmark = pytest.mark.slow
+
 queue = TaskQueue(
     "odd",
     "redis://nowhere.invalid:6379/0",
