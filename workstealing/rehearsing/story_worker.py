@@ -22,7 +22,7 @@ from workstealing.rehearsing.stories import StoryPoint
 from workstealing.tasks.attempt import Attempt, Ending, Report
 from workstealing.tasks.submission import ClientContext, SubmitOptions
 from workstealing.workers.engine import WorkerEngine
-from workstealing.workers.identity import Phase
+from workstealing.workers.identity import NameTaken, Phase
 from workstealing.workers.inline_slot import InlineSlot
 from workstealing.workers.slots import SlotParts
 
@@ -92,6 +92,9 @@ def run_worker(
     try:
         engine.start()
         engine.run()
+    except NameTaken:
+        # It was held for so long that the other one has the task now.
+        pass
     finally:
         engine.close()
     channel.send(injector.findings)
