@@ -117,7 +117,9 @@ def test_a_dismissed_hit_costs_a_few_calls_more(
         host.put(key_prefix)
         host.read(key_prefix)  # the first draw, the first connection
         host.read(key_prefix)
-        cost.append(calls_of(lambda read=host.read: read(key_prefix)))
+        # What a client of Redis does besides, now and then, is not ours.
+        reads = [calls_of(lambda read=host.read: read(key_prefix)) for _ in range(5)]
+        cost.append(min(reads))
 
     cache = request.node.callspec.params["begin"]
     assert 1 <= cost[1] - cost[0] <= MOST_CALLS_MORE[cache]
