@@ -24,7 +24,7 @@ _MOST_BYTES = 4 << 20
 # Groups are remembered as long as outcomes would be.
 _STAYS = {
     "bell": 16,
-    "control": 8,
+    "control": 12,
     "declared_schedules": 1,
     "firings": 1,
     "hundred_minutes": 1000,
